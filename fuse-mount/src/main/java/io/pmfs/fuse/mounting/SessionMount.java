@@ -39,6 +39,15 @@ public final class SessionMount {
     return device;
   }
 
+  String knownDevice() throws MountException {
+    String known = device;
+    if (known == null) {
+      throw new MountException(
+          MountException.Reason.FAILED, mountpoint + ": its device number is not known", null);
+    }
+    return known;
+  }
+
   /** Call when the session has just been mounted or taken over. */
   public void recognize(int descriptor) {
     String told = deviceOf(descriptor);
@@ -67,7 +76,7 @@ public final class SessionMount {
     }
   }
 
-  private static String table() throws IOException {
+  static String table() throws IOException {
     return new String(Files.readAllBytes(MOUNTS), ISO_8859_1);
   }
 

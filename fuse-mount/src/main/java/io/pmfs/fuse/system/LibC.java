@@ -36,7 +36,12 @@ public interface LibC {
 
   int open(@In byte[] path, int flags);
 
-  int mount(@In byte[] source, @In byte[] target, @In byte[] type, long flags, @In byte[] data);
+  int mount(
+      @In byte @Nullable [] source,
+      @In byte[] target,
+      @In byte @Nullable [] type,
+      long flags,
+      @In byte @Nullable [] data);
 
   long read(int file, long buffer, long size);
 

@@ -39,11 +39,11 @@ public final class Posix {
   public static final int UMOUNT_NOFOLLOW = 8;
 
   // O_PATH and O_CLOEXEC are the same on x86-64 and AArch64; O_NOFOLLOW and O_DIRECTORY are not.
-  static final int O_PATH = 0x200000;
+  public static final int O_PATH = 0x200000;
   public static final int O_CLOEXEC = 0x80000;
   public static final int O_NONBLOCK = 0x800;
   public static final int O_NOFOLLOW = OpenFlags.O_NOFOLLOW.intValue();
-  static final int O_DIRECTORY = OpenFlags.O_DIRECTORY.intValue();
+  public static final int O_DIRECTORY = OpenFlags.O_DIRECTORY.intValue();
 
   static final long SYS_GETDENTS64 =
       switch (Platform.getNativePlatform().getCPU()) {

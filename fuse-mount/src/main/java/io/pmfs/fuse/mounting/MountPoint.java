@@ -1,0 +1,267 @@
+package io.pmfs.fuse.mounting;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import io.pmfs.fuse.mounting.MountException.Reason;
+import io.pmfs.fuse.system.Beneath;
+import io.pmfs.fuse.system.LibC;
+import io.pmfs.fuse.system.Posix;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A directory where root mounts and unmounts, although other users may change names above it at any
+ * time: docs/decisions/0052. The directory that contains it is reached from / by descriptors,
+ * through no symbolic link, and kept open.
+ *
+ * <p>INVARIANT: what is unmounted or bound is what a descriptor was compared with: the mount whose
+ * id the kernel gives for it must have the wanted device number, which is the kernel's connection.
+ * Nothing here asks the daemon of a mount, so nothing waits for one that hangs.
+ */
+public final class MountPoint implements AutoCloseable {
+  private static final LibC LIBC = LibC.INSTANCE;
+  private static final int PLACE = Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
+  private static final int DIRECTORY = PLACE | Posix.O_DIRECTORY;
+
+  private static final int MS_REMOUNT = 32;
+  private static final int MS_BIND = 4096;
+  static final int MS_RDONLY = 1;
+  static final int MS_NOSUID = 2;
+  static final int MS_NODEV = 4;
+  static final int MS_NOEXEC = 8;
+
+  private final Path path;
+  private final int parent;
+  private final byte[] name;
+
+  private MountPoint(Path path, int parent, Path name) {
+    this.path = path;
+    this.parent = parent;
+    this.name = Posix.terminated(name.toString());
+  }
+
+  /**
+   * Opens the directory above; the mount point itself need not exist.
+   *
+   * @param path absolute, without links and "..", as in mountinfo
+   * @throws MountException if a component is a symbolic link now, or missing
+   */
+  public static MountPoint open(Path path) throws MountException {
+    return open(path, Beneath.HERE);
+  }
+
+  static MountPoint open(Path path, Beneath beneath) throws MountException {
+    Path above = path.getParent();
+    Path name = path.getFileName();
+    if (above == null || name == null || !path.isAbsolute()) {
+      throw new MountException(Reason.FAILED, path + ": not a directory below /", null);
+    }
+    int root = LIBC.open(Posix.terminated("/"), DIRECTORY);
+    if (root < 0) {
+      throw new MountException(Reason.FAILED, "/: " + Posix.errno(), null);
+    }
+    try {
+      FileName way = FileName.of(above.toString().substring(1));
+      return new MountPoint(path, beneath.open(root, way, DIRECTORY), name);
+    } catch (FsException e) {
+      throw new MountException(
+          Reason.FAILED,
+          path + ": cannot be reached without symbolic links: " + e.errno() + "; give its own path",
+          e);
+    } finally {
+      LIBC.close(root);
+    }
+  }
+
+  /**
+   * Mounts here, also above what is mounted.
+   *
+   * @param flags of mount(2)
+   */
+  void mount(String source, String type, int flags, String data) throws MountException {
+    int place = LIBC.openat(parent, name, DIRECTORY);
+    try {
+      if (place < 0
+          || LIBC.mount(
+                  Posix.terminated(source),
+                  proc(place),
+                  Posix.terminated(type),
+                  flags,
+                  Posix.terminated(data))
+              != 0) {
+        throw failure("mounted");
+      }
+    } finally {
+      close(place);
+    }
+  }
+
+  /**
+   * Shows a mount here, too.
+   *
+   * @param from where it is
+   * @param device its device number
+   * @param noExec whether no program may be executed here; the mount is then read-only
+   * @return false if it is not there any more
+   */
+  public boolean bind(MountPoint from, String device, boolean noExec) throws MountException {
+    int mount = from.openMount(device);
+    if (mount < 0) {
+      return false;
+    }
+    int place = LIBC.openat(parent, name, DIRECTORY);
+    try {
+      if (place < 0 || LIBC.mount(proc(mount), proc(place), null, MS_BIND, null) != 0) {
+        throw failure("mounted");
+      }
+    } finally {
+      close(place);
+      close(mount);
+    }
+    if (noExec) {
+      forbidExecution(device);
+    }
+    return true;
+  }
+
+  private void forbidExecution(String device) throws MountException {
+    int mount = openMount(device);
+    int flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    try {
+      if (mount < 0 || LIBC.mount(null, proc(mount), null, flags, null) != 0) {
+        throw failure("mounted with noexec");
+      }
+    } catch (MountException e) {
+      unmount(device, true);
+      throw e;
+    } finally {
+      close(mount);
+    }
+  }
+
+  /** Whether the topmost mount here has this device number. */
+  public boolean shows(String device) {
+    int mount = openMount(device);
+    close(mount);
+    return mount >= 0;
+  }
+
+  /**
+   * Unmounts the mount with this device number; does nothing if another one, or none, is here.
+   *
+   * @throws MountException with {@link Reason#BUSY} if it is in use, unless {@code lazy}
+   */
+  public void unmount(String device, boolean lazy) throws MountException {
+    if (lazy) {
+      detach(device, Posix.MNT_DETACH);
+      return;
+    }
+    // A descriptor of the mount would keep it busy, so its name in an open directory has to do. The
+    // kernel does not rename mount points; decision 52 says what remains.
+    if (shows(device)) {
+      byte[] named = Posix.terminated("/proc/self/fd/" + parent + "/" + path.getFileName());
+      succeed(LIBC.umount2(named, Posix.UMOUNT_NOFOLLOW));
+    }
+  }
+
+  /**
+   * Detaches the mount with this device number, and fails what waits for its daemon.
+   *
+   * @return false if it is not here any more
+   */
+  public boolean abort(String device) throws MountException {
+    return detach(device, Posix.MNT_FORCE | Posix.MNT_DETACH);
+  }
+
+  private boolean detach(String device, int flags) throws MountException {
+    int mount = openMount(device);
+    try {
+      if (mount >= 0) {
+        succeed(LIBC.umount2(proc(mount), flags));
+      }
+      return mount >= 0;
+    } finally {
+      close(mount);
+    }
+  }
+
+  private void succeed(int result) throws MountException {
+    // EINVAL: no longer a mount point, which is the desired result.
+    if (result != 0 && Posix.errno() != Errno.EINVAL) {
+      throw failure("unmounted");
+    }
+  }
+
+  private MountException failure(String done) {
+    Errno errno = Posix.errno();
+    Reason reason =
+        switch (errno) {
+          case EBUSY -> Reason.BUSY;
+          case EPERM -> Reason.UNAVAILABLE;
+          default -> Reason.FAILED;
+        };
+    return new MountException(reason, path + " cannot be " + done + ": " + errno, null);
+  }
+
+  /** A descriptor of the topmost mount here; negative if it is not the wanted one. */
+  private int openMount(String device) {
+    int mount = LIBC.openat(parent, name, PLACE);
+    // The table may change while it is read, so check an absence twice.
+    if (mount >= 0 && !device.equals(deviceOf(mount)) && !device.equals(deviceOf(mount))) {
+      close(mount);
+      return -1;
+    }
+    return mount;
+  }
+
+  /** The device number of the mount that a descriptor is in; null if that is detached. */
+  private static @Nullable String deviceOf(int file) {
+    String id = mountId(file);
+    try {
+      for (String line : SessionMount.table().split("\n", -1)) {
+        String[] fields = line.split(" ", 4);
+        if (fields.length == 4 && fields[0].equals(id)) {
+          return fields[2];
+        }
+      }
+    } catch (IOException e) {
+      return null;
+    }
+    return null;
+  }
+
+  /** From fdinfo, proc(5): statx(2) would ask the daemon, and has the id only from Linux 5.8 on. */
+  private static @Nullable String mountId(int file) {
+    try {
+      String info = Files.readString(Path.of("/proc/self/fdinfo/" + file), ISO_8859_1);
+      return info.lines()
+          .filter(line -> line.startsWith("mnt_id:"))
+          .map(line -> line.substring("mnt_id:".length()).strip())
+          .findFirst()
+          .orElse(null);
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  /** A path that leads to what is open, whatever its name is now. */
+  private static byte[] proc(int file) {
+    return Posix.terminated("/proc/self/fd/" + file);
+  }
+
+  private static void close(int file) {
+    if (file >= 0) {
+      LIBC.close(file);
+    }
+  }
+
+  @Override
+  public void close() {
+    LIBC.close(parent);
+  }
+}

@@ -1,0 +1,11 @@
+package io.pmfs.fuse.system;
+
+/** The two ways to open a path; tests use both, whatever the kernel offers. */
+public enum Resolution {
+  OPENAT2,
+  BY_COMPONENT;
+
+  public Beneath beneath() {
+    return new Beneath(this == OPENAT2);
+  }
+}
