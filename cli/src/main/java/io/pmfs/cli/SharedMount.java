@@ -5,8 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.QueryStringEncoder;
 import io.pmfs.cli.control.ControlClient;
-import io.pmfs.daemon.ExternalMount;
-import io.pmfs.daemon.ExternalUnmount;
+import io.pmfs.daemon.BindMount;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.Supervision;
 import io.pmfs.settings.ExitStatus;
@@ -324,23 +323,24 @@ final class SharedMount {
 
   private Outcome bind(Registry.Entry entry) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
-    List<Path> places = surroundings.mounts().placesOf(entry.device());
-    if (places.isEmpty()) {
+    String device = entry.device();
+    List<Path> places = surroundings.mounts().placesOf(device);
+    if (device == null || places.isEmpty()) {
       return Outcome.GONE;
     }
     Path mountpoint = settings.mountpoint();
-    String problem = mount(places.get(0), entry);
+    String problem =
+        mount(
+            places.stream().filter(p -> !Registry.isKept(p)).findFirst().orElse(places.get(0)),
+            device);
     MountTable.Mount made = surroundings.mounts().at(mountpoint);
-    if (made == null || !made.device().equals(entry.device())) {
-      // The place was unmounted just before, so this shows the directory below it.
-      if (problem.isEmpty() && made != null) {
-        ExternalUnmount.run(made, true, surroundings);
-      } else if (!surroundings.mounts().placesOf(entry.device()).isEmpty()) {
+    if (made == null || !made.device().equals(device)) {
+      if (!surroundings.mounts().placesOf(device).isEmpty()) {
         throw new MountFailure(ExitStatus.FAILED, mountpoint + ": not mounted: " + problem);
       }
       return Outcome.GONE;
     }
-    announce(entry, places.get(0), made.device());
+    announce(entry, places.get(0), device);
     return Outcome.JOINED;
   }
 
@@ -355,11 +355,12 @@ final class SharedMount {
   }
 
   /** Binds a place of the session to the mount point; returns why that failed, or nothing. */
-  private String mount(Path place, Registry.Entry entry) throws MountFailure {
+  private String mount(Path place, String device) {
     Supervision supervision = invocation.supervision();
-    return invocation.surroundings().isRoot() || supervision == null
-        ? ExternalMount.bind(place, settings.mountpoint())
-        : supervision.join(String.valueOf(entry.device()));
+    Surroundings surroundings = invocation.surroundings();
+    return surroundings.isRoot() || supervision == null
+        ? BindMount.make(place, device, settings.mountpoint(), surroundings.forbidsExecution())
+        : supervision.join(place, device);
   }
 
   private void pause() throws MountFailure {

@@ -69,6 +69,15 @@ final class MountHelperTest {
         .containsExactly("mount", "--", "/s", "/m");
   }
 
+  /** Not by a remount, for which root would follow the name of the mount point. */
+  @Test
+  void noexec_isAFlagOfTheMountItself() throws Exception {
+    fakePmfs("echo \"${PMFS_MOUNT_FLAGS-none} $*\"");
+
+    assertThat(run("/s", "/m", "-o", "noexec").out()).isEqualTo("noexec mount -- /s /m\n");
+    assertThat(run("/s", "/m", "-o", "exec").out()).isEqualTo("none mount -- /s /m\n");
+  }
+
   @Test
   void source_none_isLeftToTheConfiguration() throws Exception {
     assertThat(run("none", "/m").out().lines()).containsExactly("mount", "--", "/m");

@@ -1,6 +1,11 @@
 package io.pmfs.daemon;
 
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.settings.OwnPath;
+import io.pmfs.settings.Reason;
 import io.pmfs.settings.Surroundings;
+import java.io.IOException;
+import java.nio.file.Path;
 
 /**
  * The bridge that a mount uses on this machine, and why.
@@ -27,5 +32,22 @@ public record BridgeChoice(String name, String reason) {
 
   public boolean isKernel() {
     return name.equals("kernel");
+  }
+
+  /** libfuse 2 mounts and unmounts by name: root's must be one that nobody else can change. */
+  void check(Path mountpoint, Surroundings surroundings) throws MountException {
+    try {
+      if (!isKernel() && surroundings.isRoot()) {
+        OwnPath.ofProcess().check(mountpoint);
+      }
+    } catch (IOException e) {
+      throw new MountException(
+          MountException.Reason.FAILED,
+          mountpoint
+              + ": mount point: not safe for root with --bridge jnr: "
+              + Reason.of(e)
+              + "; leave out --bridge",
+          e);
+    }
   }
 }

@@ -2,6 +2,8 @@ package io.pmfs.daemon;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.fuse.mounting.MountPoint;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountTable;
@@ -9,12 +11,11 @@ import io.pmfs.settings.NativeText;
 import io.pmfs.settings.Surroundings;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Unmounts with the system's programs: umount(8) as root, fusermount otherwise. */
+/** Unmounts what another process has mounted: by descriptors for root, by fusermount otherwise. */
 public final class ExternalUnmount {
   private static final int MAX_SECONDS = 20;
 
@@ -27,28 +28,34 @@ public final class ExternalUnmount {
     if (!wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
       return;
     }
-    List<String> command = new ArrayList<>();
     if (surroundings.isRoot()) {
-      command.addAll(lazy ? List.of("umount", "-l") : List.of("umount"));
-    } else {
-      Path fusermount = findFusermount(surroundings);
-      if (fusermount == null) {
-        throw new MountFailure(
-            ExitStatus.CANNOT,
-            mountpoint
-                + ": cannot be unmounted: there is no fusermount; install the package fuse3");
-      }
-      command.addAll(List.of(fusermount.toString(), lazy ? "-uz" : "-u"));
+      unmountAsRoot(wanted, lazy);
+      return;
     }
-    command.add("--");
-    command.add(mountpoint.toString());
+    Path fusermount = findFusermount(surroundings);
+    if (fusermount == null) {
+      throw new MountFailure(
+          ExitStatus.CANNOT,
+          mountpoint + ": cannot be unmounted: there is no fusermount; install the package fuse3");
+    }
+    String how = lazy ? "-uz" : "-u";
     try {
-      execute(mountpoint, command);
+      execute(mountpoint, List.of(fusermount.toString(), how, "--", mountpoint.toString()));
     } catch (MountFailure e) {
       // The guard of a dead daemon's mount may have been faster.
       if (wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
         throw e;
       }
+    }
+  }
+
+  private static void unmountAsRoot(MountTable.Mount wanted, boolean lazy) throws MountFailure {
+    try (MountPoint place = MountPoint.open(wanted.mountpoint())) {
+      place.unmount(wanted.device(), lazy);
+    } catch (MountException e) {
+      boolean busy = e.reason() == MountException.Reason.BUSY;
+      throw new MountFailure(
+          ExitStatus.FAILED, busy ? MountFailure.BUSY : String.valueOf(e.getMessage()), e);
     }
   }
 

@@ -59,8 +59,8 @@ public final class KeptMount {
     }
     String problem =
         tie != null && tie.mountsForUser()
-            ? tie.keep()
-            : bind(mountpoint, registry.keptPlace(mountpoint, device));
+            ? tie.keep(mountpoint)
+            : bind(mountpoint, device, registry.keptPlace(mountpoint, device));
     if (!problem.isEmpty()) {
       throw new MountFailure(
           ExitStatus.FAILED, mountpoint + ": its daemon cannot be kept (--keep): " + problem);
@@ -68,15 +68,16 @@ public final class KeptMount {
   }
 
   /** Another pmfs may remove the directory while nothing is mounted there. */
-  private static String bind(Path mountpoint, Path place) throws MountFailure {
+  private static String bind(Path mountpoint, String device, Path place) {
     String problem = "";
     for (int i = 0; i < ATTEMPTS; i++) {
       try {
         Files.createDirectories(place);
+        // A way to our own directory may have links, such as /var/run.
+        problem = BindMount.make(mountpoint, device, place.toRealPath(), false);
       } catch (IOException e) {
-        return place + ": " + Reason.of(e);
+        problem = place + ": " + Reason.of(e);
       }
-      problem = ExternalMount.bind(mountpoint, place);
       if (problem.isEmpty()) {
         return "";
       }

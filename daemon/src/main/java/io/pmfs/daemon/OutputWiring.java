@@ -95,6 +95,7 @@ final class OutputWiring {
                 settings.source().path().toString(),
                 settings.bridge().allowOther(),
                 true,
+                surroundings.forbidsExecution(),
                 node == null ? KERNEL_TIMEOUT : Duration.ZERO),
             WORKERS,
             supervision == null ? null : supervision.session(),

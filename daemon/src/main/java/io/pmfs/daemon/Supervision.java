@@ -124,14 +124,20 @@ public final class Supervision {
   /**
    * Has the supervisor mount another session of this user at the mount point; returns why that
    * failed, or nothing.
+   *
+   * @param place where it is mounted
    */
-  public String join(String otherDevice) {
-    return ask(root -> root.join(otherDevice));
+  public String join(Path place, String otherDevice) {
+    return ask(root -> root.join(place, otherDevice));
   }
 
-  /** Has the supervisor mount this session once more, where only root gets; returns the same. */
-  String keep() {
-    return ask(Mounter::keep);
+  /**
+   * Has the supervisor mount this session once more, where only root gets; returns the same.
+   *
+   * @param place where it is mounted
+   */
+  String keep(Path place) {
+    return ask(root -> root.keep(place));
   }
 
   /** Ends what {@link #keep} began. */

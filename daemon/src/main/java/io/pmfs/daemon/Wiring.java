@@ -437,9 +437,12 @@ public final class Wiring implements MountOpener {
             settings.mountpoint(),
             settings.source().path().toString(),
             settings.bridge().allowOther(),
+            false,
+            surroundings.forbidsExecution(),
             KERNEL_TIMEOUT);
     log.info("bridge {}: {}", choice.name(), choice.reason());
     SharedSession session = supervision == null ? null : supervision.session();
+    choice.check(settings.mountpoint(), surroundings);
     return choice.isKernel()
         ? new KernelBridge(fileSystem, options, readMode, WORKERS, session, kernelFlags)
         : new JnrBridge(fileSystem, options);

@@ -131,7 +131,7 @@ public final class JnrBridge implements Bridge {
           null);
     }
     own.recognize(NO_DESCRIPTOR);
-    ReadAhead.set(options.mountpoint());
+    ReadAhead.set(own.device());
   }
 
   private void serve() {
@@ -162,6 +162,9 @@ public final class JnrBridge implements Bridge {
     list.add("ro");
     list.add("nosuid");
     list.add("nodev");
+    if (options.noExec()) {
+      list.add("noexec");
+    }
     list.add("default_permissions");
     list.add("use_ino");
     list.add("kernel_cache");

@@ -67,7 +67,7 @@ final class ArchitectureTest {
       cluster.peers   -> cluster.members stage tier metadata
       cluster.members -> metadata
       fuse            -> fuse.mounting fuse.protocol fuse.system writable fs tier metadata
-      fuse.mounting   -> fuse.protocol fuse.system tier metadata
+      fuse.mounting   -> fuse.protocol fuse.system tier
       fuse.protocol   -> fuse.system tier metadata
       fuse.system     -> writable tier metadata
       writable.remote -> writable tier metadata

@@ -66,6 +66,11 @@ public record Surroundings(
     return uid == 0;
   }
 
+  /** Whether no program may be executed in the mount; scripts/mount.pmfs sets it for noexec. */
+  public boolean forbidsExecution() {
+    return "noexec".equals(variable("PMFS_MOUNT_FLAGS"));
+  }
+
   /** A variable, or null when unset or empty. */
   public @Nullable String variable(String name) {
     String value = environment.get(name);

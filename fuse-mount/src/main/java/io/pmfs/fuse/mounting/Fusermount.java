@@ -167,6 +167,7 @@ final class Fusermount {
 
   private String mountOptions() {
     return options.access()
+        + (options.noExec() ? ",noexec" : "")
         + ",nosuid,nodev,default_permissions,max_read="
         + options.maxReadBytes()
         + (options.allowOther() ? ",allow_other" : "")

@@ -6,7 +6,6 @@ import io.pmfs.fuse.mounting.MountException.Reason;
 import io.pmfs.fuse.system.Beneath;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Posix;
-import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
@@ -61,20 +60,13 @@ public final class MountPoint implements AutoCloseable {
     if (above == null || name == null || !path.isAbsolute()) {
       throw new MountException(Reason.FAILED, path + ": not a directory below /", null);
     }
-    int root = LIBC.open(Posix.terminated("/"), DIRECTORY);
-    if (root < 0) {
-      throw new MountException(Reason.FAILED, "/: " + Posix.errno(), null);
-    }
     try {
-      FileName way = FileName.of(above.toString().substring(1));
-      return new MountPoint(path, beneath.open(root, way, DIRECTORY), name);
+      return new MountPoint(path, beneath.open(above, DIRECTORY), name);
     } catch (FsException e) {
       throw new MountException(
           Reason.FAILED,
           path + ": cannot be reached without symbolic links: " + e.errno() + "; give its own path",
           e);
-    } finally {
-      LIBC.close(root);
     }
   }
 

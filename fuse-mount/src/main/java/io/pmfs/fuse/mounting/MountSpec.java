@@ -12,6 +12,7 @@ import java.time.Duration;
  * @param allowOther whether users other than the one who mounts have access, as far as the files'
  *     modes permit
  * @param isWritable whether files can be changed through the mount
+ * @param noExec whether no program may be executed there
  * @param timeout how long the kernel may keep names, attributes and their absence without asking
  *     again
  * @param maxReadBytes the largest read that the kernel may request
@@ -21,21 +22,28 @@ public record MountSpec(
     String source,
     boolean allowOther,
     boolean isWritable,
+    boolean noExec,
     Duration timeout,
     int maxReadBytes) {
   public MountSpec(
-      Path mountpoint, String source, boolean allowOther, boolean isWritable, Duration timeout) {
-    this(mountpoint, source, allowOther, isWritable, timeout, KernelProtocol.MAX_READ_BYTES);
+      Path mountpoint,
+      String source,
+      boolean allowOther,
+      boolean isWritable,
+      boolean noExec,
+      Duration timeout) {
+    this(
+        mountpoint, source, allowOther, isWritable, noExec, timeout, KernelProtocol.MAX_READ_BYTES);
   }
 
   /** A mount that can only be read. */
   public MountSpec(Path mountpoint, String source, boolean allowOther, Duration timeout) {
-    this(mountpoint, source, allowOther, false, timeout);
+    this(mountpoint, source, allowOther, false, false, timeout);
   }
 
   /** The same file system at another place, read in smaller pieces. */
   public MountSpec at(Path other, int otherMaxReadBytes) {
-    return new MountSpec(other, source, allowOther, isWritable, timeout, otherMaxReadBytes);
+    return new MountSpec(other, source, allowOther, isWritable, noExec, timeout, otherMaxReadBytes);
   }
 
   /** The option of mount(8) for that. */

@@ -45,14 +45,41 @@ public final class Mounter {
         access);
   }
 
-  /** Mounts the session with this device number, which this user's daemon serves elsewhere. */
-  public void join(String device) throws MountException {
-    ask("join", device);
+  /**
+   * Mounts the session with this device number, which this user's daemon serves elsewhere.
+   *
+   * @param place where it is mounted; a place that root keeps need not be open to this process
+   */
+  public void join(Path place, String device) throws MountException {
+    showing(place, file -> ask("join", device, file));
   }
 
-  /** Mounts this session once more, at a place of the supervisor's. */
-  public void keep() throws MountException {
-    ask("keep");
+  /**
+   * Mounts this session once more, at a place of the supervisor's.
+   *
+   * @param place where it is mounted
+   */
+  public void keep(Path place) throws MountException {
+    showing(place, file -> ask("keep", file));
+  }
+
+  private interface Request {
+    void send(String file) throws MountException;
+  }
+
+  /**
+   * Root follows no path in a user's directory. It binds what this process has open, and compares
+   * that before anybody else sees it.
+   */
+  private static void showing(Path place, Request request) throws MountException {
+    int file = LIBC.open(Posix.terminated(place.toString()), Posix.O_PATH | Posix.O_CLOEXEC);
+    try {
+      request.send(Integer.toString(file));
+    } finally {
+      if (file >= 0) {
+        LIBC.close(file);
+      }
+    }
   }
 
   /** Unmounts it there. */

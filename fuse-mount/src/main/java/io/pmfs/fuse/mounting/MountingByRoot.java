@@ -3,16 +3,12 @@ package io.pmfs.fuse.mounting;
 import io.pmfs.fuse.mounting.MountException.Reason;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Posix;
-import io.pmfs.tier.Errno;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** Mounts by mount(2) and umount2(2), on a new descriptor or a given one. */
 final class MountingByRoot implements Mounting {
   private static final LibC LIBC = LibC.INSTANCE;
-  private static final int MS_RDONLY = 1;
-  private static final int MS_NOSUID = 2;
-  private static final int MS_NODEV = 4;
 
   private final MountSpec options;
   private final SessionMount own;
@@ -33,22 +29,20 @@ final class MountingByRoot implements Mounting {
             + ",rootmode=40000,user_id=0,group_id=0,default_permissions,max_read="
             + options.maxReadBytes()
             + (options.allowOther() ? ",allow_other" : "");
-    int result =
-        LIBC.mount(
-            Posix.terminated(options.source()),
-            Posix.terminated(options.mountpoint().toString()),
-            Posix.terminated("fuse.pmfs"),
-            (options.isWritable() ? 0 : MS_RDONLY) | MS_NOSUID | MS_NODEV,
-            Posix.terminated(data));
-    if (result != 0) {
-      Errno errno = Posix.errno();
+    try (MountPoint place = MountPoint.open(options.mountpoint())) {
+      place.mount(options.source(), "fuse.pmfs", flags(), data);
+    } catch (Throwable e) {
       LIBC.close(device);
-      throw new MountException(
-          errno == Errno.EPERM ? Reason.UNAVAILABLE : Reason.FAILED,
-          options.mountpoint() + " cannot be mounted: " + errno,
-          null);
+      throw e;
     }
     return device;
+  }
+
+  private int flags() {
+    return MountPoint.MS_NOSUID
+        | MountPoint.MS_NODEV
+        | (options.isWritable() ? 0 : MountPoint.MS_RDONLY)
+        | (options.noExec() ? MountPoint.MS_NOEXEC : 0);
   }
 
   private static int open() throws MountException {
@@ -68,17 +62,15 @@ final class MountingByRoot implements Mounting {
   /** Later readers see the directory below the mount. */
   @Override
   public void abort() throws MountException {
-    if (!own.isAtMountpoint()) {
-      throw new MountException(Reason.FAILED, "it is no longer at its mount point", null);
-    }
-    int flags = Posix.MNT_FORCE | Posix.MNT_DETACH | Posix.UMOUNT_NOFOLLOW;
-    if (LIBC.umount2(Posix.terminated(options.mountpoint().toString()), flags) != 0) {
-      throw new MountException(Reason.FAILED, Posix.errno().toString(), null);
+    try (MountPoint place = MountPoint.open(options.mountpoint())) {
+      if (!place.abort(own.knownDevice())) {
+        throw new MountException(Reason.FAILED, "it is no longer at its mount point", null);
+      }
     }
   }
 
   @Override
   public void setReadAhead() {
-    ReadAhead.set(options.mountpoint());
+    ReadAhead.set(own.device());
   }
 }

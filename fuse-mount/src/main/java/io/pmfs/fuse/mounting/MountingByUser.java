@@ -48,11 +48,7 @@ final class MountingByUser implements Mounting {
   @Override
   public void abort() throws MountException {
     try {
-      String device = own.device();
-      if (device == null) {
-        throw new MountException(Reason.FAILED, "its device number is not known", null);
-      }
-      Fusermount.abort(device);
+      Fusermount.abort(own.knownDevice());
     } catch (IOException e) {
       throw new MountException(Reason.FAILED, e.toString(), e);
     }
@@ -61,7 +57,7 @@ final class MountingByUser implements Mounting {
 
   @Override
   public void setReadAhead() {
-    ReadAhead.set(options.mountpoint());
+    ReadAhead.set(own.device());
   }
 
   @Override

@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,13 +22,14 @@ public final class ReadAhead {
 
   private ReadAhead() {}
 
-  /** Sets it for a mounted file system; without permission it stays unchanged. */
-  public static void set(Path mountpoint) {
+  /**
+   * Sets it for a mounted file system; without permission it stays unchanged.
+   *
+   * @param device its device number, as in mountinfo; null if it is not known
+   */
+  public static void set(@Nullable String device) {
     try {
-      long device = ((Number) Files.getAttribute(mountpoint, "unix:dev")).longValue();
-      long major = (device >>> 8) & 0xfff;
-      long minor = (device & 0xff) | ((device >>> 12) & 0xfff00);
-      Path setting = Path.of("/sys/class/bdi/" + major + ":" + minor + "/read_ahead_kb");
+      Path setting = Path.of("/sys/class/bdi/" + device + "/read_ahead_kb");
       Files.write(setting, Integer.toString(KIBIBYTES).getBytes(US_ASCII));
     } catch (IOException e) {
       log.debug("read-ahead stays at the kernel's default: {}", e.toString());

@@ -5,8 +5,6 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fuse.mounting.MountException.Reason;
 import io.pmfs.fuse.system.LibC;
-import io.pmfs.fuse.system.Posix;
-import io.pmfs.tier.Errno;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.Charset;
@@ -15,7 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Unmounts: by the system call for root, by the set-user-id fusermount for other users. */
+/** Unmounts: by descriptors for root, by the set-user-id fusermount for other users. */
 public final class Unmount {
   private static final long TIMEOUT_SECONDS = 30;
 
@@ -36,7 +34,7 @@ public final class Unmount {
         return;
       }
       try {
-        unmountNow(session.mountpoint(), lazy);
+        unmountNow(session, lazy);
         return;
       } catch (MountException e) {
         if (e.reason() != Reason.BUSY || attempt == ATTEMPTS) {
@@ -52,21 +50,13 @@ public final class Unmount {
     }
   }
 
-  private static void unmountNow(Path mountpoint, boolean lazy) throws MountException {
+  private static void unmountNow(SessionMount session, boolean lazy) throws MountException {
     if (LibC.INSTANCE.geteuid() == 0) {
-      int flags = Posix.UMOUNT_NOFOLLOW | (lazy ? Posix.MNT_DETACH : 0);
-      if (LibC.INSTANCE.umount2(Posix.terminated(mountpoint.toString()), flags) != 0) {
-        Errno errno = Posix.errno();
-        // EINVAL: no longer a mount point, which is the desired result.
-        if (errno != Errno.EINVAL) {
-          throw new MountException(
-              errno == Errno.EBUSY ? Reason.BUSY : Reason.FAILED,
-              mountpoint + " cannot be unmounted: " + errno,
-              null);
-        }
+      try (MountPoint place = MountPoint.open(session.mountpoint())) {
+        place.unmount(session.knownDevice(), lazy);
       }
     } else {
-      fusermount(mountpoint, lazy);
+      fusermount(session.mountpoint(), lazy);
     }
   }
 

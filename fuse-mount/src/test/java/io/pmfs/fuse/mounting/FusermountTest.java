@@ -1,6 +1,7 @@
 package io.pmfs.fuse.mounting;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.pmfs.fuse.mounting.MountException.Reason;
@@ -62,6 +63,17 @@ final class FusermountTest {
 
     assertThat(failure).hasMessageContaining(remedy);
     assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
+  }
+
+  @Test
+  void mount_withoutExecution_asksForIt() throws Exception {
+    String program = program("f", "echo \"$2\"; exit 1");
+    MountSpec options =
+        new MountSpec(Path.of("/mnt/x"), "/s", false, false, true, Duration.ofDays(1));
+
+    assertThatThrownBy(() -> new Fusermount(options, List.of(program)).mount(TIMEOUT))
+        .hasMessageContaining("ro,noexec,nosuid,nodev");
+    assertThat(failure(program)).hasMessageContaining("ro,nosuid,nodev");
   }
 
   @Test
