@@ -453,8 +453,7 @@ final class CacheServiceTest {
   }
 
   @Test
-  void read_mappedFileWasWritten_whileItsCopyWasMade_isAnotherCopyLater()
-      throws Exception {
+  void read_mappedFileWasWritten_whileItsCopyWasMade_isAnotherCopyLater() throws Exception {
     byte[] content = new byte[100_000];
     Path path = source.resolve("f");
     Files.write(path, content);
