@@ -15,7 +15,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The POSIX access-control lists of the source's files: docs/decisions/0054. Each comes from the
+ * The POSIX access-control lists of the source's files: docs/decisions/0053. Each comes from the
  * source itself, whatever other nodes say, and is kept until its file's change time moves. Safe for
  * use by many threads.
  */

@@ -10,7 +10,7 @@ import java.io.ByteArrayOutputStream;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** By what the kernel decides who may use a file: docs/decisions/0054. */
+/** By what the kernel decides who may use a file: docs/decisions/0053. */
 enum AccessRule {
   /** Modes alone: only the user enters whose rights the daemon itself has at the source. */
   MODES,
