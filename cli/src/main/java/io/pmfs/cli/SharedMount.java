@@ -178,7 +178,10 @@ final class SharedMount {
     MountTable mounts = invocation.surroundings().mounts();
     List<Registry.Known> sessions = new ArrayList<>();
     for (Registry.Known known : registry.known()) {
-      List<Path> places = mounts.placesOfAny(known.entry().devices());
+      List<Path> places =
+          mounts.placesOfAny(known.entry().devices()).stream()
+              .filter(place -> isOfSource(mounts.at(place)))
+              .toList();
       if (settings.source().path().toString().equals(known.entry().source())
           && !places.isEmpty()
           && !endsWithAnotherJob(known.entry())
@@ -188,6 +191,11 @@ final class SharedMount {
       }
     }
     return sessions;
+  }
+
+  /** Device numbers are used again: that of a session that has ended may be another's by now. */
+  private boolean isOfSource(MountTable.@Nullable Mount mount) {
+    return mount != null && mount.source().equals(settings.source().path().toString());
   }
 
   /** A scheduler kills what it finds of a job, also a daemon that the job has started. */

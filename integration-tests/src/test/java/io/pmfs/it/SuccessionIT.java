@@ -230,7 +230,7 @@ final class SuccessionIT {
     Command.run("umount", "-i", "-l", mountpoint.toString()).expect(0);
     Path elsewhere = first.directory("elsewhere");
     Process next = startMount(elsewhere);
-    awaitSaying("waiting for its daemon (pid " + ending + "), which does not answer", next);
+    awaitSaying("waiting for another pmfs, which has the copies but is not mounted", next);
     signal("CONT", ending);
     old.ended();
     assertMounted(next);
