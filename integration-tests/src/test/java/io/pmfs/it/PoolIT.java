@@ -224,6 +224,9 @@ final class PoolIT {
     assertRefused(refused("100%"), 2, "the file of a pool needs a size");
     assertRefused(refused("1M"), 1, "too few for a pool");
     pool = Path.of("/dev/null");
+    assertRefused(refused("8G"), 2, "everybody can write in /dev/null (mode 0666)");
+    pool = file.resolveSibling("null");
+    Command.run("mknod", "-m", "600", pool.toString(), "c", "1", "3").expect(0);
     assertRefused(refused("8G"), 1, "is not a dax device");
     pool = file.resolveSibling("not/there.pool");
     assertRefused(refused("8M"), 2, "its directory does not exist");

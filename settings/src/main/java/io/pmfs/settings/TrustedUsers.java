@@ -115,10 +115,10 @@ final class TrustedUsers {
   void requireClosed(Path path, Found found) throws NotOwnException {
     String stranger = strangerWhoWrites(path, found);
     if (stranger != null) {
+      // Devices such as /dev/null are meant for everybody.
+      String remedy = found.isDevice() ? "" : "; chmod go-w %s closes it".formatted(path);
       throw new NotOwnException(
-          path,
-          "%s can write in %s (mode %s; chmod go-w %s closes it)"
-              .formatted(stranger, path, modeOf(found), path));
+          path, "%s can write in %s (mode %s%s)".formatted(stranger, path, modeOf(found), remedy));
     }
   }
 
