@@ -16,6 +16,7 @@ import io.pmfs.stage.Pace;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceStatus;
 import java.time.Duration;
 import java.time.Instant;
@@ -318,15 +319,16 @@ final class Importer {
       if (path == null) {
         throw new FsException(Errno.ESTALE, "inode " + number + " has no path");
       }
-      SourceStatus status;
+      SourceAccess access;
       try {
-        status = source.status(path);
+        access = look(path);
       } catch (FsException e) {
         if (!anyFile && (e.errno() == Errno.ENOENT || e.errno() == Errno.ENOTDIR)) {
           return null;
         }
         throw e;
       }
+      SourceStatus status = access.status();
       if (!anyFile && !isSameFile(before, status)) {
         return null;
       }
@@ -344,10 +346,18 @@ final class Importer {
         throw new FsException(Errno.ESTALE, "inode " + number);
       }
       forgetting.dropOutdated(before, now);
+      if (access.keepsLists()) {
+        namespace.putAccessList(number, status.attributes().changeTime(), access.list());
+      }
       return now;
     } finally {
       lock.unlock();
     }
+  }
+
+  /** The status of a file, with its access-control list if lists are imported. */
+  private SourceAccess look(FileName path) throws FsException {
+    return readsLists() ? source.access(path) : SourceAccess.withoutLists(source.status(path));
   }
 
   private Inode checked(Inode before, SourceStatus status) {

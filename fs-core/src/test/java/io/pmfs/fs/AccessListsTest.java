@@ -8,6 +8,7 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FaultyStore.Operation;
+import io.pmfs.tier.SourceOperations;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
@@ -92,6 +93,24 @@ final class AccessListsTest {
       }
       assertThat(of(dataset, "listed")).isEqualTo(FileName.of(LIST));
       assertThat(dataset.source.operations().xattrs()).isEqualTo(imported);
+    }
+  }
+
+  @Test
+  void follow_filesOfAnEarlierSession_costOneQuestionEach() throws Exception {
+    try (Dataset dataset = dataset()) {
+      dataset.list("a");
+      dataset.remount(store -> store.xattr("a/1", ACCESS, LIST));
+      dataset.fs.accessLists().follow();
+      long number = dataset.number("a");
+      SourceOperations before = dataset.source.operations();
+      for (int i = 0; i < 300; i++) {
+        dataset.fs.inode(dataset.fs.find(number, FileName.of("" + i)).inode());
+        assertThat(of(dataset, "a/" + i)).isEqualTo(i == 1 ? FileName.of(LIST) : NONE);
+      }
+      SourceOperations after = dataset.source.operations();
+      assertThat(after.stats() - before.stats()).isBetween(300L, 302L);
+      assertThat(after.xattrs() - before.xattrs()).isBetween(300L, 302L);
     }
   }
 
