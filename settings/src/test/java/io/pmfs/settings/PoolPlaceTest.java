@@ -58,7 +58,7 @@ final class PoolPlaceTest {
   void check_deviceThatEverybodyCanWrite_isRefused() {
     assertThatThrownBy(() -> check(Path.of("/dev/null"), Capacity.WHOLE_DISK))
         .isInstanceOf(MountFailure.class)
-        .hasMessageContaining("everybody can write in /dev/null (mode 0666;");
+        .hasMessageContaining("everybody can write in /dev/null (mode 0666); choose");
   }
 
   @Test
