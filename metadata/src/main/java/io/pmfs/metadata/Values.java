@@ -23,10 +23,11 @@ final class Values {
 
   private static final byte VERSION = 1;
 
-  /** Version 1 had no pins; version 2, which is still read, had no extents. */
-  private static final byte COPY_VERSION = 3;
-
-  private static final byte COPY_VERSION_WITHOUT_EXTENTS = 2;
+  /**
+   * Version 1 had no pins, version 2 no extents. Copies of version 3 may have been made of files
+   * that another node of a cluster saw as they were earlier: docs/decisions/0055.
+   */
+  private static final byte COPY_VERSION = 4;
 
   private static final int MAGIC = 0x706d6673; // "pmfs"
   private static final int INSTANT_BYTES = Long.BYTES + Integer.BYTES;
@@ -216,9 +217,8 @@ final class Values {
   }
 
   static @Nullable CopyRecord copy(String tier, byte[] value) {
-    boolean hasExtent = value.length > 0 && value[0] == COPY_VERSION;
     return decode(
-        hasExtent ? COPY_VERSION : COPY_VERSION_WITHOUT_EXTENTS,
+        COPY_VERSION,
         value,
         in -> {
           boolean pinned = flag(in.get());
@@ -226,7 +226,7 @@ final class Values {
           SourceVersion version = new SourceVersion(in.getLong(), instant(in));
           long storedSize = in.getLong();
           int blockSize = in.getInt();
-          Extent extent = hasExtent ? extent(in, storedSize) : null;
+          Extent extent = extent(in, storedSize);
           int[] sums = new int[in.remaining() / Integer.BYTES];
           in.asIntBuffer().get(sums);
           in.position(in.position() + sums.length * Integer.BYTES);
