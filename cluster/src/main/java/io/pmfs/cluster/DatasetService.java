@@ -138,12 +138,18 @@ final class DatasetService implements PeerService {
       default -> throw new FsException(Errno.EINVAL, path + " is not a file");
     }
     if (expected != null && !attributes.version().equals(expected)) {
-      throw refused(path + " has another version on this node");
+      if (reads) {
+        inode = fileSystem.lookAgainIfDoubted(inode.number());
+      }
+      if (!inode.attributes().version().equals(expected)) {
+        throw otherVersion(path);
+      }
     }
     if (!reads && !copies.has(inode)) {
       throw refused(path + " has no copy on this node");
     }
-    List<UUID> holders = reads ? hints.others(path, attributes.version(), asker) : List.of();
+    List<UUID> holders =
+        reads ? hints.others(path, inode.attributes().version(), asker) : List.of();
     return new DatasetContent(path, inode, reads, holders);
   }
 
@@ -157,6 +163,11 @@ final class DatasetService implements PeerService {
     if (asksElsewhere.test(path)) {
       throw refused("this node is itself asking another node for " + path);
     }
+  }
+
+  private static PeerException otherVersion(FileName path) {
+    return new PeerException(
+        PeerException.Kind.OTHER_VERSION, path + " has another version on this node");
   }
 
   private static PeerException refused(String why) {
@@ -225,12 +236,39 @@ final class DatasetService implements PeerService {
         }
         int count =
             reads
-                ? PeerStore.answering(() -> stager.servePeer(inode, from, rest, sink))
+                ? read(() -> stager.servePeer(inode, from, rest, sink))
                 : stager.servePeerFromCopy(inode, from, rest, sink);
         if (count == 0) {
           throw refused("the copy on this node is gone");
         }
         done += count;
+      }
+    }
+
+    @Override
+    public void prove() throws FsException, PeerException {
+      if (reads) {
+        mustNotWaitForContent();
+        read(
+            () -> {
+              stager.prove(inode);
+              return 0;
+            });
+      }
+    }
+
+    /**
+     * Serves no byte of another version: this node may lag behind the others, or they behind it.
+     */
+    private int read(PeerStore.Answer answer) throws FsException, PeerException {
+      try {
+        return PeerStore.answering(answer);
+      } catch (FsException e) {
+        if (e.errno() != Errno.ESTALE) {
+          throw e;
+        }
+        fileSystem.lookAgain(inode.number());
+        throw otherVersion(path);
       }
     }
 

@@ -110,7 +110,7 @@ final class PeerQuestions implements AutoCloseable {
       misses.increment();
       switch (e.kind()) {
         case UNREACHABLE, CORRUPT -> suspects.failed(peer, String.valueOf(e.getMessage()));
-        case REFUSED, FAILED -> {
+        case REFUSED, OTHER_VERSION, FAILED -> {
           suspects.answered(peer);
           log.debug("{}: {}", peer, e.getMessage());
         }

@@ -8,10 +8,12 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.PeerClient;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.stage.Blocks;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceFile;
@@ -46,6 +48,12 @@ public final class PeerStore implements BackingStore {
   /** A large file is read in pieces of this size, in turn from each node that may have a copy. */
   private static final int SPREAD_BYTES = 1 << 20;
 
+  /** Stands for several nodes. */
+  private static final UUID SEVERAL = new UUID(0, 0);
+
+  /** Stands for this node. */
+  private static final UUID HERE = new UUID(0, 1);
+
   /** Set while this node answers a peer. */
   private static final ThreadLocal<Boolean> ANSWERING = ThreadLocal.withInitial(() -> false);
 
@@ -53,6 +61,7 @@ public final class PeerStore implements BackingStore {
   private final Owners owners;
   private final PeerClient client;
   private final PeerQuestions peers;
+  private final OwnView ownView;
 
   /** Whether only the source is believed about anything but names and contents. */
   private final boolean verifies;
@@ -81,6 +90,17 @@ public final class PeerStore implements BackingStore {
    */
   private final Cache<FileName, Boolean> readHere =
       CacheBuilder.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(1)).build();
+
+  /**
+   * Which node described the files of a directory; {@link #SEVERAL} if not one. A version counts
+   * when two nodes have seen it: that node, and the one that gives the content.
+   */
+  private final Cache<FileName, UUID> describers =
+      CacheBuilder.newBuilder().maximumSize(100_000).build();
+
+  /** The versions that two nodes have seen, as far as is remembered. */
+  private final Cache<FileName, SourceVersion> witnessed =
+      CacheBuilder.newBuilder().maximumSize(200_000).build();
 
   private final LongAdder bytes = new LongAdder();
 
@@ -111,6 +131,7 @@ public final class PeerStore implements BackingStore {
     this.owners = owners;
     this.client = client;
     this.peers = new PeerQuestions(owners, suspects, withoutSource, patience);
+    this.ownView = new OwnView(source);
   }
 
   /** Bytes and answers that peers gave, and how often a peer gave none. */
@@ -192,28 +213,62 @@ public final class PeerStore implements BackingStore {
     }
     boolean isListed = listedElsewhere.remove(path);
     if (isListed || (path.size() > 0 && !isAskedHere(path))) {
+      UUID[] by = {HERE};
       SourceStatus status =
           askLocked(
               path,
               owners.of(isListed ? path : Paths.parent(path)),
-              peer -> client.status(peer, path),
+              peer -> {
+                by[0] = peer.id();
+                return client.status(peer, path);
+              },
               () -> source.status(path));
       if (status != null) {
+        if (status.attributes().type() != FileType.DIRECTORY) {
+          isDescribed(Paths.parent(path), by[0]);
+        }
         return status;
       }
     }
+    SourceStatus status = ownStatus(path);
+    if (status.attributes().type() != FileType.DIRECTORY) {
+      describers.asMap().putIfAbsent(Paths.parent(path), HERE);
+    }
+    return status;
+  }
+
+  @Override
+  public SourceStatus ownStatus(FileName path) throws FsException {
     return source.status(path);
+  }
+
+  @Override
+  public boolean isSecondHand() {
+    return true;
+  }
+
+  /** Another node has described a file of a directory. */
+  private void isDescribed(FileName directory, UUID by) {
+    describers.asMap().merge(directory, by, (known, now) -> known.equals(now) ? now : SEVERAL);
+  }
+
+  /** Whether no other node than the giver of a file's content has seen its version. */
+  private boolean isOnlyWitness(Member giver, FileName path) {
+    UUID describer = verifies ? HERE : describers.getIfPresent(Paths.parent(path));
+    return describer == null || describer.equals(SEVERAL) || describer.equals(giver.id());
   }
 
   @Override
   public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException {
+    UUID[] by = {HERE};
     Boolean hasEntries =
         askLocked(
             directory,
             owners.of(directory),
             peer -> {
               boolean[] any = {false};
+              by[0] = peer.id();
               client.list(
                   peer,
                   directory,
@@ -229,9 +284,11 @@ public final class PeerStore implements BackingStore {
       return Boolean.TRUE.equals(hasEntries) || source.listWithStatus(directory, batches);
     }
     if (hasEntries != null) {
+      describers.put(directory, by[0]);
       listedElsewhere.add(directory);
       return true;
     }
+    describers.put(directory, HERE);
     listedHere.add(directory);
     return source.listWithStatus(directory, batches);
   }
@@ -302,22 +359,37 @@ public final class PeerStore implements BackingStore {
   @Override
   public void close() {
     peers.close();
+    ownView.close();
     source.close();
   }
 
-  /** A version of a file; its blocks come from peers or from the source. */
+  /**
+   * A version of a file; its blocks come from peers or from the source. Each byte is of that
+   * version: whoever reads the source compares the open file before the first byte and after the
+   * last, and no node is the only one that has seen the version.
+   */
   private final class PeerFile implements SourceFile {
     private final FileName path;
     private final SourceVersion expected;
     private @Nullable SourceFile opened; // GUARDED_BY(this)
     private volatile @Nullable SourceStatus fromPeer;
 
+    /** The opened file's, when it was last of the expected version. */
+    private volatile @Nullable SourceStatus proof;
+
+    /** What this node's source says of the version; null if it was not asked. */
+    private volatile OwnView.@Nullable Answer own;
+
     /** The nodes that owners named as holders; false for those that had no copy. */
     private final Map<UUID, Boolean> holders = new ConcurrentHashMap<>();
+
+    /** Whether two nodes have seen the version. */
+    private volatile boolean isWitnessed;
 
     PeerFile(FileName path, SourceVersion expected) {
       this.path = path;
       this.expected = expected;
+      this.isWitnessed = expected.equals(witnessed.getIfPresent(path));
     }
 
     @Override
@@ -333,7 +405,56 @@ public final class PeerStore implements BackingStore {
           return size;
         }
       }
-      return opened().read(offset, destination);
+      return readHere(offset, destination);
+    }
+
+    /** Reads the source, between two looks at the file. */
+    private int readHere(long offset, ByteBuffer destination) throws FsException {
+      SourceFile file = opened();
+      SourceStatus before = proof;
+      int start = destination.position();
+      for (boolean isAgain = false; ; isAgain = true) {
+        int count = file.read(offset, destination);
+        SourceStatus after = required(file.status());
+        proof = after;
+        if (before == null
+            || after.attributes().changeTime().equals(before.attributes().changeTime())) {
+          return count;
+        }
+        if (isAgain) {
+          throw otherVersion();
+        }
+        // Its version may have been another for a moment.
+        before = after;
+        destination.position(start);
+      }
+    }
+
+    private SourceStatus required(SourceStatus status) throws FsException {
+      if (!status.attributes().version().equals(expected)) {
+        throw otherVersion();
+      }
+      return status;
+    }
+
+    private FsException otherVersion() {
+      return new FsException(
+          Errno.ESTALE, path + " has another size or time in the source than was said");
+    }
+
+    /** Asks the node that would give the content, at last the source. */
+    @Override
+    public void prove() throws FsException {
+      if (proof != null || fromPeer != null) {
+        return;
+      }
+      // A request for no bytes of a file that has some would be answered without a look at it.
+      int size = (int) Math.min(1, expected.size());
+      SourceStatus status = readFromPeers(0, ByteBuffer.allocateDirect(size));
+      if (status == null) {
+        opened();
+      }
+      fromPeer = status;
     }
 
     private @Nullable SourceStatus readFromPeers(long offset, ByteBuffer range) {
@@ -422,8 +543,17 @@ public final class PeerStore implements BackingStore {
 
     private SourceStatus fetch(Member peer, long offset, ByteBuffer range, boolean onlyCopies)
         throws PeerException {
+      requireNoContradiction();
       PeerClient.Given given =
           client.fetch(peer, path, expected, offset, range.duplicate(), onlyCopies);
+      if (!isWitnessed && isOnlyWitness(peer, path)) {
+        own = own == null ? ownView.of(path, expected) : own;
+        requireNoContradiction();
+      }
+      if (!isWitnessed && own != OwnView.Answer.NONE) {
+        isWitnessed = true;
+        witnessed.put(path, expected);
+      }
       for (UUID id : given.holders()) {
         // Members only: a peer may name any ids, and any number of them.
         if (owners.other(id) != null) {
@@ -433,11 +563,24 @@ public final class PeerStore implements BackingStore {
       return given.status();
     }
 
+    private void requireNoContradiction() throws PeerException {
+      if (own == OwnView.Answer.OTHER) {
+        throw new PeerException(
+            PeerException.Kind.OTHER_VERSION, path + " has another version in this node's source");
+      }
+    }
+
     /** The file as opened in the source. */
     private synchronized SourceFile opened() throws FsException {
       SourceFile file = opened;
       if (file == null) {
         file = source.open(path);
+        try {
+          proof = required(file.status());
+        } catch (FsException | RuntimeException e) {
+          file.close();
+          throw e;
+        }
         opened = file;
         List<Member> known = owners.of(path);
         if (!known.isEmpty() && !owners.isSelf(known.get(0))) {
@@ -461,10 +604,13 @@ public final class PeerStore implements BackingStore {
       return opened().seekHole(offset);
     }
 
-    /** The source's status if any of the file was read there, else that of the last peer. */
+    /**
+     * The source's status after the last read there, if there was one, else what the last peer
+     * said.
+     */
     @Override
     public SourceStatus status() throws FsException {
-      SourceStatus status = openedAlready() == null ? fromPeer : null;
+      SourceStatus status = proof == null ? fromPeer : proof;
       return status == null ? opened().status() : status;
     }
 

@@ -32,6 +32,7 @@ import io.pmfs.tier.Await;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FsException;
@@ -64,6 +65,10 @@ final class TestNodes implements AutoCloseable {
   private static final int MAX_READ = 1 << 20;
 
   final FakeStore store = new FakeStore();
+
+  /** What nodes see that {@link LaggingStore#lagBehind lag behind}. */
+  final FakeStore before = new FakeStore();
+
   final List<Node> nodes = new ArrayList<>();
   private final List<PeerServer> servers = new ArrayList<>();
   private final Path directory;
@@ -153,8 +158,11 @@ final class TestNodes implements AutoCloseable {
   final class Node implements AutoCloseable, PeerClient {
     final Member member;
 
-    /** Its own way to the common source. */
-    final FaultyStore faulty = new FaultyStore(store);
+    /** Its own view of the common source. */
+    final LaggingStore view = new LaggingStore(store, before);
+
+    /** Its own way there. */
+    final FaultyStore faulty = new FaultyStore(view);
 
     final CountedBackingStore source = new CountedBackingStore(faulty);
     final Owners owners;
@@ -262,8 +270,18 @@ final class TestNodes implements AutoCloseable {
       return read(number(path));
     }
 
-    /** Reads with requests of the same size as the kernel's. */
+    /** Opens and reads as the kernel does: if a file is stale, asks for its attributes again. */
     byte[] read(long number) throws FsException {
+      fs.tell(number);
+      try {
+        fs.open(number);
+      } catch (FsException e) {
+        if (e.errno() != Errno.ESTALE) {
+          throw e;
+        }
+        fs.tell(number);
+        fs.open(number);
+      }
       int size = Math.toIntExact(fs.inode(number).attributes().size());
       ByteBuffer whole = ByteBuffer.allocate(size);
       while (whole.hasRemaining()) {
@@ -358,6 +376,9 @@ final class TestNodes implements AutoCloseable {
           () -> {
             UUID asker = remoteCopies == RemoteCopies.NEVER ? null : member.id();
             PeerService.Content content = other.open(path, expected, onlyCopies, asker);
+            if (!destination.hasRemaining()) {
+              content.prove();
+            }
             CollectingSink sink = new CollectingSink();
             content.copyTo(offset, destination.remaining(), sink);
             destination.put(sink.answer());

@@ -56,6 +56,16 @@ public final class CachedStore implements BackingStore {
   }
 
   @Override
+  public SourceStatus ownStatus(FileName path) throws FsException {
+    return source.ownStatus(path);
+  }
+
+  @Override
+  public boolean isSecondHand() {
+    return source.isSecondHand();
+  }
+
+  @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
     source.list(directory, batches);
   }

@@ -76,6 +76,8 @@ final class Importer {
   private final InstantSource clock;
   private volatile Known known = new Known(0, new InodeBytes());
 
+  private final Doubts doubts = new Doubts();
+
   private volatile BooleanSupplier readsLists = () -> false;
 
   /** Import counts by hash of the directory: they show a listing that an import ran meanwhile. */
@@ -274,28 +276,53 @@ final class Importer {
         });
   }
 
-  /** The inode, compared with the source now: it may have changed since the mount. */
+  /**
+   * The inode, compared with the source itself now: it may have changed since the mount, or be
+   * another version than other nodes say.
+   */
   Inode lookAgain(long number) throws FsException {
+    Inode before = namespace.inode(number);
     Lock lock = inodeLocks.get(number);
     lock.lock();
     try {
       namespace.updateInode(
           number,
-          before ->
-              before == null
+          known ->
+              known == null
                   ? null
                   : new Inode(
                       number,
-                      before.identity(),
-                      before.parent(),
-                      before.name(),
+                      known.identity(),
+                      known.parent(),
+                      known.name(),
                       namespace.session() - 1,
-                      before.listing(),
-                      before.attributes()));
+                      known.listing(),
+                      known.attributes()));
     } finally {
       lock.unlock();
     }
-    return checked(number);
+    if (!source.isSecondHand()) {
+      return checked(number);
+    }
+    Inode now = whole(() -> Objects.requireNonNull(check(number, true, this::lookMyself)));
+    if (before == null || !now.attributes().version().equals(before.attributes().version())) {
+      doubts.contradict(number);
+    }
+    return now;
+  }
+
+  /** What is known of the versions of files; of use only if the source is second-hand. */
+  Doubts doubts() {
+    return doubts;
+  }
+
+  /** A question about a file. */
+  private interface Look {
+    SourceAccess at(FileName path) throws FsException;
+  }
+
+  private @Nullable Inode check(long number, boolean anyFile) throws FsException {
+    return check(number, anyFile, this::look);
   }
 
   /**
@@ -304,7 +331,7 @@ final class Importer {
    * @param anyFile true: a missing file is an error, and a different file is accepted as the
    *     inode's; false: both return null
    */
-  private @Nullable Inode check(long number, boolean anyFile) throws FsException {
+  private @Nullable Inode check(long number, boolean anyFile, Look look) throws FsException {
     Lock lock = inodeLocks.get(number);
     lock.lock();
     try {
@@ -321,7 +348,7 @@ final class Importer {
       }
       SourceAccess access;
       try {
-        access = look(path);
+        access = look.at(path);
       } catch (FsException e) {
         if (!anyFile && (e.errno() == Errno.ENOENT || e.errno() == Errno.ENOTDIR)) {
           return null;
@@ -358,6 +385,11 @@ final class Importer {
   /** The status of a file, with its access-control list if lists are imported. */
   private SourceAccess look(FileName path) throws FsException {
     return readsLists() ? source.access(path) : SourceAccess.withoutLists(source.status(path));
+  }
+
+  /** The same from the source itself. */
+  private SourceAccess lookMyself(FileName path) throws FsException {
+    return readsLists() ? source.access(path) : SourceAccess.withoutLists(source.ownStatus(path));
   }
 
   private Inode checked(Inode before, SourceStatus status) {

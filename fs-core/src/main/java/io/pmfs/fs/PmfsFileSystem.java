@@ -226,6 +226,77 @@ public final class PmfsFileSystem {
   private record KnownStatistics(StoreStatistics statistics, Instant asOf) {}
 
   /**
+   * Whether files are to be {@link #open opened} here: other nodes described them, and one may be
+   * of another version by now.
+   */
+  public boolean isToldOfOpens() {
+    return source.isSecondHand() && !importer.doubts().isSettled();
+  }
+
+  /**
+   * Makes sure that a file is of the version that was shown, before any of it is read.
+   *
+   * @return whether pages of the file that the kernel has are still good
+   * @throws FsException ESTALE if it is of another version: the caller then asks for its attributes
+   *     again, and opens it again
+   */
+  public boolean open(long number) throws FsException {
+    Doubts doubts = importer.doubts();
+    Inode inode = importer.checked(number);
+    if (inode.attributes().type() != FileType.REGULAR || !source.isSecondHand()) {
+      return true;
+    }
+    if (doubts.isDoubtedAtOpen(number)) {
+      prove(inode);
+    }
+    requireTold(number);
+    return doubts.keepsPages(number);
+  }
+
+  private void prove(Inode inode) throws FsException {
+    try {
+      stager.prove(inode);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ESTALE) {
+        throw e;
+      }
+      stager.prove(lookAgain(inode.number()));
+    }
+    importer.doubts().prove(inode.number());
+  }
+
+  /** Whether a file is of another version than its attributes that were shown. */
+  public boolean isUntold(long number) {
+    return importer.doubts().isUntold(number);
+  }
+
+  private void requireTold(long number) throws FsException {
+    if (isUntold(number)) {
+      throw new FsException(
+          Errno.ESTALE, "inode " + number + " is of another version than other nodes say");
+    }
+  }
+
+  /** To be called before the attributes of a file are read that are shown to users. */
+  public void tell(long number) {
+    importer.doubts().tell(number);
+  }
+
+  /**
+   * The inode as the source itself shows it now. If it is of another version than before, it is not
+   * read until its attributes were shown again.
+   */
+  public Inode lookAgain(long number) throws FsException {
+    stager.restart(number);
+    return importer.lookAgain(number);
+  }
+
+  /** The same, unless the file was proved to be as it is known. */
+  public Inode lookAgainIfDoubted(long number) throws FsException {
+    return importer.doubts().isDoubted(number) ? lookAgain(number) : importer.checked(number);
+  }
+
+  /**
    * Reads a range of a regular file, truncated at the end of the file.
    *
    * @return bytes passed to the sink
@@ -264,9 +335,19 @@ public final class PmfsFileSystem {
   }
 
   private int deliverPiece(Inode inode, long offset, int count, ReadSink sink) throws FsException {
+    if (source.isSecondHand()) {
+      requireTold(inode.number());
+    }
     try {
       return stager.serve(inode, offset, count, sink);
     } catch (FsException | NamespaceLostException e) {
+      if (e instanceof FsException failed
+          && failed.errno() == Errno.ESTALE
+          && source.isSecondHand()) {
+        Inode now = lookAgain(inode.number());
+        requireTold(inode.number());
+        return stager.serve(now, offset, count, sink);
+      }
       boolean isLost = e instanceof NamespaceLostException;
       if (e instanceof FsException failed) {
         isLost = failed.errno() == Errno.ESTALE && namespace.losses() > 0;

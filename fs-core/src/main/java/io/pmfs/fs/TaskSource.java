@@ -74,7 +74,7 @@ final class TaskSource implements AutoCloseable {
   /** The inode, compared with the source now. */
   Inode lookAgain(long number) throws FsException {
     pace.await(1, 0, cancelled);
-    return fileSystem.importer().lookAgain(number);
+    return fileSystem.lookAgain(number);
   }
 
   /** Opens the file of an inode. */

@@ -220,6 +220,11 @@ final class Fetch {
     return loan;
   }
 
+  /** Whether a block was read, while the fetch is running. */
+  synchronized boolean isRead(int block) {
+    return ending == null && (states[block] == HELD || states[block] == STORED);
+  }
+
   /** The caller has read a claimed block; true if this was the last one to read. */
   synchronized boolean countRead() {
     readCount++;

@@ -89,6 +89,13 @@ final class Fetches {
     return fetch;
   }
 
+  /** Forgets why a file was not copied, and a copy of it that is being made: it is another now. */
+  void restart(long number) {
+    giveUp(number);
+    sources.invalidate(number);
+    marks.set(number, (byte) 0);
+  }
+
   /**
    * The same for a file that a task stages; does not evict copies to make room.
    *

@@ -46,10 +46,10 @@ public final class InodeBytes {
   }
 
   private byte @Nullable [] segment(long number, boolean make) {
-    int index = Math.toIntExact(number >>> SEGMENT_SHIFT);
+    long index = number >>> SEGMENT_SHIFT;
     byte[] @Nullable [] table = segments;
-    byte[] segment = index < table.length ? table[index] : null;
-    return segment == null && make ? grow(index) : segment;
+    byte[] segment = index < table.length ? table[(int) index] : null;
+    return segment == null && make ? grow(Math.toIntExact(index)) : segment;
   }
 
   private synchronized byte[] grow(int index) {

@@ -91,6 +91,14 @@ final class OpenSources implements AutoCloseable {
       return file.read(offset, destination);
     }
 
+    /** Fails if it is not the inode's file, or not of its version. */
+    void prove() throws FsException {
+      file.prove();
+      if (!isTheFile()) {
+        throw new FsException(Errno.ESTALE, "inode " + inode.number() + " is another file by now");
+      }
+    }
+
     /** A file on loan with its whole content; null if there is none now. */
     @Nullable LentFile lend() throws FsException {
       return isTheFile() ? file.lend() : null;

@@ -36,6 +36,19 @@ public final class Stager implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Stager.class);
 
   private static final int ROUNDS = 4;
+
+  /** Takes no bytes. */
+  private static final ReadSink NO_BYTES =
+      new ReadSink() {
+        @Override
+        public ByteBuffer buffer(int size) {
+          return ByteBuffer.allocateDirect(size);
+        }
+
+        @Override
+        public void accept(ReadResult piece) {}
+      };
+
   private static final Duration STOP = Duration.ofSeconds(30);
 
   private final Copies copies;
@@ -106,6 +119,53 @@ public final class Stager implements AutoCloseable {
    */
   public int serve(Inode inode, long offset, int size, ReadSink sink) throws FsException {
     return serve(inode, offset, size, sink, readers);
+  }
+
+  /**
+   * Makes sure that a file is of the version that the inode describes, before any of it is read.
+   * Fetches the first block for that, which a reader is about to need; a file that is not copied is
+   * only looked at.
+   *
+   * @throws FsException ESTALE if it is of another version; else the source's own failure
+   */
+  public void prove(Inode inode) throws FsException {
+    for (int round = 0; round < ROUNDS; round++) {
+      if (copies.has(inode)) {
+        return;
+      }
+      Fetch fetch = inode.attributes().size() == 0 ? null : fetches.forReader(inode);
+      if (fetch == null) {
+        break;
+      }
+      if (readsFirstBlock(fetch)) {
+        return;
+      }
+      if (!copies.has(inode)) {
+        break; // it did not end with a copy
+      }
+    }
+    try (var lease = sources.acquire(inode)) {
+      lease.handle().prove();
+    } catch (FsException e) {
+      sources.invalidate(inode.number());
+      throw e;
+    }
+  }
+
+  private boolean readsFirstBlock(Fetch fetch) throws FsException {
+    if (!fetch.enter()) {
+      return false;
+    }
+    try {
+      return fetch.isRead(0) || readBlock(fetch, 0, 0, 0, NO_BYTES, readers);
+    } finally {
+      fetch.exit();
+    }
+  }
+
+  /** The source has another version of a file than was said: nothing of the old one is kept. */
+  public void restart(long number) {
+    fetches.restart(number);
   }
 
   /** The same for another node; not counted for this node's readers. */

@@ -17,6 +17,20 @@ public interface BackingStore extends AutoCloseable {
   /** Like lstat(2). */
   SourceStatus status(FileName path) throws FsException;
 
+  /** The same from the source itself, where {@link #status} may be what another node says. */
+  default SourceStatus ownStatus(FileName path) throws FsException {
+    return status(path);
+  }
+
+  /**
+   * Whether names and attributes may be what other nodes say. Then a file is {@link
+   * SourceFile#prove proved} before it is read, and if it turns out to be of another version, its
+   * {@link #ownStatus} counts.
+   */
+  default boolean isSecondHand() {
+    return false;
+  }
+
   /** Passes the names in a directory, without . and .., in batches until the consumer stops it. */
   void list(FileName directory, NameConsumer batches) throws FsException;
 

@@ -112,6 +112,16 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
+  public SourceStatus ownStatus(FileName path) throws FsException {
+    return counted(stats, () -> store.ownStatus(path));
+  }
+
+  @Override
+  public boolean isSecondHand() {
+    return store.isSecondHand();
+  }
+
+  @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
     counted(
         lists,
@@ -248,6 +258,11 @@ public final class CountedBackingStore implements BackingStore {
     @Override
     public @Nullable LentFile lend() {
       return file.lend();
+    }
+
+    @Override
+    public void prove() throws FsException {
+      file.prove();
     }
 
     @Override

@@ -179,6 +179,17 @@ public final class ReopenedStore implements BackingStore {
   }
 
   @Override
+  public SourceStatus ownStatus(FileName path) throws FsException {
+    return store(path).ownStatus(path);
+  }
+
+  @Override
+  public boolean isSecondHand() {
+    BackingStore there = store;
+    return there != null && there.isSecondHand();
+  }
+
+  @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
     store(directory).list(directory, batches);
   }

@@ -42,6 +42,14 @@ public interface SourceFile extends AutoCloseable {
     return null;
   }
 
+  /**
+   * Fails if the file is known not to be of the version as which it was opened. A store that takes
+   * the word of others looks at the file now, unless it has done so; any other has no doubt.
+   *
+   * @throws FsException ESTALE if it is of another version
+   */
+  default void prove() throws FsException {}
+
   /** The current status of the open file. */
   SourceStatus status() throws FsException;
 

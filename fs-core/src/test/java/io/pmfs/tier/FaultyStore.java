@@ -62,6 +62,7 @@ public final class FaultyStore implements BackingStore {
   private volatile Faults faults = NONE;
   private volatile @Nullable Hold hold;
   private volatile @Nullable Function<FileName, @Nullable LentFile> lender;
+  private volatile boolean isSecondHand;
 
   public FaultyStore(BackingStore store) {
     this.store = store;
@@ -113,6 +114,11 @@ public final class FaultyStore implements BackingStore {
     lender = from;
   }
 
+  /** From now on the attributes of files may be others' word. */
+  public void beSecondHand() {
+    isSecondHand = true;
+  }
+
   void releasedWhenCleared(Hold next) {
     hold = next;
   }
@@ -154,6 +160,11 @@ public final class FaultyStore implements BackingStore {
   public SourceStatus status(FileName path) throws FsException {
     isCut(Operation.STATUS, path, 0);
     return store.status(path);
+  }
+
+  @Override
+  public boolean isSecondHand() {
+    return isSecondHand;
   }
 
   @Override

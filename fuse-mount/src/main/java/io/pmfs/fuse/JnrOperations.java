@@ -78,6 +78,7 @@ final class JnrOperations extends FuseStubFS {
 
   /** The inode as the kernel may see it. */
   private Inode shown(long number) throws FsException {
+    fileSystem.tell(number);
     Inode inode = fileSystem.inode(number);
     return othersEnter ? fileSystem.accessLists().withLeastRights(inode) : inode;
   }
@@ -144,11 +145,20 @@ final class JnrOperations extends FuseStubFS {
 
   /**
    * ENOSYS, once: the kernel then opens files without asking, and keeps their data in its page
-   * cache.
+   * cache. Of files that other nodes describe, we must know.
    */
   @Override
   public int open(String path, FuseFileInfo info) {
-    return -Errno.ENOSYS.number();
+    if (!fileSystem.isToldOfOpens()) {
+      return -Errno.ENOSYS.number();
+    }
+    return answer(
+        Opcode.OPEN,
+        path,
+        () -> {
+          fileSystem.open(inode(path));
+          return 0;
+        });
   }
 
   @Override

@@ -157,11 +157,13 @@ final class KernelOperations implements RequestHandler {
 
   /** The inode as the kernel may see it. */
   private Inode inode(long number) throws FsException {
+    fileSystem.tell(number);
     return shown(fileSystem.inode(number));
   }
 
   /** The same; null if only another node has described the file so far. */
   private @Nullable Inode verifiedInode(long number) throws FsException {
+    fileSystem.tell(number);
     Inode inode = fileSystem.verifiedInode(number);
     return inode == null ? null : shown(inode);
   }
@@ -177,24 +179,22 @@ final class KernelOperations implements RequestHandler {
    * answer, each time.
    */
   private void open(KernelRequest request, KernelReply reply) throws FsException {
-    if (backing == null || backing.leavesOpensToKernel()) {
+    boolean isAsked = fileSystem.isToldOfOpens();
+    if (!isAsked && (backing == null || backing.leavesOpensToKernel())) {
       throw new FsException(Errno.ENOSYS, "open");
     }
+    boolean keepsPages = fileSystem.open(request.inode());
+    if (backing == null) {
+      sendOpened(reply, BackingFiles.NONE, keepsPages);
+      return;
+    }
     int id = backing.open(request.inode());
-    if (id == BackingFiles.NONE && backing.leavesOpensToKernel()) {
+    if (id == BackingFiles.NONE && !isAsked && backing.leavesOpensToKernel()) {
       backing.release(request.inode());
       throw new FsException(Errno.ENOSYS, "open");
     }
-    ByteBuffer out = reply.body();
-    out.putLong(KernelReply.BODY, 0);
-    out.putInt(
-        KernelReply.BODY + 8,
-        id == BackingFiles.NONE
-            ? KernelProtocol.FOPEN_KEEP_CACHE
-            : KernelProtocol.FOPEN_PASSTHROUGH);
-    out.putInt(KernelReply.BODY + 12, id);
     try {
-      reply.send(KernelProtocol.OPEN_OUT_SIZE);
+      sendOpened(reply, id, keepsPages);
     } catch (Throwable e) {
       backing.release(request.inode());
       throw e;
@@ -202,6 +202,16 @@ final class KernelOperations implements RequestHandler {
     if (id != BackingFiles.NONE) {
       backing.countLeft();
     }
+  }
+
+  private static void sendOpened(KernelReply reply, int id, boolean keepsPages) throws FsException {
+    int keeping = keepsPages ? KernelProtocol.FOPEN_KEEP_CACHE : 0;
+    ByteBuffer out = reply.body();
+    out.putLong(KernelReply.BODY, 0);
+    out.putInt(
+        KernelReply.BODY + 8, id == BackingFiles.NONE ? keeping : KernelProtocol.FOPEN_PASSTHROUGH);
+    out.putInt(KernelReply.BODY + 12, id);
+    reply.send(KernelProtocol.OPEN_OUT_SIZE);
   }
 
   /**
@@ -263,7 +273,14 @@ final class KernelOperations implements RequestHandler {
     if (size < 0 || size > reply.bodyLimit()) {
       throw new FsException(Errno.EINVAL, "invalid read size: " + Integer.toUnsignedString(size));
     }
-    fileSystem.read(request.inode(), offset, size, reply);
+    try {
+      fileSystem.read(request.inode(), offset, size, reply);
+    } catch (FsException e) {
+      if (fileSystem.isUntold(request.inode())) {
+        reply.forgetAttributes(request.inode());
+      }
+      throw e;
+    }
     reply.sendCollected();
   }
 

@@ -47,9 +47,11 @@
  * <p><b>Known deadlocks</b>
  *
  * <ol>
- *   <li>To make it forget what it has cached (FUSE_NOTIFY_INVAL_INODE, FUSE_NOTIFY_INVAL_ENTRY) the
- *       kernel takes locks that it holds while it waits for an answer. Cure: the only notice that
- *       is sent is FUSE_NOTIFY_RESEND, by a worker before it answers anything.
+ *   <li>To make it forget pages or names that it has cached (FUSE_NOTIFY_INVAL_INODE,
+ *       FUSE_NOTIFY_INVAL_ENTRY) the kernel takes locks that it holds while it waits for an answer.
+ *       Cure: such notices are not sent. Those that are, FUSE_NOTIFY_RESEND and
+ *       FUSE_NOTIFY_INVAL_INODE for attributes alone, take none; a worker sends them before it
+ *       answers.
  *   <li>A thread of the daemon that waits for its own mount cannot be killed once a worker has
  *       taken its request. If the daemon then stops answering, it never ends, and no other daemon
  *       starts. Cure: a child process requests the heartbeat, {@link KernelBridge} does not probe a

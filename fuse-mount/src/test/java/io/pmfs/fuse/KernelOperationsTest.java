@@ -13,6 +13,7 @@ import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,6 +21,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.UserDefinedFileAttributeView;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
@@ -635,6 +637,44 @@ final class KernelOperationsTest {
       assertThat(opened.body().getInt(8)).isEqualTo(1 << 1 | 1 << 3);
       assertThat(opened.body().getInt(12)).isZero();
     }
+  }
+
+  /** As another node described it, it is of another version than the source has. */
+  @Test
+  void open_ofAFileOfAnotherVersion_isStaleUntilItsAttributesAreShown(@TempDir Path directory)
+      throws Exception {
+    try (KernelFixture told = new KernelFixture(directory);
+        KernelSession own = told.session()) {
+      told.faulty.beSecondHand();
+      long small = told.inode("small");
+      assertThat(own.ask(Opcode.GETATTR, small, new byte[16]).error()).isZero();
+      assertThat(openFlags(own, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
+
+      byte[] now = KernelFixture.content(2000);
+      Files.write(told.source.resolve("small"), now);
+      told.fileSystem.lookAgain(small);
+      byte[] whole = KernelMessages.read(0, 4096);
+      assertThat(own.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ESTALE);
+      assertThat(own.notices).isEmpty();
+      assertThat(own.ask(Opcode.READ, small, whole).errno()).isEqualTo(Errno.ESTALE);
+      assertThat(own.notices)
+          .map(notice -> HexFormat.of().formatHex(notice, 0, 16))
+          .containsExactly("28000000" + "02000000" + "0000000000000000");
+      ByteBuffer notice = ByteBuffer.wrap(own.notices.get(0)).order(ByteOrder.nativeOrder());
+      assertThat(notice.getLong(16)).isEqualTo(small);
+      assertThat(notice.getLong(24)).as("no pages").isNegative();
+
+      assertThat(own.ask(Opcode.GETATTR, small, new byte[16]).error()).isZero();
+      assertThat(openFlags(own, small)).as("its pages are dropped").isZero();
+      assertThat(openFlags(own, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
+      assertThat(own.ask(Opcode.READ, small, whole).bytes()).isEqualTo(now);
+    }
+  }
+
+  private static int openFlags(KernelSession session, long inode) {
+    Answer opened = session.ask(Opcode.OPEN, inode, new byte[8]);
+    assertThat(opened.error()).isZero();
+    return opened.body().getInt(8);
   }
 
   @Test

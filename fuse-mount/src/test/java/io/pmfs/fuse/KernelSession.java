@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import jnr.ffi.Pointer;
@@ -151,12 +152,22 @@ final class KernelSession implements AutoCloseable {
       if (refusals.get() > 0 && refusals.getAndDecrement() > 0) {
         throw new FsException(Errno.ENOMEM, "the test refuses an answer");
       }
-      answers.add(new Answer(answer));
+      boolean isNotice =
+          ByteBuffer.wrap(answer).order(ByteOrder.nativeOrder()).getLong(KernelProtocol.OUT_UNIQUE)
+              == 0;
+      if (isNotice) {
+        notices.add(answer);
+      } else {
+        answers.add(new Answer(answer));
+      }
       return true;
     }
   }
 
   private static final byte[] END = {};
+
+  /** Messages that answer no request. */
+  final List<byte[]> notices = new CopyOnWriteArrayList<>();
 
   /** All answers that a request got. */
   List<Answer> askAll(byte[] request) {

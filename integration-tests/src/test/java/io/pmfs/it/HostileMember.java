@@ -293,6 +293,9 @@ final class HostileMember {
       SourceStatus status = source.status(path);
       return new Content() {
         @Override
+        public void prove() {}
+
+        @Override
         public SourceStatus status() {
           return status;
         }

@@ -8,8 +8,10 @@ public final class PeerException extends Exception {
     UNREACHABLE,
     /** The peer sent data that fails a check; it is suspected, too. */
     CORRUPT,
-    /** The peer has no copy and is not an owner, or has another version, or is busy. */
+    /** The peer has no copy and is not an owner, or is busy. */
     REFUSED,
+    /** The peer has another version of the file. */
+    OTHER_VERSION,
     /** The source failed, or answers other nodes but not this peer. */
     FAILED
   }

@@ -117,7 +117,7 @@ public final class PeerLink {
       counts.micros.recordValue(Math.min(micros, LONGEST_MICROS));
       return result;
     } catch (PeerException e) {
-      if (e.kind() != PeerException.Kind.REFUSED) {
+      if (e.kind() != PeerException.Kind.REFUSED && e.kind() != PeerException.Kind.OTHER_VERSION) {
         counts.failures.increment();
       }
       throw e;

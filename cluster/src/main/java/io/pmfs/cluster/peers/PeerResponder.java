@@ -199,6 +199,7 @@ final class PeerResponder {
     HttpResponseStatus code =
         request.range() == null ? HttpResponseStatus.OK : HttpResponseStatus.PARTIAL_CONTENT;
     if (request.isHead()) {
+      content.prove();
       answer.full(code, headers, Unpooled.EMPTY_BUFFER);
     } else {
       content(content, version.size(), range, code, headers, answer);
@@ -290,6 +291,8 @@ final class PeerResponder {
     int start = out.writerIndex();
     if (size > 0) {
       content.copyTo(offset, size, new PeerSinks.Memory(out));
+    } else {
+      content.prove();
     }
     if (out.writerIndex() - start != size) {
       throw new IllegalStateException(

@@ -34,8 +34,8 @@ public interface PeerService {
    * @param expected the version the peer knows; null for the one that this node knows
    * @param onlyCopies whether to read from the tiers only
    * @param asker the node that asks, if it keeps what it reads
-   * @throws PeerException of kind REFUSED if this node has another version; also if it has no copy,
-   *     and either does not own the file or may read from the tiers only
+   * @throws PeerException of kind OTHER_VERSION if this node has another version; REFUSED if it has
+   *     no copy, and either does not own the file or may read from the tiers only
    */
   Content open(
       FileName path, @Nullable SourceVersion expected, boolean onlyCopies, @Nullable UUID asker)
@@ -44,6 +44,13 @@ public interface PeerService {
   /** A file that a peer reads. */
   interface Content {
     SourceStatus status();
+
+    /**
+     * Makes sure that the file is of this version, without reading it.
+     *
+     * @throws PeerException of kind OTHER_VERSION if it is of another
+     */
+    void prove() throws FsException, PeerException;
 
     /** Other nodes that may have a copy. */
     List<UUID> holders();
@@ -54,7 +61,8 @@ public interface PeerService {
     /**
      * Passes a range, which must lie within the file, to the sink, piece by piece.
      *
-     * @throws PeerException of kind REFUSED if the copy is gone and only copies may be read
+     * @throws PeerException of kind REFUSED if the copy is gone and only copies may be read; of
+     *     kind OTHER_VERSION, before or after pieces were passed, if the source has another version
      */
     void copyTo(long offset, int size, ReadSink sink) throws FsException, PeerException;
   }

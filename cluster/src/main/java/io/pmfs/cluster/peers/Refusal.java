@@ -37,7 +37,9 @@ final class Refusal extends Exception {
   /** For a refusal or failure of this node itself. */
   static Refusal of(PeerException failure, boolean onlyCopies) {
     HttpResponseStatus status = HttpResponseStatus.BAD_GATEWAY;
-    if (failure.kind() == PeerException.Kind.REFUSED) {
+    if (failure.kind() == PeerException.Kind.OTHER_VERSION) {
+      status = HttpResponseStatus.PRECONDITION_FAILED;
+    } else if (failure.kind() == PeerException.Kind.REFUSED) {
       status =
           onlyCopies ? HttpResponseStatus.GATEWAY_TIMEOUT : HttpResponseStatus.MISDIRECTED_REQUEST;
     }

@@ -55,6 +55,7 @@ public final class FakeService implements PeerService {
 
   final Map<String, File> files = new ConcurrentHashMap<>();
   final AtomicInteger reads = new AtomicInteger();
+  final AtomicInteger proofs = new AtomicInteger();
 
   /** Each call that has to wait takes one permit. */
   final Semaphore gate = new Semaphore(0);
@@ -192,6 +193,11 @@ public final class FakeService implements PeerService {
     @Override
     public SourceStatus status() {
       return statusOf(REGULAR, file.bytes().length);
+    }
+
+    @Override
+    public void prove() {
+      proofs.incrementAndGet();
     }
 
     @Override

@@ -100,6 +100,7 @@ public final class KernelProtocol {
   public static final long HAS_RESEND = 1L << 39;
 
   // enum fuse_notify_code
+  public static final int NOTIFY_INVAL_INODE = 2;
   public static final int NOTIFY_RESEND = 7;
 
   // Flags in the answer to OPEN.

@@ -26,6 +26,12 @@ public final class KernelReply implements ReadSink, AutoCloseable {
 
   private static final int VECTOR_SIZE = 16;
 
+  /** struct fuse_notify_inval_inode_out. */
+  private static final int INVAL_INODE_SIZE = 24;
+
+  /** A negative offset, fuse_reverse_inval_inode. */
+  private static final long KEEP_PAGES = -1;
+
   private final KernelChannel channel;
   private final AnswerBuffers buffers;
   private final Pipe pipe = new Pipe();
@@ -119,6 +125,24 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     header(-errno.number(), 0);
     vector(0, outAddress, BODY);
     sendVectors(1);
+  }
+
+  /**
+   * Makes the kernel ask for a file's attributes before it uses them again. It keeps the pages: to
+   * drop them it would wait for reads, this one among them. To be called before the answer.
+   */
+  public void forgetAttributes(long inode) {
+    header(KernelProtocol.NOTIFY_INVAL_INODE, INVAL_INODE_SIZE);
+    out.putLong(KernelProtocol.OUT_UNIQUE, 0);
+    out.putLong(BODY, inode);
+    out.putLong(BODY + 8, KEEP_PAGES);
+    out.putLong(BODY + 16, 0);
+    vector(0, outAddress, BODY + INVAL_INODE_SIZE);
+    try {
+      channel.send(vectorsAddress, 1);
+    } catch (FsException e) {
+      // The kernel does not know the file any more.
+    }
   }
 
   /** Answers a read with the collected bytes, unless it was answered already. */

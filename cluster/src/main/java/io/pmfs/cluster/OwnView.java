@@ -1,0 +1,89 @@
+package io.pmfs.cluster;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.FsException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * What this node's own source says of the version of a file. A source that fails, or does not
+ * answer, says nothing: what other nodes have is read all the same. Safe for use by many threads.
+ */
+final class OwnView implements AutoCloseable {
+  /** Longer than a working source takes, and not too long for a reader. */
+  private static final Duration PATIENCE = Duration.ofSeconds(3);
+
+  /** The same while another answer is overdue. */
+  private static final Duration LITTLE_PATIENCE = Duration.ofMillis(100);
+
+  private static final int THREADS = 16;
+  private static final int IDLE_SECONDS = 30;
+
+  /** An answer. */
+  enum Answer {
+    SAME,
+    OTHER,
+    NONE
+  }
+
+  private final BackingStore source;
+  private final AtomicInteger overdue = new AtomicInteger();
+  private final ThreadPoolExecutor threads =
+      new ThreadPoolExecutor(
+          0,
+          THREADS,
+          IDLE_SECONDS,
+          TimeUnit.SECONDS,
+          new SynchronousQueue<>(),
+          DaemonThread.numbered("pmfs-own-view"));
+
+  OwnView(BackingStore source) {
+    this.source = source;
+  }
+
+  /** Whether the file at a path is of a version. If all threads wait for the source, NONE. */
+  @SuppressWarnings("FutureReturnValueIgnored") // that of the late answer is of use to nobody
+  Answer of(FileName path, SourceVersion version) {
+    CompletableFuture<Answer> asked = new CompletableFuture<>();
+    Duration patience = overdue.get() > 0 ? LITTLE_PATIENCE : PATIENCE;
+    try {
+      threads.execute(() -> asked.complete(ask(path, version)));
+      return asked.get(patience.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      overdue.incrementAndGet();
+      asked.whenComplete((late, failure) -> overdue.decrementAndGet());
+      return Answer.NONE;
+    } catch (RejectedExecutionException | ExecutionException e) {
+      return Answer.NONE;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Answer.NONE;
+    } catch (OutOfMemoryError noThread) {
+      return Answer.NONE;
+    }
+  }
+
+  private Answer ask(FileName path, SourceVersion version) {
+    try {
+      SourceVersion own = source.status(path).attributes().version();
+      return own.equals(version) ? Answer.SAME : Answer.OTHER;
+    } catch (FsException | RuntimeException e) {
+      return Answer.NONE;
+    }
+  }
+
+  @Override
+  public void close() {
+    threads.shutdownNow();
+  }
+}
