@@ -7,40 +7,48 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** An account of its own, with a group of its own beside the primary one; close removes both. */
 final class Account implements AutoCloseable {
   private static final String NAME = "pmfs-as-" + ProcessHandle.current().pid();
   private static final String GROUP = NAME + "-g";
 
-  private static final String FUSE = "/dev/fuse";
-
   private final int uid;
   private final int gid;
   private final int otherGroup;
-  private int fuseMode = -1;
+  private @Nullable DeviceForAll device;
 
   Account(String home) {
-    Command.run("groupadd", GROUP).expect(0);
-    Command.run("useradd", "--no-create-home", "--home-dir", home, "--groups", GROUP, NAME)
-        .expect(0);
-    uid = number("id", "-u", NAME);
-    gid = number("id", "-g", NAME);
-    otherGroup = number("sh", "-c", "getent group " + GROUP + " | cut -d: -f3");
+    // Those of this name are what a killed run left.
+    removeNames();
+    try {
+      Command.run("groupadd", GROUP).expect(0);
+      Command.run("useradd", "--no-create-home", "--home-dir", home, "--groups", GROUP, NAME)
+          .expect(0);
+      uid = number("id", "-u", NAME);
+      gid = number("id", "-g", NAME);
+      otherGroup = number("sh", "-c", "getent group " + GROUP + " | cut -d: -f3");
+    } catch (AssertionError e) {
+      removeNames();
+      throw e;
+    }
+  }
+
+  private static void removeNames() {
+    Command.run("userdel", "--force", NAME);
+    Command.run("groupdel", GROUP);
   }
 
   private static int number(String... line) {
     return Integer.parseInt(Command.run(line).expect(0).out().strip());
   }
 
-  /** Until close, all users may open /dev/fuse, as on most machines. */
+  /** Until close, all users may open /dev/fuse. */
   void openFuse() {
-    fuseMode = Posix.stat(FUSE).permissions();
-    chmodFuse(0666);
-  }
-
-  private static void chmodFuse(int mode) {
-    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c(FUSE), mode)));
+    if (device == null) {
+      device = new DeviceForAll();
+    }
   }
 
   String name() {
@@ -89,20 +97,31 @@ final class Account implements AutoCloseable {
         .start();
   }
 
+  /** Zombies are the business of whoever runs as process 1 here. */
+  void awaitNoProcess() {
+    Await.until(
+        () -> "no process of the user: " + processes(),
+        Duration.ofSeconds(30),
+        () -> processes().lines().allMatch(line -> line.contains("<defunct>")));
+  }
+
+  String processes() {
+    return Command.run("ps", "-u", NAME, "-o", "pid=,stat=,args=").out();
+  }
+
   void own(String path) {
     Command.run("chown", "-h", uid + ":" + gid, path).expect(0);
   }
 
   @Override
   public void close() {
-    if (fuseMode >= 0) {
-      chmodFuse(fuseMode);
+    if (device != null) {
+      device.close();
+      device = null;
     }
     // A supervisor that ends still removes its session file, as the user.
-    Await.until(
-        "no process of the user's",
-        Duration.ofSeconds(30),
-        () -> Command.run("userdel", NAME).exit() == 0);
+    awaitNoProcess();
+    Command.run("userdel", "--force", NAME).expect(0);
     Command.run("groupdel", GROUP).expect(0);
   }
 }

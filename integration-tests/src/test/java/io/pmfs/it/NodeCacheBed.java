@@ -14,18 +14,23 @@ import org.jspecify.annotations.Nullable;
 final class NodeCacheBed implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  private static final Path FUSE = Path.of("/dev/fuse");
+  /**
+   * The accounts of the service, of two users in one group, and of a third one: numbers of this
+   * process, so that others can have such a bed at the same time. They lie above those that
+   * useradd(8) gives, which are one more than the highest below UID_MAX, and among 65536 to 524287,
+   * which systemd leaves unused (UIDS-GIDS.md there).
+   */
+  private static final int SERVICE =
+      65_536 + Math.toIntExact(ProcessHandle.current().pid() % 57_000) * 8;
 
-  /** The accounts of the service, of two users in one group, and of a third one. */
-  private static final int SERVICE = 54321;
-
-  static final int ADA = 54322;
-  static final int BOB = 54323;
-  static final int EVE = 54324;
-  private static final int GROUP = 54325;
+  static final int ADA = SERVICE + 1;
+  static final int BOB = SERVICE + 2;
+  static final int EVE = SERVICE + 3;
+  private static final int GROUP = SERVICE + 4;
   private static final List<Integer> USERS = List.of(ADA, BOB, EVE);
 
-  private final int fuseMode;
+  private final DeviceForAll device;
+  private final List<Integer> accounts = new ArrayList<>();
   private final Scratch code = new Scratch();
   private final Path launcher;
   private final Installation pmfs;
@@ -39,26 +44,36 @@ final class NodeCacheBed implements AutoCloseable {
     Machine.requireCommand("setpriv");
     Machine.requireCommand("useradd");
     Machine.requireCommand("fusermount3");
-    fuseMode = Posix.stat(FUSE.toString()).permissions();
-    chmodFuse(0666);
-    for (int user : USERS) {
-      // fusermount wants a name.
-      Command.run("useradd", "-M", "-N", "-u", Integer.toString(user), "pmfs-it-" + user).expect(0);
+    device = new DeviceForAll();
+    try {
+      for (int user : USERS) {
+        addAccount(user);
+      }
+      launcher = Installation.launcherForAll(code);
+      pmfs = new Installation(launcher, List.of());
+      for (int user : List.of(SERVICE, ADA, BOB, EVE)) {
+        Path home = pmfs.directory("home-" + user);
+        Files.setPosixFilePermissions(home, PosixFilePermissions.fromString("rwx------"));
+        own(user, home);
+      }
+      Path run = pmfs.directory("cache-run");
+      own(SERVICE, run);
+      socket = run.resolve("socket");
+    } catch (IOException | RuntimeException | AssertionError e) {
+      giveBack();
+      throw e;
     }
-    launcher = Installation.launcherForAll(code);
-    pmfs = new Installation(launcher, List.of());
-    for (int user : List.of(SERVICE, ADA, BOB, EVE)) {
-      Path home = pmfs.directory("home-" + user);
-      Files.setPosixFilePermissions(home, PosixFilePermissions.fromString("rwx------"));
-      own(user, home);
-    }
-    Path run = pmfs.directory("cache-run");
-    own(SERVICE, run);
-    socket = run.resolve("socket");
   }
 
-  private static void chmodFuse(int mode) {
-    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c(FUSE.toString()), mode)));
+  /** fusermount wants a name; an account of this name is one that a killed run left. */
+  private void addAccount(int user) {
+    Command.run("userdel", "--force", name(user));
+    Command.run("useradd", "-M", "-N", "-u", Integer.toString(user), name(user)).expect(0);
+    accounts.add(user);
+  }
+
+  private static String name(int user) {
+    return "pmfs-it-" + user;
   }
 
   private static void own(int user, Path directory) {
@@ -201,15 +216,24 @@ final class NodeCacheBed implements AutoCloseable {
   public void close() {
     try {
       kill();
-      for (String mountpoint : Mounts.below(pmfs.scratch().root())) {
-        Command.run("umount", "-l", mountpoint);
+    } finally {
+      giveBack();
+    }
+  }
+
+  private void giveBack() {
+    try {
+      if (pmfs != null) {
+        for (String mountpoint : Mounts.below(pmfs.scratch().root())) {
+          Command.run("umount", "-l", mountpoint);
+        }
+        pmfs.close();
       }
-      pmfs.close();
     } finally {
       code.close();
-      chmodFuse(fuseMode);
-      for (int user : USERS) {
-        Command.run("userdel", "--force", "pmfs-it-" + user);
+      device.close();
+      for (int user : accounts) {
+        Command.run("userdel", "--force", name(user));
       }
     }
   }

@@ -120,18 +120,7 @@ final class SharedMountByUserIT {
     mount.ended();
     assertThat(Mounts.below(pmfs.scratch().root())).isEmpty();
     assertThat(registered()).isEmpty();
-    awaitNoProcess();
-  }
-
-  private void awaitNoProcess() {
-    Await.until(
-        () -> "no process of the user: " + processes(),
-        PATIENCE,
-        () -> processes().lines().allMatch(line -> line.contains("<defunct>")));
-  }
-
-  private String processes() {
-    return Command.run("ps", "-u", user.name(), "-o", "pid=,stat=,args=").out();
+    user.awaitNoProcess();
   }
 
   @Test
@@ -261,14 +250,14 @@ final class SharedMountByUserIT {
     mount.kill9();
     Await.until(
         "both are unmounted", PATIENCE, () -> !Mounts.at(mount.mountpoint()) && !Mounts.at(second));
-    awaitNoProcess();
+    user.awaitNoProcess();
     Path next = place("next");
     pmfs.run(pmfs.mountArguments(dataset.root(), next)).expect(0);
     assertThat(registered()).as("only those of the new mount").hasSize(3);
     assertEqual(next);
     umount(next);
     assertThat(registered()).isEmpty();
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 
   @Test
@@ -313,7 +302,7 @@ final class SharedMountByUserIT {
     Await.until(
         "one guard",
         PATIENCE,
-        () -> processes().lines().filter(line -> line.contains("pmfs-guard")).count() == 1);
+        () -> user.processes().lines().filter(line -> line.contains("pmfs-guard")).count() == 1);
     Files.createFile(ends);
     assertThat(reader.waitFor()).isZero();
     umount(mount.mountpoint());

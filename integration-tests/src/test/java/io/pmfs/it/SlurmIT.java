@@ -40,7 +40,6 @@ final class SlurmIT {
   private Dataset dataset;
   private Path base;
   private Path tier;
-  private int fuseMode = -1;
 
   @BeforeEach
   void start() throws IOException {
@@ -117,9 +116,6 @@ final class SlurmIT {
         slurm.close();
       }
     } finally {
-      if (fuseMode >= 0) {
-        Posix.LIBC.chmod(Posix.c("/dev/fuse"), fuseMode);
-      }
       if (user != null) {
         Command.run("pkill", "-KILL", "-u", user.name());
         user.close();
@@ -894,8 +890,7 @@ final class SlurmIT {
 
   private void permitFuse() {
     Machine.requireCommand("fusermount3");
-    fuseMode = Posix.stat("/dev/fuse").permissions();
-    Posix.check(Posix.result(Posix.LIBC.chmod(Posix.c("/dev/fuse"), 0666)));
+    user.openFuse();
   }
 
   @Test

@@ -17,11 +17,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Mounts by an account without privileges, through fusermount3. */
 final class UserMountIT {
-  private static final String USER = "pmfs-it-" + ProcessHandle.current().pid();
-  private static final Path FUSE = Path.of("/dev/fuse");
-
-  private int fuseMode = -1;
   private Scratch code;
+  private Account user;
   private Installation pmfs;
   private List<String> asUser;
   private Dataset dataset;
@@ -33,15 +30,12 @@ final class UserMountIT {
     Machine.requireCommand("useradd");
     Machine.requireCommand("setpriv");
     Machine.requireCommand("fusermount3");
-    Command.run("useradd", "--no-create-home", "--shell", "/bin/sh", USER).expect(0);
-    String uid = Command.run("id", "-u", USER).expect(0).out().strip();
-    String gid = Command.run("id", "-g", USER).expect(0).out().strip();
-    asUser = OtherUser.prefix(uid, gid);
-    fuseMode = Posix.stat(FUSE.toString()).permissions();
-    chmod(FUSE, 0666);
     code = new Scratch();
+    user = new Account(code.directory("home").toString());
+    user.openFuse();
+    asUser = OtherUser.prefix(Integer.toString(user.uid()), Integer.toString(user.gid()));
     pmfs = new Installation(Installation.launcherForAll(code), asUser);
-    pmfs.giveTo(Integer.parseInt(uid), Integer.parseInt(gid));
+    pmfs.giveTo(user.uid(), user.gid());
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, 10_000));
   }
 
@@ -55,13 +49,12 @@ final class UserMountIT {
       if (pmfs != null) {
         pmfs.close();
       }
+    } finally {
+      if (user != null) {
+        user.close();
+      }
       if (code != null) {
         code.close();
-      }
-    } finally {
-      if (fuseMode >= 0) {
-        chmod(FUSE, fuseMode);
-        Command.run("userdel", "--force", USER).expect(0);
       }
     }
   }
@@ -80,18 +73,6 @@ final class UserMountIT {
     return mount;
   }
 
-  private String processes() {
-    return Command.run("ps", "-u", USER, "-o", "pid=,stat=,args=").out();
-  }
-
-  /** Zombies are the business of whoever runs as process 1 here. */
-  private void awaitNoProcess() {
-    Await.until(
-        () -> "no process of the user: " + processes(),
-        Duration.ofSeconds(20),
-        () -> processes().lines().allMatch(line -> line.contains("<defunct>")));
-  }
-
   private void awaitUnmounted() {
     Await.until("unmounted", Duration.ofSeconds(20), () -> !Mounts.at(pmfs.mountpoint()));
   }
@@ -102,9 +83,8 @@ final class UserMountIT {
 
   @Test
   void mount_byUserWhomAListNames_letsThemRead() {
-    String uid = byUser("id", "-u").out().strip();
     chmod(dataset.root(), 0700);
-    AccessList.set(dataset.root(), "u::rwx u:" + uid + ":rx g::- m::rx o::-");
+    AccessList.set(dataset.root(), "u::rwx u:" + user.uid() + ":rx g::- m::rx o::-");
     try (MountedPmfs mount = mount(BridgeMode.PAGE_CACHE)) {
       assertServes(mount);
     }
@@ -113,7 +93,7 @@ final class UserMountIT {
   @Test
   void writable_mountOfAUser_bringsFilesToTheSource() {
     byUser("chmod", "-R", "u+w", dataset.root().toString());
-    Command.run("chown", "-R", USER, dataset.root().toString()).expect(0);
+    Command.run("chown", "-R", user.name(), dataset.root().toString()).expect(0);
     try (MountedPmfs mount = pmfs.mount(dataset.root(), "--writable")) {
       byUser(
               "sh",
@@ -128,7 +108,7 @@ final class UserMountIT {
       assertThat(Posix.stat(dataset.root().resolve("new/large").toString()).permissions())
           .isEqualTo(0600);
     }
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 
   @ParameterizedTest
@@ -156,7 +136,7 @@ final class UserMountIT {
       mount.ended();
       assertThat(Mounts.at(mount.mountpoint())).isFalse();
     }
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 
   @ParameterizedTest
@@ -202,7 +182,7 @@ final class UserMountIT {
     assertServes(killed);
     killed.kill9();
     awaitUnmounted();
-    awaitNoProcess();
+    user.awaitNoProcess();
     try (MountedPmfs mount = mount(BridgeMode.PAGE_CACHE)) {
       assertServes(mount);
     }
@@ -215,7 +195,7 @@ final class UserMountIT {
     killed.awaitGone();
     killed.ended();
     awaitUnmounted();
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 
   @Test
@@ -228,7 +208,7 @@ final class UserMountIT {
     mount.ended();
     mount.awaitGone();
     awaitUnmounted();
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 
   @Test
@@ -246,7 +226,7 @@ final class UserMountIT {
     mount.awaitGone();
     mount.ended();
     assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 
   @Test
@@ -255,7 +235,7 @@ final class UserMountIT {
     byUser("fusermount3", "-u", pmfs.mountpoint().toString()).expect(0);
     mount.awaitGone();
     mount.ended();
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 
   /** Somebody may mount there again before the daemon of the mount before is gone. */
@@ -271,7 +251,7 @@ final class UserMountIT {
       assertServes(second);
       assertThat(Mounts.at(pmfs.mountpoint())).isTrue();
     }
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 
   /** Root's mounts log there, and a user may not look into it. */
@@ -297,6 +277,6 @@ final class UserMountIT {
         Files.delete(logs);
       }
     }
-    awaitNoProcess();
+    user.awaitNoProcess();
   }
 }
