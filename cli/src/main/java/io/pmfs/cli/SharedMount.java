@@ -178,10 +178,7 @@ final class SharedMount {
     MountTable mounts = invocation.surroundings().mounts();
     List<Registry.Known> sessions = new ArrayList<>();
     for (Registry.Known known : registry.known()) {
-      List<Path> places =
-          mounts.placesOfAny(known.entry().devices()).stream()
-              .filter(place -> isOfSource(mounts.at(place)))
-              .toList();
+      List<Path> places = mounts.placesOf(known.entry());
       if (settings.source().path().toString().equals(known.entry().source())
           && !places.isEmpty()
           && !endsWithAnotherJob(known.entry())
@@ -191,11 +188,6 @@ final class SharedMount {
       }
     }
     return sessions;
-  }
-
-  /** Device numbers are used again: that of a session that has ended may be another's by now. */
-  private boolean isOfSource(MountTable.@Nullable Mount mount) {
-    return mount != null && mount.source().equals(settings.source().path().toString());
   }
 
   /** A scheduler kills what it finds of a job, also a daemon that the job has started. */
@@ -291,7 +283,7 @@ final class SharedMount {
   /** Has the daemon of a user without root mount another session. */
   private Outcome ask(Registry.Entry entry) throws MountFailure {
     Path mountpoint = settings.mountpoint();
-    List<Path> places = invocation.surroundings().mounts().placesOfAny(entry.devices());
+    List<Path> places = invocation.surroundings().mounts().placesOf(entry);
     Duration limit = settings.bridge().readyTimeout();
     QueryStringEncoder query = new QueryStringEncoder("/mount", UTF_8);
     query.addParam("mountpoint", mountpoint.toString());
@@ -332,8 +324,12 @@ final class SharedMount {
   private Outcome bind(Registry.Entry entry) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     String device = entry.device();
-    List<Path> places = surroundings.mounts().placesOf(device);
-    if (device == null || places.isEmpty()) {
+    if (device == null) {
+      return Outcome.GONE;
+    }
+    Registry.Entry session = entry.with(List.of(device));
+    List<Path> places = surroundings.mounts().placesOf(session);
+    if (places.isEmpty()) {
       return Outcome.GONE;
     }
     Path mountpoint = settings.mountpoint();
@@ -343,7 +339,7 @@ final class SharedMount {
             device);
     MountTable.Mount made = surroundings.mounts().at(mountpoint);
     if (made == null || !made.device().equals(device)) {
-      if (!surroundings.mounts().placesOf(device).isEmpty()) {
+      if (!surroundings.mounts().placesOf(session).isEmpty()) {
         throw new MountFailure(ExitStatus.FAILED, mountpoint + ": not mounted: " + problem);
       }
       return Outcome.GONE;

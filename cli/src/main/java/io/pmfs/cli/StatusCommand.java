@@ -303,7 +303,7 @@ final class StatusCommand implements Callable<Integer> {
       return asked;
     }
     MountTable mounts = invocation.surroundings().mounts();
-    List<Path> places = mounts.placesOfAny(mount.devices());
+    List<Path> places = mounts.placesOf(mount);
     boolean isKept = places.stream().allMatch(Registry::isKept);
     List<StatusReport.Holder> holders = new ArrayList<>();
     for (Path place : places) {

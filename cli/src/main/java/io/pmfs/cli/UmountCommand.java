@@ -43,7 +43,9 @@ final class UmountCommand implements Callable<Integer> {
   private static final int ATTEMPTS = 5;
   private static final long GRACE_POLL_MS = 200;
   private static final int HTTP_OK = 200;
+  private static final int HTTP_BAD_REQUEST = 400;
   private static final int HTTP_CONFLICT = 409;
+  private static final int HTTP_GONE = 410;
   private static final int HTTP_NOT_IMPLEMENTED = 501;
   private static final Duration LAZY_PATIENCE = Duration.ofSeconds(2);
 
@@ -189,20 +191,21 @@ final class UmountCommand implements Callable<Integer> {
   }
 
   private boolean isMountedElsewhere(Registry.Entry entry) throws MountFailure {
-    return !invocation.surroundings().mounts().placesOfAny(entry.devices()).isEmpty();
+    return !invocation.surroundings().mounts().placesOf(entry).isEmpty();
   }
 
   /** The other mount points of the target's daemon. */
   private List<Path> others(Path mountpoint, Registry.Entry entry) throws MountFailure {
     MountTable.Mount wanted = target;
-    List<String> devices =
-        wanted == null || entry.isOf(wanted) ? entry.devices() : List.of(wanted.device());
-    return wanted == null
-        ? List.of()
-        : invocation.surroundings().mounts().placesOfAny(devices).stream()
-            .filter(place -> !place.equals(mountpoint))
-            .sorted(Comparator.comparing(Registry::isKept))
-            .toList();
+    if (wanted == null) {
+      return List.of();
+    }
+    MountTable mounts = invocation.surroundings().mounts();
+    List<Path> places = entry.isOf(wanted) ? mounts.placesOf(entry) : mounts.placesOf(wanted);
+    return places.stream()
+        .filter(place -> !place.equals(mountpoint))
+        .sorted(Comparator.comparing(Registry::isKept))
+        .toList();
   }
 
   /** Unmounts one mount point of several; the kernel ends the session with the last one. */
@@ -243,14 +246,15 @@ final class UmountCommand implements Callable<Integer> {
     // Taken before asking, so that a reused process id is not mistaken for the daemon.
     Optional<ProcessHandle> process = ProcessHandle.of(entry.pid());
     try {
-      ControlClient.Answer answer = ask(entry, timeout);
+      ControlClient.Answer answer = ask(mountpoint, entry, timeout);
       while (answer.status() == HTTP_CONFLICT) {
         awaitHolders(mountpoint);
-        answer = ask(entry, timeout);
+        answer = ask(mountpoint, entry, timeout);
       }
       if (answer.status() == HTTP_NOT_IMPLEMENTED) {
         unmountForDaemon(mountpoint);
-      } else if (answer.status() != HTTP_OK) {
+      } else if (answer.status() != HTTP_OK
+          && !(answer.status() == HTTP_GONE && !isMounted(mountpoint))) {
         throw new MountFailure(ExitStatus.FAILED, MountFailure.naming(mountpoint, answer.error()));
       } else if (!mountpoint.toString().equals(entry.mountpoint()) || entry.detached()) {
         unmountExternally(mountpoint, false); // the daemon unmounts only where it mounted
@@ -261,12 +265,27 @@ final class UmountCommand implements Callable<Integer> {
     awaitEnd(mountpoint, entry, process, timeout);
   }
 
-  private ControlClient.Answer ask(Registry.Entry entry, Duration timeout) throws IOException {
-    return ControlClient.ask(
-        Path.of(entry.socket()),
-        HttpMethod.POST,
-        "/umount?lazy=%s&purge=%s".formatted(lazy, purge) + (abandons ? "&abandon=true" : ""),
-        timeout);
+  /**
+   * A daemon that was found by a device number says whether that is its own: its record may be
+   * older than the mount. One of an older pmfs does not know the question.
+   */
+  private ControlClient.Answer ask(Path mountpoint, Registry.Entry entry, Duration timeout)
+      throws IOException {
+    String request =
+        "/umount?lazy=%s&purge=%s".formatted(lazy, purge) + (abandons ? "&abandon=true" : "");
+    MountTable.Mount wanted = target;
+    if (wanted != null && !mountpoint.toString().equals(entry.mountpoint())) {
+      ControlClient.Answer answer = ask(entry, request + "&device=" + wanted.device(), timeout);
+      if (answer.status() != HTTP_BAD_REQUEST) {
+        return answer;
+      }
+    }
+    return ask(entry, request, timeout);
+  }
+
+  private static ControlClient.Answer ask(Registry.Entry entry, String request, Duration timeout)
+      throws IOException {
+    return ControlClient.ask(Path.of(entry.socket()), HttpMethod.POST, request, timeout);
   }
 
   /** Returns when to try again: after a pause, or, with {@code lazy} set, after the grace time. */

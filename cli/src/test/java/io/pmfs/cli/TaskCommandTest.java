@@ -91,7 +91,8 @@ final class TaskCommandTest {
 
   private void serve(KeptTasks kept) throws Exception {
     Path mountpoint = world.makeDirectory("mnt");
-    world.mountinfo(TestWorld.line(mountpoint, "fuse.pmfs", "/src"));
+    world.mountinfo(
+        TestWorld.line(mountpoint, "fuse.pmfs", world.directory.resolve("src").toString()));
     registration = Objects.requireNonNull(world.registry().register(mountpoint));
     server = ControlServer.start(registration.socket(), new TasksOnly(kept));
     registration.publish(

@@ -67,6 +67,11 @@ public interface ControlRequests {
     throw new MountFailure(ExitStatus.CANNOT, "this daemon serves no further mount point");
   }
 
+  /** Whether the session with this device number is one of this daemon's, as far as it knows. */
+  default boolean serves(String device) {
+    return true;
+  }
+
   /** Unmounts, and drops all copies if {@code purge}. A busy mount gives a busy failure. */
   void unmount(boolean lazy, boolean purge) throws MountFailure;
 }

@@ -375,7 +375,12 @@ public final class ControlServer implements AutoCloseable {
   }
 
   private ControlAnswer unmount(Map<String, List<String>> parameters) throws MountFailure {
-    check(parameters, "lazy", "purge", "abandon");
+    check(parameters, "lazy", "purge", "abandon", "device");
+    String device = optional(parameters, "device");
+    if (device != null && !requests.serves(device)) {
+      return ControlAnswer.error(
+          HttpResponseStatus.GONE, device + ": not a session of this daemon, or no longer");
+    }
     requests.waitForSource(!flag(parameters, "abandon"));
     requests.unmount(flag(parameters, "lazy"), flag(parameters, "purge"));
     return ControlAnswer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));

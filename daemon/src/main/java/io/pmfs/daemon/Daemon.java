@@ -366,10 +366,10 @@ public final class Daemon implements ControlRequests {
 
   /** Detaches the other mount points: this daemon served them, too. */
   private void unmountOthers() {
-    List<String> devices = dataset.devices();
+    Registry.Entry own = entry();
     try {
       for (MountTable.Mount mount : surroundings.mounts().all()) {
-        if (mount.isPmfs() && devices.contains(mount.device())) {
+        if (mount.isPmfs() && own.shows(mount)) {
           ExternalUnmount.run(mount, true, surroundings);
         }
       }
@@ -444,6 +444,12 @@ public final class Daemon implements ControlRequests {
       unmountOthers();
     }
     return device;
+  }
+
+  @Override
+  public boolean serves(String device) {
+    List<String> own = dataset.devices();
+    return own.isEmpty() || own.contains(device);
   }
 
   @Override

@@ -109,15 +109,39 @@ final class Presence implements AutoCloseable {
   }
 
   private void beAt(boolean isPlaceOfDetached) {
-    if (isMoved != isPlaceOfDetached) {
+    if (isPlaceOfDetached && !isMoved) {
+      leaveMountpoint();
+    } else if (isMoved && !isPlaceOfDetached) {
+      // Not one beside the other: to register there opens the locks of detached mounts, ours too.
       close();
-      isMoved = isPlaceOfDetached;
-      if (isMoved) {
-        log.info("{}: detached; open files are served until they are closed", mountpoint);
-      }
+      isMoved = false;
     }
     if (registration == null || control == null) {
       appearQuietly();
+    }
+  }
+
+  /** A daemon with other mount points is found all the time: each record names who listens. */
+  private void leaveMountpoint() {
+    log.info("{}: detached; open files are served until they are closed", mountpoint);
+    ControlServer server = control;
+    Registration place;
+    synchronized (this) {
+      place = registration;
+      registration = null;
+      published = null;
+    }
+    control = null;
+    isMoved = true;
+    try {
+      appearQuietly();
+    } finally {
+      if (place != null) {
+        place.close();
+      }
+      if (server != null) {
+        server.close();
+      }
     }
   }
 

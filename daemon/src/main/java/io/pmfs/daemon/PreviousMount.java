@@ -185,8 +185,7 @@ public final class PreviousMount {
   /** The daemon of a session that others have mounted there, too. */
   private Registry.@Nullable Entry ofMount() throws MountFailure {
     MountTable.Mount mount = mount();
-    Registry.Known known =
-        mount != null && mount.isPmfs() ? registry.ofDevice(mount.device()) : null;
+    Registry.Known known = mount != null && mount.isPmfs() ? registry.ofMount(mount) : null;
     return known == null || !known.running() ? null : known.entry();
   }
 

@@ -5,10 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.MountTable;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.TestMachine;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +31,7 @@ final class PresenceTest {
   private Path mountpoint;
   private @Nullable Presence presence;
   private List<String> further = List.of();
+  private Runnable atEntry = () -> {};
 
   @SuppressWarnings("NullAway.Init")
   PresenceTest() {}
@@ -78,6 +85,7 @@ final class PresenceTest {
   }
 
   private Registry.Entry entry() {
+    atEntry.run();
     Registry.Entry entry = new Registry.Entry(mountpoint.toString(), "/s", 7, "", "/log", "0:40");
     return further.isEmpty() ? entry : entry.with(further);
   }
@@ -157,6 +165,34 @@ final class PresenceTest {
     assertThat(registry.known()).isEmpty();
   }
 
+  /** It may have other mount points, by which commands look for it. */
+  @Test
+  void update_detachedForLong_isAlwaysListedWithASocketThatListens() throws Exception {
+    Presence detached = presence(place());
+    detached.appear();
+    List<String> silent = new ArrayList<>();
+    atEntry =
+        () -> {
+          try {
+            List<Registry.Known> known = registry.known();
+            if (known.isEmpty()) {
+              silent.add("no record");
+            }
+            for (Registry.Known one : known) {
+              try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+                channel.connect(UnixDomainSocketAddress.of(one.entry().socket()));
+              }
+            }
+          } catch (IOException | MountFailure e) {
+            silent.add(e.toString());
+          }
+        };
+
+    awaitDetached(detached);
+
+    assertThat(silent).isEmpty();
+  }
+
   /** Another mount covered it for a while. */
   @Test
   void update_backAtItsMountpoint_hasItsPlaceAgain() throws Exception {
@@ -183,6 +219,10 @@ final class PresenceTest {
     assertThat(registry.find(mountpoint)).isNotNull();
   }
 
+  private static MountTable.Mount mount(String device) {
+    return new MountTable.Mount(Path.of("/mnt/x"), "fuse.pmfs", "/s", "ro", device, true);
+  }
+
   @Test
   void refresh_afterAFurtherMount_publishesIt() throws Exception {
     Presence shared = presence(place());
@@ -192,11 +232,11 @@ final class PresenceTest {
 
     shared.refresh();
 
-    assertThat(Objects.requireNonNull(registry.ofDevice("0:41")).entry().socket())
+    assertThat(Objects.requireNonNull(registry.ofMount(mount("0:41"))).entry().socket())
         .isEqualTo(registry.socketOf(mountpoint).toString());
     further = List.of("0:41");
     shared.update(false);
-    assertThat(registry.ofDevice("0:40")).isNull();
+    assertThat(registry.ofMount(mount("0:40"))).isNull();
     shared.close();
     shared.refresh();
     assertThat(registry.known()).isEmpty();

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** A snapshot of the mounts in /proc/self/mountinfo, proc(5). */
@@ -162,16 +163,30 @@ public final class MountTable {
     return null;
   }
 
-  /** The mount points that lead to the session with this device number; none if it is null. */
+  /**
+   * The mount points that lead to the session with this device number; none if it is null. Only for
+   * who knows that the session has not ended: the kernel uses the number again.
+   */
   public List<Path> placesOf(@Nullable String device) {
-    return device == null ? List.of() : placesOfAny(List.of(device));
+    return places(mount -> mount.device().equals(device));
   }
 
-  /** The mount points that lead to one of these sessions. */
-  public List<Path> placesOfAny(List<String> devices) {
+  /** The mount points that lead to the session of a mount, which may have ended meanwhile. */
+  public List<Path> placesOf(Mount session) {
+    return places(
+        mount ->
+            mount.device().equals(session.device()) && mount.source().equals(session.source()));
+  }
+
+  /** The mount points that lead to a daemon's sessions. */
+  public List<Path> placesOf(Registry.Entry daemon) {
+    return places(daemon::shows);
+  }
+
+  private List<Path> places(Predicate<Mount> isWanted) {
     return mounts.stream()
         .filter(mount -> mount.isPmfs() && mount.isSameAs(at(mount.mountpoint())))
-        .filter(mount -> devices.contains(mount.device()) && mount.isWhole())
+        .filter(mount -> mount.isWhole() && isWanted.test(mount))
         .map(Mount::mountpoint)
         .distinct()
         .toList();

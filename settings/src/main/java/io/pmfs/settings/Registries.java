@@ -23,7 +23,6 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,6 +35,9 @@ public final class Registries {
 
   /** A successor starts within seconds, unless it is refused or the machine is overloaded. */
   private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  /** A daemon publishes its new socket within milliseconds, unless the machine is overloaded. */
+  private static final Duration MOVE = Duration.ofSeconds(5);
 
   /** A longer wait is reported to the user. */
   private static final Duration UNTOLD = Duration.ofSeconds(2);
@@ -242,7 +244,7 @@ public final class Registries {
     }
     MountTable mounts = surroundings.mounts();
     for (Answer<Optional<Registry.Known>> answer :
-        ask(of(mount), registry -> Optional.ofNullable(registry.ofDevice(mount.device())))) {
+        ask(of(mount), registry -> Optional.ofNullable(registry.ofMount(mount)))) {
       if (answer.value().isPresent()) {
         Registry.Known known = answer.value().get();
         return known.of(vetted(known.entry(), answer.registry(), mounts));
@@ -271,19 +273,53 @@ public final class Registries {
    * the wait, or has no successor.
    */
   public Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
-    Path mountpoint = Path.of(silent.mountpoint());
-    Wait wait = new Wait(mountpoint, patience);
+    Wait wait = new Wait(Path.of(silent.mountpoint()), patience);
     while (true) {
-      Registry.Entry entry = await(mountpoint);
-      if (entry == null
-          || entry.pid() != silent.pid()
-          || !Objects.equals(entry.socket(), silent.socket())) {
+      Registry.Entry entry = await(placeOf(silent));
+      if (entry == null) {
+        return awaitMove(silent);
+      }
+      if (entry.pid() != silent.pid() || !Objects.equals(entry.socket(), silent.socket())) {
         return entry;
       }
       if (!wait.pause()) {
         return null;
       }
     }
+  }
+
+  /**
+   * Waits for the record of a daemon that moves its socket, which for a moment has none. Null if it
+   * is gone, or listens nowhere.
+   */
+  public Registry.@Nullable Entry awaitMove(Registry.Entry moving) throws MountFailure {
+    Wait wait = new Wait(Path.of(moving.mountpoint()), MOVE);
+    do {
+      Path place = placeOf(moving);
+      MountTable.Mount mount = surroundings.mounts().at(place);
+      Registry.Entry entry = find(place);
+      if (entry != null && entry.pid() != moving.pid()) {
+        return null;
+      }
+      if (entry != null && !Objects.equals(entry.socket(), moving.socket())) {
+        return entry;
+      }
+      if (mount == null || !mount.isPmfs() || !isAlive(moving.pid())) {
+        return null;
+      }
+    } while (wait.pause());
+    return null;
+  }
+
+  private static boolean isAlive(long pid) {
+    return ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
+  }
+
+  /** A place where a daemon is still mounted: its own, or else another. */
+  private Path placeOf(Registry.Entry daemon) throws MountFailure {
+    Path own = Path.of(daemon.mountpoint());
+    List<Path> places = surroundings.mounts().placesOf(daemon);
+    return places.isEmpty() || places.contains(own) ? own : places.get(0);
   }
 
   /** Whether the mount exists, but its daemon is gone or the next one is not ready. */
@@ -405,7 +441,7 @@ public final class Registries {
     sessions.addAll(detached());
     MountTable mounts = surroundings.mounts();
     for (Registry.Entry session : sessions) {
-      for (Path place : mounts.placesOfAny(session.devices())) {
+      for (Path place : mounts.placesOf(session)) {
         if (session.detached() || !place.toString().equals(session.mountpoint())) {
           mounted.add(session.named(place));
         }
@@ -457,14 +493,12 @@ public final class Registries {
   public List<Registry.Entry> awaitAll(Consumer<MountFailure> missed) throws MountFailure {
     List<Registry.Entry> serving = running();
     Set<String> known = serving.stream().map(Registry.Entry::mountpoint).collect(toSet());
-    Set<String> sessions =
-        Stream.concat(serving.stream(), detached().stream())
-            .flatMap(entry -> entry.devices().stream())
-            .collect(toSet());
+    List<Registry.Entry> sessions = new ArrayList<>(serving);
+    sessions.addAll(detached());
     Map<Long, Integer> counts = new HashMap<>();
     List<MountTable.Mount> ofStrangers = new ArrayList<>();
     for (MountTable.Mount mount : surroundings.mounts().all()) {
-      boolean isKnown = !mount.isPmfs() || sessions.contains(mount.device());
+      boolean isKnown = !mount.isPmfs() || sessions.stream().anyMatch(one -> one.shows(mount));
       if (isKnown || !known.add(mount.mountpoint().toString())) {
         continue;
       }
@@ -479,7 +513,7 @@ public final class Registries {
       Registry.Entry entry = await(mount.mountpoint(), patience);
       if (entry != null) {
         serving.add(entry);
-        sessions.addAll(entry.devices());
+        sessions.add(entry);
       } else if (isBeingReplaced(mount.mountpoint())) {
         missed.accept(absence(mount.mountpoint()));
       }

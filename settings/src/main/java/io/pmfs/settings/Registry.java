@@ -130,7 +130,16 @@ public final class Registry {
 
     /** Whether this daemon may serve the given mount, which is at its mount point. */
     public boolean isOf(MountTable.Mount mount) {
-      return device == null || devices().contains(mount.device());
+      return device == null || shows(mount);
+    }
+
+    /**
+     * Whether a mount is one of the daemon's sessions. Until the daemon publishes that a session
+     * has ended, its record has a device number that the kernel may have given to another mount: so
+     * the source counts as well. Only a daemon of the same source can be confused then.
+     */
+    public boolean shows(MountTable.Mount mount) {
+      return devices().contains(mount.device()) && mount.source().equals(source);
     }
   }
 
@@ -483,13 +492,13 @@ public final class Registry {
   }
 
   /**
-   * The daemon of the session with this device number, or one that died; null if there is none. A
-   * daemon may have several mount points, and only one of them names its files here.
+   * The daemon of a mount's session, or one that died; null if there is none. A daemon may have
+   * several mount points, and only one of them names its files here.
    */
-  public @Nullable Known ofDevice(String device) throws MountFailure {
+  public @Nullable Known ofMount(MountTable.Mount mount) throws MountFailure {
     Known dead = null;
     for (Known one : known()) {
-      if (one.entry().devices().contains(device)) {
+      if (one.entry().shows(mount)) {
         if (one.running()) {
           return one;
         }
@@ -531,7 +540,7 @@ public final class Registry {
       Entry entry = load(file);
       if (entry != null
           && entry.device() != null
-          && mounts.placesOfAny(entry.devices()).isEmpty()
+          && mounts.placesOf(entry).isEmpty()
           && !isRunning(nameIn(file))) {
         Registration dead = register(nameIn(file), false);
         if (dead != null) {

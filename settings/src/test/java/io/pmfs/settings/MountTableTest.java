@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -47,7 +48,23 @@ final class MountTableTest {
             """);
 
     assertThat(table.placesOf("0:40")).containsExactly(Path.of("/a"), Path.of("/b"));
-    assertThat(table.placesOf(null)).isEmpty();
+    assertThat(table.placesOf((String) null)).isEmpty();
+  }
+
+  @Test
+  void placesOf_daemonWhoseEndedSessionHasLeftItsNumberToAnother_areItsOwn() {
+    MountTable table =
+        MountTable.parse(
+            """
+            30 22 0:40 / /a ro - fuse.pmfs /source ro
+            31 22 0:41 / /other ro - fuse.pmfs /another ro
+            32 22 0:42 / /tmp rw - tmpfs /source rw
+            """);
+    Registry.Entry entry =
+        new Registry.Entry("/a", "/source", 7, "/x", "/log", "0:40")
+            .with(List.of("0:40", "0:41", "0:42"));
+
+    assertThat(table.placesOf(entry)).containsExactly(Path.of("/a"));
   }
 
   @Test

@@ -192,6 +192,45 @@ final class RegistriesTest {
     }
   }
 
+  @Test
+  void find_mountWithTheNumberOfASessionThatEnded_isNotThatDaemon() throws Exception {
+    Registry own = Registry.own(world.makeDirectory("run"));
+    try (Registration registration = Objects.requireNonNull(own.register(MOUNTPOINT))) {
+      registration.publish(
+          new Registry.Entry(MOUNTPOINT.toString(), "/source", 7, "/x", "/log", "0:30")
+              .with(List.of("0:30", "0:31")));
+      String another = TestMachine.line(SECOND, "fuse.pmfs", "/another");
+      world.mountinfo(
+          TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source"), another.replace("0:30", "0:31"));
+      Registries registries = Registries.open(world.surroundings());
+
+      assertThat(registries.find(SECOND)).isNull();
+      assertThat(registries.mounted())
+          .extracting(Registry.Entry::mountpoint)
+          .containsExactly(MOUNTPOINT.toString());
+    }
+  }
+
+  /** The kernel has the mount of a daemon that died, and another's record still has its number. */
+  @Test
+  void awaitAll_mountWithTheNumberOfASessionThatEnded_isMissed() throws Exception {
+    kill();
+    Registry own = Registry.own(world.makeDirectory("run"));
+    try (Registration registration = Objects.requireNonNull(own.register(SECOND))) {
+      registration.publish(
+          new Registry.Entry(SECOND.toString(), "/another", 7, "/x", "/log", "0:31")
+              .with(List.of("0:30", "0:31")));
+      List<MountFailure> missed = new ArrayList<>();
+
+      assertThat(
+              Registries.open(world.surroundings(), line -> {}, Duration.ofMillis(200))
+                  .awaitAll(missed::add))
+          .hasSize(1);
+
+      assertThat(missed).hasSize(1);
+    }
+  }
+
   private static MountTable.Mount mount(String device) {
     return new MountTable.Mount(SECOND, "fuse.pmfs", "/source", "ro", device, true);
   }

@@ -123,17 +123,24 @@ final class RegistryTest {
   }
 
   @Test
-  void ofDevice_ofAFurtherMount_isItsDaemon() throws Exception {
+  void ofMount_ofAFurtherMount_isItsDaemon() throws Exception {
     Registry registry = world.registry();
     try (Registration registration = register(registry)) {
       Registry.Entry first =
           new Registry.Entry(MOUNTPOINT.toString(), "/s", 1, "/x", "/log", "0:40");
       registration.publish(first.with(List.of("0:41", "0:42")));
 
-      assertThat(Objects.requireNonNull(registry.ofDevice("0:42")).running()).isTrue();
-      assertThat(registry.ofDevice("0:40")).as("it has ended").isNull();
+      assertThat(Objects.requireNonNull(registry.ofMount(mount("0:42", "/s"))).running()).isTrue();
+      assertThat(registry.ofMount(mount("0:40", "/s"))).as("it has ended").isNull();
+      assertThat(registry.ofMount(mount("0:42", "/another")))
+          .as("its number is used again")
+          .isNull();
       assertThat(first.devices()).as("of an older pmfs").containsExactly("0:40");
     }
+  }
+
+  private static MountTable.Mount mount(String device, String source) {
+    return new MountTable.Mount(Path.of("/mnt/other"), "fuse.pmfs", source, "ro", device, true);
   }
 
   @Test
@@ -154,7 +161,7 @@ final class RegistryTest {
 
     registry.sweepHolders(world.surroundings());
     assertThat(left).as("still mounted").exists();
-    world.mountinfo("1 0 0:40 / / rw - ext4 /dev/sda rw");
+    world.mountinfo("1 0 0:41 / /mnt/other rw - fuse.pmfs /another rw");
     registry.sweepHolders(world.surroundings());
     assertThat(left).doesNotExist();
   }
