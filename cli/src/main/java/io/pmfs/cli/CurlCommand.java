@@ -8,6 +8,7 @@ import com.google.gson.JsonParser;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.QueryStringEncoder;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.cli.control.TaskTarget;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.metadata.PathText;
@@ -18,7 +19,6 @@ import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.Surroundings;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -96,7 +96,7 @@ final class CurlCommand implements Callable<Integer> {
     }
     try {
       ControlClient.Answer answer =
-          ControlClient.ask(Path.of(mount.socket()), HttpMethod.GET, query.toString(), ANSWER);
+          new MountClient(mount, surroundings).ask(HttpMethod.GET, query.toString(), ANSWER);
       if (answer.status() != HTTP_OK) {
         throw MountFailure.usage(mount.mountpoint() + ": " + answer.error());
       }

@@ -100,7 +100,7 @@ final class DrainCommand implements Callable<Integer> {
       throw registries.notMounted(mountpoint);
     }
     if (acknowledges) {
-      acknowledged(mountpoint, DrainWait.acknowledge(entry));
+      acknowledged(mountpoint, DrainWait.acknowledge(entry, invocation.surroundings()));
     }
     DrainWait.Outcome outcome = new DrainWait(invocation, mountpoint).await(entry, timeout);
     if (outcome == null) {

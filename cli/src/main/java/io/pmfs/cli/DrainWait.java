@@ -4,6 +4,7 @@ import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.Drains;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.OutputsReport;
@@ -12,6 +13,7 @@ import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
+import io.pmfs.settings.Surroundings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -67,7 +69,7 @@ final class DrainWait {
    */
   @Nullable Outcome await(Registry.Entry mount, @Nullable Duration timeout) throws MountFailure {
     long end = timeout == null ? Long.MAX_VALUE : System.nanoTime() + timeout.toNanos();
-    Registry.Entry daemon = mount;
+    MountClient daemon = client(mount);
     Drains.Report report = ask(daemon, HttpMethod.POST, "/drain");
     if (report == null) {
       return null;
@@ -99,7 +101,7 @@ final class DrainWait {
           Drains.Report next = next(daemon, report);
           if (next == null) {
             // Another daemon serves the mount now.
-            daemon = successor();
+            daemon = client(successor());
             next = again(daemon);
           }
           report = next;
@@ -111,12 +113,16 @@ final class DrainWait {
     }
   }
 
+  private MountClient client(Registry.Entry mount) {
+    return new MountClient(mount, invocation.surroundings());
+  }
+
   private void interrupt(int status) {
     interruptStatus = status;
     interrupted.countDown();
   }
 
-  private Drains.Report again(Registry.Entry daemon) throws MountFailure {
+  private Drains.Report again(MountClient daemon) throws MountFailure {
     Drains.Report report = ask(daemon, HttpMethod.POST, "/drain");
     if (report == null) {
       throw new MountFailure(ExitStatus.FAILED, mountpoint + ": mounted again, for reading only");
@@ -136,7 +142,7 @@ final class DrainWait {
   }
 
   /** Null if that daemon does not answer, or does not know what was asked for. */
-  private static Drains.@Nullable Report next(Registry.Entry daemon, Drains.Report report) {
+  private static Drains.@Nullable Report next(MountClient daemon, Drains.Report report) {
     try {
       return ask(daemon, HttpMethod.GET, "/drain?id=" + report.id());
     } catch (MountFailure e) {
@@ -144,30 +150,31 @@ final class DrainWait {
     }
   }
 
-  private static void cancel(Registry.Entry daemon, Drains.Report report) {
+  private static void cancel(MountClient daemon, Drains.Report report) {
     try {
-      ControlClient.ask(
-          Path.of(daemon.socket()), HttpMethod.DELETE, "/drain?id=" + report.id(), ANSWER);
-    } catch (IOException e) {
+      daemon.askOnlyThisOne(HttpMethod.DELETE, "/drain?id=" + report.id(), ANSWER);
+    } catch (IOException | MountFailure e) {
       // The daemon goes on waiting, which costs it a thread.
     }
   }
 
   /** What was told of conflicts and refusals until now; null if the mount can only be read. */
-  static @Nullable OutputsReport acknowledge(Registry.Entry mount) throws MountFailure {
-    return ask(mount, HttpMethod.POST, "/acknowledge", OutputsReport.class);
+  static @Nullable OutputsReport acknowledge(Registry.Entry mount, Surroundings surroundings)
+      throws MountFailure {
+    return ask(
+        new MountClient(mount, surroundings), HttpMethod.POST, "/acknowledge", OutputsReport.class);
   }
 
-  private static Drains.@Nullable Report ask(Registry.Entry mount, HttpMethod method, String uri)
+  private static Drains.@Nullable Report ask(MountClient mount, HttpMethod method, String uri)
       throws MountFailure {
     return ask(mount, method, uri, Drains.Report.class);
   }
 
   /** Null if the mount can only be read, or its daemon does not know what was asked for. */
   private static <T> @Nullable T ask(
-      Registry.Entry mount, HttpMethod method, String uri, Class<T> type) throws MountFailure {
+      MountClient mount, HttpMethod method, String uri, Class<T> type) throws MountFailure {
     try {
-      ControlClient.Answer answer = ControlClient.ask(Path.of(mount.socket()), method, uri, ANSWER);
+      ControlClient.Answer answer = mount.ask(method, uri, ANSWER);
       if (answer.status() == HTTP_NOT_FOUND || answer.status() == HTTP_GONE) {
         return null;
       }
@@ -181,10 +188,10 @@ final class DrainWait {
           ExitStatus.FAILED,
           "%s: pid %d does not say what is left: %s; see %s"
               .formatted(
-                  mount.mountpoint(),
-                  mount.pid(),
+                  mount.daemon().mountpoint(),
+                  mount.daemon().pid(),
                   e instanceof IOException failure ? Reason.of(failure) : e.getMessage(),
-                  mount.logFile()),
+                  mount.daemon().logFile()),
           e);
     }
   }

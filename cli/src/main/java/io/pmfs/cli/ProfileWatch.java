@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.cli.control.RequestStream;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.StatusReport;
@@ -12,7 +13,6 @@ import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Registry;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,13 +52,15 @@ final class ProfileWatch {
    */
   @SuppressWarnings("try") // the stream only calls back
   int watch(Duration pause, @Nullable Duration limit) throws MountFailure {
-    List<String> head = head(StatusCommand.ask(mount));
+    MountClient client = new MountClient(mount, invocation.surroundings());
+    List<String> head = head(StatusCommand.ask(client));
     invocation.atInterrupt().accept(status -> over.countDown());
     long begin = System.nanoTime();
     try (display;
         RequestStream stream =
-            RequestStream.open(
-                Path.of(mount.socket()), ANSWER_LIMIT, this::take, this::endedByDaemon)) {
+            client.ask(
+                socket ->
+                    RequestStream.open(socket, ANSWER_LIMIT, this::take, this::endedByDaemon))) {
       showIntervals(head, begin, pause, limit);
       over.countDown(); // from here on, this side ends the stream
     } catch (IOException e) {

@@ -12,6 +12,7 @@ import io.pmfs.cli.bugreport.Piece;
 import io.pmfs.cli.bugreport.ProcessPieces;
 import io.pmfs.cli.bugreport.Redaction;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.DaemonLog;
 import io.pmfs.settings.Configuration;
 import io.pmfs.settings.Limited;
@@ -247,8 +248,7 @@ final class ReportedMounts {
     if (!one.running()) {
       problem.accept(mountpoint + ": has no daemon to ask");
     }
-    MountPieces.Daemon daemon =
-        one.running() ? resource -> ask(Path.of(entry.socket()), resource) : null;
+    MountPieces.Daemon daemon = one.running() ? resource -> ask(entry, resource) : null;
     pieces.addAll(
         new MountPieces(
                 surroundings.root(),
@@ -270,8 +270,13 @@ final class ReportedMounts {
   }
 
   /** The text of an answer; JSON with one line per value. */
-  private static String ask(Path socket, String resource) throws IOException {
-    ControlClient.Answer answer = ControlClient.ask(socket, HttpMethod.GET, resource, LIMIT);
+  private String ask(Registry.Entry mount, String resource) throws IOException {
+    ControlClient.Answer answer;
+    try {
+      answer = new MountClient(mount, surroundings).askOnlyThisOne(HttpMethod.GET, resource, LIMIT);
+    } catch (MountFailure e) {
+      throw new IOException(e.line(), e);
+    }
     if (answer.status() != HTTP_OK) {
       throw new IOException(answer.error());
     }

@@ -5,6 +5,7 @@ import com.google.gson.GsonBuilder;
 import com.google.gson.JsonSyntaxException;
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.cli.control.TaskTarget;
 import io.pmfs.daemon.ControlServer;
 import io.pmfs.daemon.Invocation;
@@ -68,6 +69,8 @@ final class StatusCommand implements Callable<Integer> {
   private static final int STRANGER_BYTES = 512 << 10;
 
   /** The daemon itself waits 20 s for the other nodes. */
+  private static final String OF_ALL_NODES = "/status?all-nodes=true";
+
   private static final Duration ALL_NODES_LIMIT = Duration.ofSeconds(30);
 
   private static final int HTTP_OK = 200;
@@ -405,7 +408,7 @@ final class StatusCommand implements Callable<Integer> {
         Replies.of(
             mounts,
             registries::owner,
-            StatusCommand::askForNodes,
+            this::askForNodes,
             StatusCommand::askStrangerForNodes,
             ALL_NODES_LIMIT)) {
       MountFailure failure = reply.failure();
@@ -438,7 +441,7 @@ final class StatusCommand implements Callable<Integer> {
   /** Throws anything if the answer cannot be shown. */
   private static Optional<NodesReport> askStrangerForNodes(Registry.Entry mount)
       throws MountFailure {
-    Optional<NodesReport> report = askForNodes(mount);
+    Optional<NodesReport> report = nodes(mount, get(mount, OF_ALL_NODES, ALL_NODES_LIMIT));
     if (report.isPresent()
         && NodesTable.of(report.get()).length() + GSON.toJson(report.get()).length() == 0) {
       throw new IllegalArgumentException("not a report");
@@ -446,9 +449,19 @@ final class StatusCommand implements Callable<Integer> {
     return report;
   }
 
+  private Optional<NodesReport> askForNodes(Registry.Entry mount) throws MountFailure {
+    MountClient client = new MountClient(mount, invocation.surroundings());
+    try {
+      ControlClient.Answer answer = client.ask(HttpMethod.GET, OF_ALL_NODES, ALL_NODES_LIMIT);
+      return nodes(client.daemon(), answer);
+    } catch (IOException e) {
+      throw silent(client.daemon(), e);
+    }
+  }
+
   /** Empty if the mount is in no cluster. */
-  private static Optional<NodesReport> askForNodes(Registry.Entry mount) throws MountFailure {
-    ControlClient.Answer answer = get(mount, "/status?all-nodes=true", ALL_NODES_LIMIT);
+  private static Optional<NodesReport> nodes(Registry.Entry mount, ControlClient.Answer answer)
+      throws MountFailure {
     if (answer.status() == HTTP_NOT_FOUND) {
       return Optional.empty();
     }
@@ -490,8 +503,18 @@ final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  static StatusReport ask(Registry.Entry mount) throws MountFailure {
+  private static StatusReport ask(Registry.Entry mount) throws MountFailure {
     return parse(mount, get(mount, "/status", ANSWER_LIMIT), StatusReport.class);
+  }
+
+  /** Asks one daemon, or its successor if it is gone. */
+  static StatusReport ask(MountClient client) throws MountFailure {
+    try {
+      ControlClient.Answer answer = client.ask(HttpMethod.GET, "/status", ANSWER_LIMIT);
+      return parse(client.daemon(), answer, StatusReport.class);
+    } catch (IOException e) {
+      throw silent(client.daemon(), e);
+    }
   }
 
   private static ControlClient.Answer get(Registry.Entry mount, String uri, Duration limit)

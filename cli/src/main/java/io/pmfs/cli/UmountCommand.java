@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.Drains;
 import io.pmfs.daemon.ExternalUnmount;
 import io.pmfs.daemon.Invocation;
@@ -270,7 +271,7 @@ final class UmountCommand implements Callable<Integer> {
    * older than the mount. One of an older pmfs does not know the question.
    */
   private ControlClient.Answer ask(Path mountpoint, Registry.Entry entry, Duration timeout)
-      throws IOException {
+      throws IOException, MountFailure {
     String request =
         "/umount?lazy=%s&purge=%s".formatted(lazy, purge) + (abandons ? "&abandon=true" : "");
     MountTable.Mount wanted = target;
@@ -283,9 +284,10 @@ final class UmountCommand implements Callable<Integer> {
     return ask(entry, request, timeout);
   }
 
-  private static ControlClient.Answer ask(Registry.Entry entry, String request, Duration timeout)
-      throws IOException {
-    return ControlClient.ask(Path.of(entry.socket()), HttpMethod.POST, request, timeout);
+  private ControlClient.Answer ask(Registry.Entry entry, String request, Duration timeout)
+      throws IOException, MountFailure {
+    return new MountClient(entry, invocation.surroundings())
+        .askOnlyThisOne(HttpMethod.POST, request, timeout);
   }
 
   /** Returns when to try again: after a pause, or, with {@code lazy} set, after the grace time. */

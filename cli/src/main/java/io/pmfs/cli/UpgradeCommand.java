@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
@@ -50,13 +51,13 @@ final class UpgradeCommand implements Callable<Integer> {
     if (before == null) {
       throw registries.notMounted(mountpoint);
     }
-    ask(mountpoint, before);
+    Registry.Entry asked = ask(mountpoint, before);
     long deadline = System.nanoTime() + SUCCESSOR.toNanos();
     while (System.nanoTime() < deadline) {
       Registry.Entry now = registries.find(mountpoint);
-      if (now != null && now.pid() != before.pid()) {
+      if (now != null && now.pid() != asked.pid()) {
         invocation.say(
-            "%s: pid %d took over from pid %d".formatted(mountpoint, now.pid(), before.pid()));
+            "%s: pid %d took over from pid %d".formatted(mountpoint, now.pid(), asked.pid()));
         return ExitStatus.DONE;
       }
       pause();
@@ -64,16 +65,18 @@ final class UpgradeCommand implements Callable<Integer> {
     throw new MountFailure(
         ExitStatus.FAILED,
         "%s: no daemon took over within %s; see %s"
-            .formatted(mountpoint, TimeSpan.format(SUCCESSOR), before.logFile()));
+            .formatted(mountpoint, TimeSpan.format(SUCCESSOR), asked.logFile()));
   }
 
-  private static void ask(Path mountpoint, Registry.Entry daemon) throws MountFailure {
+  /** Returns the daemon that is to be replaced. */
+  private Registry.Entry ask(Path mountpoint, Registry.Entry daemon) throws MountFailure {
+    MountClient client = new MountClient(daemon, invocation.surroundings());
     try {
-      ControlClient.Answer answer =
-          ControlClient.ask(Path.of(daemon.socket()), HttpMethod.POST, "/upgrade", ANSWER);
+      ControlClient.Answer answer = client.ask(HttpMethod.POST, "/upgrade", ANSWER);
       if (answer.status() != HTTP_OK) {
         throw new MountFailure(ExitStatus.FAILED, mountpoint + ": " + answer.error());
       }
+      return client.daemon();
     } catch (IOException e) {
       throw new MountFailure(
           ExitStatus.FAILED,

@@ -73,7 +73,7 @@ public final class ControlClient {
   }
 
   /** The daemon was not reached, and has received no request. */
-  static final class UnreachableException extends IOException {
+  public static final class UnreachableException extends IOException {
     private static final long serialVersionUID = 1;
 
     UnreachableException(@Nullable Throwable cause) {

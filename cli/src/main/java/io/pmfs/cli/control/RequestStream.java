@@ -65,7 +65,8 @@ public final class RequestStream implements AutoCloseable {
           socket,
           ControlClient.request(HttpMethod.GET, "/requests", Unpooled.EMPTY_BUFFER),
           stream.new Connection(Peer.of(socket)),
-          stream.begun::completeExceptionally);
+          cause ->
+              stream.begun.completeExceptionally(new ControlClient.UnreachableException(cause)));
       ControlClient.Answer answer = stream.begun.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
       if (answer.status() != HTTP_OK) {
         throw new IOException(
@@ -76,6 +77,9 @@ public final class RequestStream implements AutoCloseable {
       isOpen = true;
       return stream;
     } catch (ExecutionException e) {
+      if (e.getCause() instanceof ControlClient.UnreachableException unreachable) {
+        throw unreachable;
+      }
       throw new IOException("no answer: " + ControlClient.reason(e.getCause()), e);
     } catch (TimeoutException e) {
       throw new IOException("no answer within " + TimeSpan.format(timeout), e);

@@ -25,7 +25,7 @@ import java.io.StringWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Controls the tasks of one mount. Its requests wait while the daemon is being replaced. */
@@ -64,7 +64,7 @@ public final class TaskClient {
     try {
       String text = json(request);
       return started(
-          atSuccessorToo(
+          ask(
               socket ->
                   ControlClient.ask(
                       socket,
@@ -77,23 +77,8 @@ public final class TaskClient {
     }
   }
 
-  /** A request to send once; null if it was cancelled. */
-  private interface Question {
-    ControlClient.@Nullable Answer ask(Path socket) throws IOException, MountFailure;
-  }
-
-  /** Asks the next daemon if this one is gone. A request that reached it is not repeated. */
-  private ControlClient.@Nullable Answer atSuccessorToo(Question question)
-      throws IOException, MountFailure {
-    try {
-      return question.ask(Path.of(mount.socket()));
-    } catch (ControlClient.UnreachableException e) {
-      Registry.Entry successor = Registries.open(surroundings).awaitSuccessor(mount);
-      if (successor == null) {
-        throw e;
-      }
-      return question.ask(Path.of(successor.socket()));
-    }
+  private <T> T ask(MountClient.Question<T> question) throws IOException, MountFailure {
+    return new MountClient(mount, surroundings).ask(question);
   }
 
   /**
@@ -104,22 +89,21 @@ public final class TaskClient {
    */
   public @Nullable TaskReport start(TaskRequest request, Lines lines) throws MountFailure {
     try {
-      ControlClient.Answer answer =
-          atSuccessorToo(
+      ControlClient.Body body =
+          out -> {
+            out.write((json(request) + "\n").getBytes(UTF_8));
+            PathFile.Writer list = new PathFile.Writer(out);
+            boolean isEmpty = lines.writeTo(list::add) == 0;
+            list.end();
+            return !isEmpty;
+          };
+      Optional<ControlClient.Answer> answer =
+          ask(
               socket ->
-                  ControlClient.post(
-                      socket,
-                      TaskResource.PATH,
-                      TaskResource.LIST_TYPE,
-                      out -> {
-                        out.write((json(request) + "\n").getBytes(UTF_8));
-                        PathFile.Writer list = new PathFile.Writer(out);
-                        boolean isEmpty = lines.writeTo(list::add) == 0;
-                        list.end();
-                        return !isEmpty;
-                      },
-                      START_LIMIT));
-      return answer == null ? null : started(answer);
+                  Optional.ofNullable(
+                      ControlClient.post(
+                          socket, TaskResource.PATH, TaskResource.LIST_TYPE, body, START_LIMIT)));
+      return answer.isPresent() ? started(answer.get()) : null;
     } catch (IOException e) {
       throw silent(e);
     }
@@ -133,9 +117,7 @@ public final class TaskClient {
     return text.toString();
   }
 
-  private TaskReport started(ControlClient.@Nullable Answer given)
-      throws IOException, MountFailure {
-    ControlClient.Answer answer = Objects.requireNonNull(given, "a request has a body");
+  private TaskReport started(ControlClient.Answer answer) throws IOException, MountFailure {
     return switch (answer.status()) {
       case HTTP_OK -> TaskReport.parse(answer.body());
       case HTTP_BAD_REQUEST, HTTP_TOO_LARGE -> throw MountFailure.usage(clean(answer.error()));

@@ -3,6 +3,7 @@ package io.pmfs.cli.doctor;
 import com.google.gson.Gson;
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.settings.MountFailure;
@@ -12,7 +13,6 @@ import io.pmfs.settings.Registry;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -76,9 +76,9 @@ final class MountedExamination {
     return findings;
   }
 
-  private String ask(String resource) throws IOException {
+  private String ask(String resource) throws IOException, MountFailure {
     ControlClient.Answer answer =
-        ControlClient.ask(Path.of(mount.socket()), HttpMethod.GET, resource, ANSWER_LIMIT);
+        new MountClient(mount, surroundings).ask(HttpMethod.GET, resource, ANSWER_LIMIT);
     if (answer.status() != HTTP_OK) {
       throw new IOException(answer.error());
     }

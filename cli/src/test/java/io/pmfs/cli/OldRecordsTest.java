@@ -1,0 +1,207 @@
+package io.pmfs.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
+import io.pmfs.daemon.ControlRequests;
+import io.pmfs.daemon.ControlServer;
+import io.pmfs.daemon.KeptTasks;
+import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.settings.ExitStatus;
+import io.pmfs.settings.MountFailure;
+import io.pmfs.settings.Registration;
+import io.pmfs.settings.Registry;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Commands that have read a daemon's record which is no longer right. */
+@Timeout(120)
+@SuppressWarnings("try") // daemons only answer
+final class OldRecordsTest {
+  private static final Duration LIMIT = Duration.ofSeconds(10);
+
+  /** More than the kernel has. */
+  private static final long NO_PROCESS = 1 << 22;
+
+  private static final long SELF = ProcessHandle.current().pid();
+
+  @TempDir private Path temporary;
+  private TestWorld world;
+  private Path first;
+  private Path second;
+  private Registry registry;
+  private final List<String> unmounts = new ArrayList<>();
+
+  @SuppressWarnings("NullAway.Init")
+  OldRecordsTest() {}
+
+  @BeforeEach
+  void makeWorld() throws Exception {
+    world = new TestWorld(temporary);
+    first = world.makeDirectory("a");
+    second = world.makeDirectory("b");
+    registry = world.registry();
+  }
+
+  /** A daemon that has the session 0:30. */
+  private final class Requests implements ControlRequests {
+    @Override
+    public StatusReport status() {
+      throw new IllegalStateException("not asked here");
+    }
+
+    @Override
+    public @Nullable NodesReport nodes() {
+      return null;
+    }
+
+    @Override
+    public KeptTasks tasks() {
+      throw new IllegalStateException("not asked here");
+    }
+
+    @Override
+    public void upgrade() {}
+
+    @Override
+    public boolean serves(String device) {
+      return device.equals("0:30");
+    }
+
+    @Override
+    public void unmount(boolean lazy, boolean purge) {
+      unmounts.add("purge=" + purge);
+      world.mountinfo();
+    }
+  }
+
+  private Registry.Entry entry(Path socket, long pid) {
+    return new Registry.Entry(first.toString(), "/source", pid, socket.toString(), "/log", "0:30");
+  }
+
+  private static String line(Path mountpoint, String source, String device) {
+    return TestWorld.line(mountpoint, "fuse.pmfs", source).replace("0:30", device);
+  }
+
+  @Test
+  void ask_daemonThatMovesItsSocket_asksItThere() throws Exception {
+    world.mountinfo(line(second, "/source", "0:30"));
+    Registration before = Objects.requireNonNull(registry.register(first));
+    Registry.Entry old = entry(before.socket(), SELF);
+    before.close();
+    MountClient client = new MountClient(old, world.surroundings());
+    MountClient other = new MountClient(old, world.surroundings());
+    CompletableFuture<ControlClient.Answer> answer =
+        CompletableFuture.supplyAsync(() -> ask(client));
+    Thread.sleep(300); // a daemon that has no record now
+    try (Registration next = Objects.requireNonNull(registry.registerDetached(first, "0:30"));
+        ControlServer server = ControlServer.start(next.socket(), new Requests())) {
+      next.publish(old.at(next.socket(), true));
+
+      assertThat(answer.get(LIMIT.toSeconds(), TimeUnit.SECONDS).status()).isEqualTo(200);
+      assertThat(client.daemon().socket()).isEqualTo(next.socket().toString());
+      assertThat(other.askOnlyThisOne(HttpMethod.GET, "/version", LIMIT).status()).isEqualTo(200);
+    }
+  }
+
+  private static ControlClient.Answer ask(MountClient client) {
+    try {
+      return client.ask(HttpMethod.GET, "/version", LIMIT);
+    } catch (IOException | MountFailure e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
+  void ask_processThatIsGone_failsAtOnce() throws Exception {
+    world.mountinfo(line(second, "/source", "0:30"));
+    Registry.Entry gone = entry(temporary.resolve("x.sock"), NO_PROCESS);
+    long begin = System.nanoTime();
+
+    assertThatThrownBy(
+            () -> new MountClient(gone, world.surroundings()).ask(HttpMethod.GET, "/x", LIMIT))
+        .isInstanceOf(ControlClient.UnreachableException.class);
+
+    assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(4));
+  }
+
+  @Test
+  void ask_daemonThatHasReceivedTheRequest_isNotAskedAgain() throws Exception {
+    world.mountinfo(line(first, "/source", "0:30"));
+    Path socket = temporary.resolve("x.sock");
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer next = ControlServer.start(place.socket(), new Requests());
+        ServerSocketChannel dying = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      place.publish(entry(place.socket(), SELF));
+      dying.bind(UnixDomainSocketAddress.of(socket));
+      CompletableFuture<Void> died =
+          CompletableFuture.runAsync(
+              () -> {
+                try (SocketChannel one = dying.accept()) {
+                  one.read(ByteBuffer.allocate(1000));
+                } catch (IOException e) {
+                  throw new IllegalStateException(e);
+                }
+              });
+
+      assertThatThrownBy(
+              () ->
+                  new MountClient(entry(socket, SELF), world.surroundings())
+                      .ask(HttpMethod.POST, "/umount", LIMIT))
+          .isInstanceOf(IOException.class)
+          .isNotInstanceOf(ControlClient.UnreachableException.class);
+      died.get();
+      assertThat(unmounts).isEmpty();
+    }
+  }
+
+  /** A daemon whose record has a number of a session that has ended. */
+  private ControlServer serve(Registration place) throws IOException {
+    place.publish(entry(place.socket(), SELF).with(List.of("0:30", "0:31")));
+    return ControlServer.start(place.socket(), new Requests());
+  }
+
+  /** The kernel has given the number of a session that ended to another source's mount. */
+  @Test
+  void umountPurge_besideAMountWithTheNumberOfAnEndedSession_purges() throws Exception {
+    Path other = world.makeDirectory("other");
+    world.mountinfo(line(first, "/source", "0:30"), line(other, "/another", "0:31"));
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = serve(place)) {
+      assertThat(world.execute("umount", "--purge", "a")).as(world.errors()).isZero();
+      assertThat(unmounts).containsExactly("purge=true");
+    }
+  }
+
+  /** The same, but the other mount is of the same source, and its daemon has no record yet. */
+  @Test
+  void umountPurge_ofAMountThatIsNotTheDaemons_isRefusedByTheDaemon() throws Exception {
+    world.mountinfo(line(second, "/source", "0:31"));
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = serve(place)) {
+      assertThat(world.execute("umount", "--purge", "b")).isEqualTo(ExitStatus.FAILED);
+      assertThat(world.errors()).contains("b: 0:31: not a session of this daemon, or no longer");
+      assertThat(unmounts).isEmpty();
+    }
+  }
+}
