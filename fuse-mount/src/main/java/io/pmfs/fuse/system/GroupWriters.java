@@ -2,6 +2,7 @@ package io.pmfs.fuse.system;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.tier.Errno;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
@@ -34,6 +35,7 @@ public final class GroupWriters {
 
   private final IntPredicate isTrusted;
   private final Predicate<String> isTrustedName;
+  private final AccessLists lists;
 
   /**
    * Asks nothing yet.
@@ -42,24 +44,45 @@ public final class GroupWriters {
    * @param isTrustedName the same, for a user's name
    */
   public GroupWriters(IntPredicate isTrusted, Predicate<String> isTrustedName) {
+    this(isTrusted, isTrustedName, GroupWriters::read);
+  }
+
+  GroupWriters(IntPredicate isTrusted, Predicate<String> isTrustedName, AccessLists lists) {
     this.isTrusted = isTrusted;
     this.isTrustedName = isTrustedName;
+    this.lists = lists;
+  }
+
+  /** Where access-control lists come from. */
+  interface AccessLists {
+    /** Returns the list's size, or minus an errno. */
+    long read(Path path, byte[] list);
+  }
+
+  private static long read(Path path, byte[] list) {
+    long size =
+        LibC.INSTANCE.getxattr(Posix.terminated(path.toString()), ACCESS_LIST, list, list.length);
+    return size < 0 ? -Posix.errno().number() : size;
   }
 
   /**
    * One who may write and is not trusted, such as {@code group staff}; null if there is none. A
    * group is trusted if it has a trusted user's name and no member besides trusted users: a group
-   * of a user's own, as many systems make one for each user.
+   * of a user's own, as many systems make one for each user. A list that cannot be read may name
+   * anybody.
    *
    * @param path a file whose group may write, and no symbolic link
    * @param group the file's group
    */
   public @Nullable String stranger(Path path, int group) {
     byte[] list = new byte[MOST_ENTRY_BYTES];
-    long size =
-        LibC.INSTANCE.getxattr(Posix.terminated(path.toString()), ACCESS_LIST, list, list.length);
-    if (size <= HEADER_BYTES) {
+    long size = lists.read(path, list);
+    if (size == -Errno.ENODATA.number() || size == -Errno.EOPNOTSUPP.number()) {
       return strangerOf(group);
+    }
+    if (size <= HEADER_BYTES || size % ENTRY_BYTES != HEADER_BYTES) {
+      return "a user in its access-control list, which cannot be read (%s),"
+          .formatted(size < 0 ? Errno.of((int) -size) : "malformed");
     }
     ByteBuffer entries = ByteBuffer.wrap(list, 0, (int) size).order(ByteOrder.LITTLE_ENDIAN);
     int mask = WRITE;
