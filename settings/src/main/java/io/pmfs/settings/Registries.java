@@ -277,7 +277,7 @@ public final class Registries {
     while (true) {
       Registry.Entry entry = await(placeOf(silent));
       if (entry == null) {
-        return awaitMove(silent);
+        return awaitNewRecord(silent);
       }
       if (entry.pid() != silent.pid() || !Objects.equals(entry.socket(), silent.socket())) {
         return entry;
@@ -293,15 +293,18 @@ public final class Registries {
    * is gone, or listens nowhere.
    */
   public Registry.@Nullable Entry awaitMove(Registry.Entry moving) throws MountFailure {
+    Registry.Entry entry = awaitNewRecord(moving);
+    return entry == null || entry.pid() != moving.pid() ? null : entry;
+  }
+
+  private Registry.@Nullable Entry awaitNewRecord(Registry.Entry moving) throws MountFailure {
     Wait wait = new Wait(Path.of(moving.mountpoint()), MOVE);
     do {
       Path place = placeOf(moving);
       MountTable.Mount mount = surroundings.mounts().at(place);
       Registry.Entry entry = find(place);
-      if (entry != null && entry.pid() != moving.pid()) {
-        return null;
-      }
-      if (entry != null && !Objects.equals(entry.socket(), moving.socket())) {
+      if (entry != null
+          && (entry.pid() != moving.pid() || !Objects.equals(entry.socket(), moving.socket()))) {
         return entry;
       }
       if (mount == null || !mount.isPmfs() || !isAlive(moving.pid())) {

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.List;
@@ -40,12 +41,13 @@ public class TestMachine {
     environment.put("HOME", directory.resolve("home").toString());
   }
 
-  /** Writes a file below the root. */
+  /** Writes a file below the root; who reads it meanwhile gets all of the old or the new text. */
   public void write(String path, String text) {
     try {
       Path file = root.resolve(path);
       Files.createDirectories(file.resolveSibling(""));
-      Files.writeString(file, text, UTF_8);
+      Path next = Files.writeString(file.resolveSibling(file.getFileName() + ".new"), text, UTF_8);
+      Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
