@@ -1,6 +1,7 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -47,6 +48,9 @@ final class SourceLinksIT {
 
   @BeforeEach
   void install() throws IOException {
+    assumeTrue(
+        errno != EPERM || "all".equals(System.getProperty("pmfs.modes")),
+        "the same with another errno; -Dpmfs.modes=all runs it");
     Machine.requireRoot();
     Machine.requireFuse();
     pmfs =

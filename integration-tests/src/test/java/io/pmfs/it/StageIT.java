@@ -29,8 +29,11 @@ final class StageIT {
   private static final int SIZE = 100_000;
   private static final Duration PATIENCE = Duration.ofSeconds(90);
 
-  /** Takes sixteen seconds for the whole dataset, so that there is a middle. */
+  /** Takes ten seconds for the whole dataset, so that a command can come in the middle. */
   private static final String[] SLOWLY = {"--max-rate", "400K", "--jobs", "1"};
+
+  /** Takes four seconds, so that there is a middle. */
+  private static final String[] LESS_SLOWLY = {"--max-rate", "1M", "--jobs", "1"};
 
   @Installed private Installation pmfs;
   private Dataset dataset;
@@ -303,7 +306,7 @@ final class StageIT {
   void stage_daemonKilled_isGoneOnWithAndTheClientEndsWell() {
     Machine.requireRoot();
     try (MountedPmfs mount = mount()) {
-      Process client = start(mount, SLOWLY);
+      Process client = start(mount, LESS_SLOWLY);
       awaitMiddle();
       Command.run("kill", "-KILL", Long.toString(mount.daemon())).expect(0);
 
