@@ -145,8 +145,12 @@ final class DatasetService implements PeerService {
         throw otherVersion(path);
       }
     }
-    if (!reads && !copies.has(inode)) {
+    boolean hasCopy = copies.has(inode);
+    if (!reads && !hasCopy) {
       throw refused(path + " has no copy on this node");
+    }
+    if (hasCopy && !fileSystem.provesCopy(inode)) {
+      throw otherVersion(path);
     }
     List<UUID> holders =
         reads ? hints.others(path, inode.attributes().version(), asker) : List.of();

@@ -457,6 +457,30 @@ public final class PeerStore implements BackingStore {
       fromPeer = status;
     }
 
+    /**
+     * A copy is no witness: it may be of an earlier session. If another node has described the
+     * file, the source is asked.
+     */
+    @Override
+    public void proveCopy() throws FsException {
+      UUID describer = verifies ? HERE : describers.getIfPresent(Paths.parent(path));
+      if (isWitnessed || HERE.equals(describer)) {
+        return;
+      }
+      own = ownView.of(path, expected);
+      if (own == OwnView.Answer.OTHER) {
+        throw otherVersion();
+      }
+      if (own == OwnView.Answer.SAME) {
+        isWitnessed();
+      }
+    }
+
+    private void isWitnessed() {
+      isWitnessed = true;
+      witnessed.put(path, expected);
+    }
+
     private @Nullable SourceStatus readFromPeers(long offset, ByteBuffer range) {
       List<Member> known = owners.of(path);
       boolean isFirst = !known.isEmpty() && owners.isSelf(known.get(0));
@@ -551,8 +575,7 @@ public final class PeerStore implements BackingStore {
         requireNoContradiction();
       }
       if (!isWitnessed && own != OwnView.Answer.NONE) {
-        isWitnessed = true;
-        witnessed.put(path, expected);
+        isWitnessed();
       }
       for (UUID id : given.holders()) {
         // Members only: a peer may name any ids, and any number of them.
@@ -582,6 +605,7 @@ public final class PeerStore implements BackingStore {
           throw e;
         }
         opened = file;
+        isWitnessed();
         List<Member> known = owners.of(path);
         if (!known.isEmpty() && !owners.isSelf(known.get(0))) {
           readHere.put(path, true);

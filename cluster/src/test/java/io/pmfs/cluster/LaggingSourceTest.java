@@ -153,6 +153,34 @@ final class LaggingSourceTest {
     }
   }
 
+  /** The files changed since the last session, from which all nodes have copies. */
+  @ParameterizedTest
+  @CsvSource({"2, 0, KEEP", "3, 1, KEEP", "3, 2, NEVER"})
+  void copies_ofAnEarlierSession_areNoWitnesses(int count, int lagging, RemoteCopies remoteCopies)
+      throws Exception {
+    start(count, 1, remoteCopies, 1L << 30);
+    for (TestNodes.Node node : nodes.nodes) {
+      assertAllNew(node);
+      node.awaitIdle();
+    }
+    for (int i = 0; i < CHANGED; i++) {
+      // What all see now is what the one will see later.
+      long size = nodes.store.expectedStatus(FileName.of("f" + i)).attributes().size();
+      nodes.before.write("f" + i, 1000 + i, size);
+      nodes.store.write("f" + i, 2000 + i, size / 2);
+    }
+    nodes.restart();
+    nodes.nodes.get(lagging).view.lagBehind(LaggingSourceTest::isChanged);
+    nodes.meet();
+    for (int i = 0; i < count; i++) {
+      if (i == lagging) {
+        assertOldOrNew(nodes.nodes.get(i));
+      } else {
+        assertAllNew(nodes.nodes.get(i));
+      }
+    }
+  }
+
   @ParameterizedTest
   @CsvSource({"2, 0", "3, 0", "3, 1", "3, 2"})
   void copies_madeWhileOneNodeLags_areOfTheFilesThereAre(int count, int lagging) throws Exception {

@@ -265,6 +265,24 @@ public final class PmfsFileSystem {
     importer.doubts().prove(inode.number());
   }
 
+  /** Whether the copies of a file are of the version that there is, for another node. */
+  public boolean provesCopy(Inode inode) throws FsException {
+    if (!importer.doubts().isDoubted(inode.number())) {
+      return true;
+    }
+    try {
+      stager.proveCopy(inode);
+      importer.doubts().prove(inode.number());
+      return true;
+    } catch (FsException e) {
+      if (e.errno() != Errno.ESTALE) {
+        throw e;
+      }
+      lookAgain(inode.number());
+      return false;
+    }
+  }
+
   /** Whether a file is of another version than its attributes that were shown. */
   public boolean isUntold(long number) {
     return importer.doubts().isUntold(number);

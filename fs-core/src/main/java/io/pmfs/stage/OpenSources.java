@@ -99,6 +99,11 @@ final class OpenSources implements AutoCloseable {
       }
     }
 
+    /** Fails if a copy of the inode's version is not of the file there is now. */
+    void proveCopy() throws FsException {
+      file.proveCopy();
+    }
+
     /** A file on loan with its whole content; null if there is none now. */
     @Nullable LentFile lend() throws FsException {
       return isTheFile() ? file.lend() : null;

@@ -131,6 +131,7 @@ public final class Stager implements AutoCloseable {
   public void prove(Inode inode) throws FsException {
     for (int round = 0; round < ROUNDS; round++) {
       if (copies.has(inode)) {
+        proveCopy(inode);
         return;
       }
       Fetch fetch = inode.attributes().size() == 0 ? null : fetches.forReader(inode);
@@ -149,6 +150,13 @@ public final class Stager implements AutoCloseable {
     } catch (FsException e) {
       sources.invalidate(inode.number());
       throw e;
+    }
+  }
+
+  /** The same for a file that has a copy, perhaps of an earlier session. */
+  public void proveCopy(Inode inode) throws FsException {
+    try (var lease = sources.acquire(inode)) {
+      lease.handle().proveCopy();
     }
   }
 

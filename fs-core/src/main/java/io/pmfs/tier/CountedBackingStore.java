@@ -266,6 +266,11 @@ public final class CountedBackingStore implements BackingStore {
     }
 
     @Override
+    public void proveCopy() throws FsException {
+      file.proveCopy();
+    }
+
+    @Override
     public SourceStatus status() throws FsException {
       return counted(stats, file::status);
     }

@@ -50,6 +50,13 @@ public interface SourceFile extends AutoCloseable {
    */
   default void prove() throws FsException {}
 
+  /**
+   * The same where a copy of the version is here already: asks nobody for content.
+   *
+   * @throws FsException ESTALE if there is another version now
+   */
+  default void proveCopy() throws FsException {}
+
   /** The current status of the open file. */
   SourceStatus status() throws FsException;
 
