@@ -62,6 +62,15 @@ final class ClusterBed implements AutoCloseable {
     Command.run("sh", "-c", script, "sh", dataset.root().toString()).expect(0);
   }
 
+  /**
+   * Gives each node a view of the source of its own; before anything is mounted. The test itself
+   * sees the files as they are.
+   */
+  List<NodeView> viewByNode() {
+    scratch.privateBind("source");
+    return nodes.stream().map(node -> new NodeView(node, dataset.root())).toList();
+  }
+
   private ClusterBed(ClusterBed other, String name, Dataset dataset) {
     this.network = null;
     this.nodes = other.nodes.stream().map(Node::beside).toList();
@@ -136,8 +145,19 @@ final class ClusterBed implements AutoCloseable {
   }
 
   void mountAll(Function<Node, List<String>> more) {
-    onEach(nodes, node -> mount(node, more.apply(node).toArray(String[]::new)));
+    mountEach(more);
     awaitMembers(nodes.size());
+  }
+
+  /** Mounts on all nodes at once. */
+  void mountEach(Function<Node, List<String>> more) {
+    onEach(nodes, node -> mount(node, more.apply(node).toArray(String[]::new)));
+  }
+
+  /** Unmounts everywhere, on the first node last; tiers and state stay. */
+  void unmountAll() {
+    onEach(nodes.subList(1, nodes.size()), Node::unmount);
+    node(0).unmount();
   }
 
   /** Waits until each mounted node sees so many members, itself among them. */

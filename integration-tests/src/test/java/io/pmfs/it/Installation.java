@@ -51,7 +51,7 @@ final class Installation implements AutoCloseable {
   /**
    * An installation that somebody else runs.
    *
-   * @param prefix the command that runs commands as that user
+   * @param prefix the command that runs commands as that user; its words are those of each time
    */
   Installation(Path launcher, List<String> prefix) {
     this.launcher = launcher;

@@ -92,6 +92,8 @@ public interface Libc {
 
   int ftruncate(int fd, long length);
 
+  int fsync(int fd);
+
   int fallocate(int fd, int mode, long offset, long length);
 
   int utimensat(int dirFd, @In byte[] path, @In long[] times, int flags);

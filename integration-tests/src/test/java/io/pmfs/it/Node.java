@@ -33,6 +33,10 @@ final class Node {
   private final String port;
   private final String address;
   private final Installation pmfs;
+
+  /** What runs a command on this node. Unlike {@code ip netns exec} it leaves /sys alone. */
+  private final List<String> prefix = new ArrayList<>();
+
   private @Nullable MountedPmfs mounted;
 
   Node(String namespace, String switchNamespace, String port, String address) {
@@ -40,7 +44,8 @@ final class Node {
     this.switchNamespace = switchNamespace;
     this.port = port;
     this.address = address;
-    this.pmfs = new Installation(Installation.launcherOfCheckout(), prefix());
+    this.prefix.addAll(List.of("nsenter", "--net=" + Nodes.file(namespace)));
+    this.pmfs = new Installation(Installation.launcherOfCheckout(), prefix);
   }
 
   /** The same computer with another pmfs, which the caller closes. */
@@ -57,13 +62,13 @@ final class Node {
     return pmfs;
   }
 
-  /** What runs a command on this node. Unlike {@code ip netns exec} it leaves /sys alone. */
-  private List<String> prefix() {
-    return List.of("nsenter", "--net=" + Nodes.file(namespace));
+  /** From now on its commands see what is mounted where a process is. */
+  void enterMounts(long process) {
+    prefix.add("--mount=/proc/" + process + "/ns/mnt");
   }
 
   private List<String> line(String... line) {
-    List<String> all = new ArrayList<>(prefix());
+    List<String> all = new ArrayList<>(prefix);
     all.addAll(Arrays.asList(line));
     return all;
   }
@@ -136,6 +141,11 @@ final class Node {
       throw new IllegalStateException("nothing was mounted on " + address);
     }
     return mount;
+  }
+
+  void unmount() {
+    mounted().close();
+    mounted = null;
   }
 
   /** Ends its daemon, and who would start it again, as a computer does that loses power. */

@@ -205,7 +205,12 @@ final class Posix {
   }
 
   static long statOutcome(String path, int flags) {
-    return result(LIBC.statx(AT_FDCWD, c(path), flags, STATX_BASIC_STATS, new byte[Stat.BYTES]));
+    return statx(path, flags, new byte[Stat.BYTES]);
+  }
+
+  /** As the kernel has it: {@link Stat#parse} reads it. */
+  static long statx(String path, int flags, byte[] result) {
+    return result(LIBC.statx(AT_FDCWD, c(path), flags, STATX_BASIC_STATS, result));
   }
 
   static Stat stat(String path) {
@@ -218,7 +223,7 @@ final class Posix {
 
   private static Stat stat(String path, int flags) {
     byte[] buffer = new byte[Stat.BYTES];
-    long result = result(LIBC.statx(AT_FDCWD, c(path), flags, STATX_BASIC_STATS, buffer));
+    long result = statx(path, flags, buffer);
     if (result < 0) {
       throw new UncheckedIOException(new IOException(outcome(result) + ": " + path));
     }

@@ -75,6 +75,21 @@ final class Scratch implements AutoCloseable {
     return directory;
   }
 
+  /**
+   * A directory that is a mount of its own, which other mount namespaces do not follow: each may
+   * mount over it. For which it takes root.
+   */
+  Path privateBind(String name) {
+    Path directory = directory(name);
+    mount(directory, "--bind", "--make-private", directory.toString(), directory.toString());
+    return directory;
+  }
+
+  /** From now on mounts in this directory are seen in mount namespaces that are made later. */
+  void shareMounts() {
+    mount(root, "--bind", "--make-rshared", root.toString(), root.toString());
+  }
+
   private void mount(Path directory, String... arguments) {
     List<String> line = new java.util.ArrayList<>(List.of("mount"));
     line.addAll(List.of(arguments));
