@@ -1,0 +1,173 @@
+package io.pmfs.it;
+
+import io.pmfs.it.LaggingBed.Way;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * One node of several sees some files for a while as they were before they changed, as a client of
+ * a network file system may. Every byte is compared, on all nodes: the others read each file as
+ * their own source shows it; that node reads one version or the other; nobody ever reads something
+ * in between, nor keeps it.
+ */
+final class LaggingNodeIT {
+  private static final int FILES = 200;
+
+  @BeforeEach
+  void require() {
+    Nodes.require();
+    Machine.requireFuse();
+  }
+
+  @Test
+  void twoNodes_oneLags_theOtherReadsAndKeepsWhatItsOwnSourceShows() {
+    check(Way.COLD, 2, 60);
+  }
+
+  private static void check(Way way, int nodes, int files) {
+    try (LaggingBed bed = new LaggingBed(nodes, files, Lag.EVERYTHING)) {
+      bed.begin(way);
+      bed.assertEachReadsItsOwnSource();
+      bed.assertNothingIsLeft(way);
+    }
+  }
+
+  static Stream<Arguments> ways() {
+    return Stream.of(Way.values())
+        .flatMap(way -> Stream.of(2, 3, 4).map(nodes -> Arguments.of(way, nodes)));
+  }
+
+  @ParameterizedTest(name = "{0} on {1} nodes")
+  @MethodSource("ways")
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void oneNodeLags_othersReadAndKeepWhatTheirOwnSourceShows(Way way, int nodes) {
+    check(way, nodes, FILES);
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void allNodesButOneLag_itReadsAndKeepsWhatItsOwnSourceShows() {
+    try (LaggingBed bed = new LaggingBed(3, FILES, Lag.EVERYTHING)) {
+      bed.change(bed.node(0), bed.node(1));
+      bed.mount(Way.COLD);
+      bed.assertEachReadsItsOwnSource();
+      bed.assertNothingIsLeft(Way.COLD);
+    }
+  }
+
+  /** What a client of NFS shows that has attributes in its cache, but not the content. */
+  @ParameterizedTest
+  @EnumSource(names = {"ATTRIBUTES", "ATTRIBUTES_UNTIL_READ"})
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void attributesOfOneNodeLag_othersReadAndKeepWhatTheirOwnSourceShows(Lag lag) {
+    try (LaggingBed bed = new LaggingBed(3, FILES, lag)) {
+      bed.begin(Way.COLD);
+      bed.assertEachReadsItsOwnSource();
+      bed.assertNothingIsLeft(Way.COLD);
+    }
+  }
+
+  /** Until they mount again the nodes may read either, or have errors; they keep no mixture. */
+  @ParameterizedTest(name = "{0} nodes")
+  @ValueSource(ints = {2, 3, 4})
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void filesChangeWhileTheyAreRead_andOneNodeLags_nothingWrongIsKept(int nodes) {
+    try (LaggingBed bed = new LaggingBed(nodes, FILES, Lag.EVERYTHING)) {
+      bed.mount(Way.COLD);
+      List<Sight> seen = bed.bed().nodes().stream().map(bed::beginToLook).toList();
+      seen.forEach(sight -> sight.awaitMore(FILES / 4));
+      bed.change(bed.node(0));
+      seen.forEach(sight -> sight.awaitMore(FILES));
+      bed.views().forEach(NodeView::catchUp);
+      seen.forEach(sight -> sight.awaitMore(FILES));
+      seen.forEach(Sight::end);
+      bed.mountAgain(Way.COLD);
+      bed.assertNothingIsLeft(Way.COLD);
+    }
+  }
+
+  /** What happens to another node while one lags. */
+  enum Fault {
+    KILLED(LaggingBed.STALL),
+    CUT(LaggingBed.STALL),
+    SLOWED(LaggingBed.STALL),
+    SLOW_SOURCE(LaggingBed.STALL),
+    /** docs/cluster.md: "alone does not reach the source". */
+    HANGING_SOURCE(Duration.ofSeconds(30)),
+    /** Nothing but that no node lags any more. */
+    NONE(LaggingBed.STALL);
+
+    private final Duration longest;
+
+    Fault(Duration longest) {
+      this.longest = longest;
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(Fault.class)
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void oneNodeLagsAndAnotherFails_theRestReadWhatTheirOwnSourceShows(Fault fault) {
+    try (LaggingBed bed = new LaggingBed(4, FILES, Lag.EVERYTHING)) {
+      bed.begin(Way.COLD);
+      List<Sight> seen = Stream.of(0, 2, 3).map(index -> bed.beginToLook(bed.node(index))).toList();
+      seen.forEach(sight -> sight.awaitMore(FILES / 4));
+      begin(fault, bed);
+      seen.forEach(sight -> sight.awaitMore(2 * FILES));
+      end(fault, bed);
+      seen.forEach(sight -> sight.awaitMore(FILES));
+      seen.forEach(Sight::end);
+      bed.assertItsOwnSource(seen, fault.longest);
+      bed.assertNothingIsLeft(Way.COLD);
+    }
+  }
+
+  private static void begin(Fault fault, LaggingBed bed) {
+    Node node = bed.node(1);
+    switch (fault) {
+      case KILLED -> node.kill9();
+      case CUT -> node.cut();
+      case SLOWED -> node.throttle(1_000_000);
+      case SLOW_SOURCE -> bed.view(node).limit(1_000_000);
+      case HANGING_SOURCE -> bed.view(node).hang(SourceView.Operation.READ, "*");
+      case NONE -> bed.views().forEach(NodeView::catchUp);
+    }
+  }
+
+  private static void end(Fault fault, LaggingBed bed) {
+    Node node = bed.node(1);
+    switch (fault) {
+      case KILLED -> bed.bed().mount(node);
+      case CUT -> node.mend();
+      case SLOWED -> node.unthrottle();
+      case SLOW_SOURCE -> bed.view(node).limit(0);
+      case HANGING_SOURCE -> bed.view(node).mend();
+      case NONE -> {}
+    }
+    bed.bed().awaitMembers(4);
+  }
+}
