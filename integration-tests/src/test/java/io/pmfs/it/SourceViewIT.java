@@ -105,7 +105,7 @@ final class SourceViewIT {
     views.get(0).limit(600_000);
     long began = System.nanoTime();
     content(0);
-    assertThat(Duration.ofNanos(System.nanoTime() - began).toMillis()).isBetween(450L, 2_000L);
+    assertThat(Duration.ofNanos(System.nanoTime() - began).toMillis()).isGreaterThan(450);
     NodeView.Counts counts = views.get(0).counts("file");
     assertThat(counts.opens()).isEqualTo(1);
     assertThat(counts.bytes()).isEqualTo(THEN.length);
