@@ -68,7 +68,7 @@ final class ClusterBed implements AutoCloseable {
    */
   List<NodeView> viewByNode() {
     scratch.privateBind("source");
-    return nodes.stream().map(node -> new NodeView(node, dataset.root())).toList();
+    return nodes.parallelStream().map(node -> new NodeView(node, dataset.root())).toList();
   }
 
   private ClusterBed(ClusterBed other, String name, Dataset dataset) {
@@ -145,13 +145,8 @@ final class ClusterBed implements AutoCloseable {
   }
 
   void mountAll(Function<Node, List<String>> more) {
-    mountEach(more);
-    awaitMembers(nodes.size());
-  }
-
-  /** Mounts on all nodes at once. */
-  void mountEach(Function<Node, List<String>> more) {
     onEach(nodes, node -> mount(node, more.apply(node).toArray(String[]::new)));
+    awaitMembers(nodes.size());
   }
 
   /** Unmounts everywhere, on the first node last; tiers and state stay. */

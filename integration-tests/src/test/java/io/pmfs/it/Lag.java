@@ -19,6 +19,11 @@ enum Lag {
   /** The content, and behind its end the new one; the attributes are new. */
   CONTENT;
 
+  /** Whether a file of the view may be shorter than the view says: it cannot be read then. */
+  boolean isContradictory() {
+    return this == ATTRIBUTES;
+  }
+
   /** The versions that a reader may get who sees the files as they are. */
   static final Set<Version> NONE = Set.of(Version.NEW);
 

@@ -36,7 +36,7 @@ final class LaggingNodeIT {
   }
 
   private static void check(Way way, int nodes, int files) {
-    try (LaggingBed bed = new LaggingBed(nodes, files, Lag.EVERYTHING)) {
+    try (LaggingBed bed = new LaggingBed(nodes, Lag.EVERYTHING, LaggingBed.mixed(files))) {
       bed.begin(way);
       bed.assertEachReadsItsOwnSource();
       bed.assertNothingIsLeft(way);
@@ -65,7 +65,7 @@ final class LaggingNodeIT {
       matches = "all",
       disabledReason = ClusterBed.LONG)
   void severalNodesLag_nobodyReadsOrKeepsAMixture() {
-    try (LaggingBed bed = new LaggingBed(3, FILES, Lag.EVERYTHING)) {
+    try (LaggingBed bed = new LaggingBed(3, Lag.EVERYTHING, LaggingBed.mixed(FILES))) {
       bed.change(bed.node(0), bed.node(1));
       bed.mount(Way.COLD);
       bed.assertEachReadsOneVersion();
@@ -81,7 +81,7 @@ final class LaggingNodeIT {
       matches = "all",
       disabledReason = ClusterBed.LONG)
   void attributesOfOneNodeLag_othersReadAndKeepWhatTheirOwnSourceShows(Lag lag) {
-    try (LaggingBed bed = new LaggingBed(3, FILES, lag)) {
+    try (LaggingBed bed = new LaggingBed(3, lag, LaggingBed.mixed(FILES))) {
       bed.begin(Way.COLD);
       bed.assertEachReadsItsOwnSource();
       bed.assertNothingIsLeft(Way.COLD);
@@ -96,13 +96,13 @@ final class LaggingNodeIT {
       matches = "all",
       disabledReason = ClusterBed.LONG)
   void filesChangeWhileTheyAreRead_andOneNodeLags_nothingWrongIsKept(int nodes) {
-    try (LaggingBed bed = new LaggingBed(nodes, FILES, Lag.EVERYTHING)) {
+    try (LaggingBed bed = new LaggingBed(nodes, Lag.EVERYTHING, LaggingBed.mixed(FILES))) {
       bed.mount(Way.COLD);
       List<Sight> seen = bed.bed().nodes().stream().map(bed::beginToLook).toList();
       seen.forEach(sight -> sight.awaitMore(FILES / 4));
       bed.change(bed.node(0));
       seen.forEach(sight -> sight.awaitMore(FILES));
-      bed.views().forEach(NodeView::catchUp);
+      bed.catchUp();
       seen.forEach(sight -> sight.awaitMore(FILES));
       seen.forEach(Sight::end);
       bed.mountAgain(Way.COLD);
@@ -135,14 +135,19 @@ final class LaggingNodeIT {
       matches = "all",
       disabledReason = ClusterBed.LONG)
   void oneNodeLagsAndAnotherFails_theRestReadWhatTheirOwnSourceShows(Fault fault) {
-    try (LaggingBed bed = new LaggingBed(4, FILES, Lag.EVERYTHING)) {
+    int files = 2 * FILES;
+    try (LaggingBed bed = new LaggingBed(4, Lag.EVERYTHING, LaggingBed.small(files))) {
+      // So that most files are still to be read when it happens.
+      bed.limit(2_000_000);
       bed.begin(Way.COLD);
-      List<Sight> seen = Stream.of(0, 2, 3).map(index -> bed.beginToLook(bed.node(index))).toList();
-      seen.forEach(sight -> sight.awaitMore(FILES / 4));
+      List<Sight> seen =
+          Stream.of(0, 2, 3).map(index -> bed.beginToLook(bed.node(index))).toList();
+      seen.forEach(sight -> sight.awaitMore(files / 10));
       begin(fault, bed);
-      seen.forEach(sight -> sight.awaitMore(2 * FILES));
+      seen.forEach(sight -> sight.awaitMore(2 * files));
       end(fault, bed);
-      seen.forEach(sight -> sight.awaitMore(FILES));
+      bed.limit(0);
+      seen.forEach(sight -> sight.awaitMore(files));
       seen.forEach(Sight::end);
       bed.assertItsOwnSource(seen, fault.longest);
       bed.assertNothingIsLeft(Way.COLD);
@@ -155,9 +160,9 @@ final class LaggingNodeIT {
       case KILLED -> node.kill9();
       case CUT -> node.cut();
       case SLOWED -> node.throttle(1_000_000);
-      case SLOW_SOURCE -> bed.view(node).limit(1_000_000);
+      case SLOW_SOURCE -> bed.view(node).limit(200_000);
       case HANGING_SOURCE -> bed.view(node).hang(SourceView.Operation.READ, "*");
-      case NONE -> bed.views().forEach(NodeView::catchUp);
+      case NONE -> bed.catchUp();
     }
   }
 
@@ -167,9 +172,8 @@ final class LaggingNodeIT {
       case KILLED -> bed.bed().mount(node);
       case CUT -> node.mend();
       case SLOWED -> node.unthrottle();
-      case SLOW_SOURCE -> bed.view(node).limit(0);
       case HANGING_SOURCE -> bed.view(node).mend();
-      case NONE -> {}
+      case SLOW_SOURCE, NONE -> {}
     }
     bed.bed().awaitMembers(4);
   }
