@@ -140,8 +140,7 @@ final class LaggingNodeIT {
       // So that most files are still to be read when it happens.
       bed.limit(2_000_000);
       bed.begin(Way.COLD);
-      List<Sight> seen =
-          Stream.of(0, 2, 3).map(index -> bed.beginToLook(bed.node(index))).toList();
+      List<Sight> seen = Stream.of(0, 2, 3).map(index -> bed.beginToLook(bed.node(index))).toList();
       seen.forEach(sight -> sight.awaitMore(files / 10));
       begin(fault, bed);
       seen.forEach(sight -> sight.awaitMore(2 * files));
