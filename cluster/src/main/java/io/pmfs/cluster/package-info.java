@@ -22,6 +22,9 @@
  *       and does not interrupt it.
  *   <li>{@code members}, one: joins, looks who is there, and calls {@link Cluster} with each new
  *       view. The other threads of the group are JGroups' and Infinispan's.
+ *   <li>{@code pmfs-attendance}, one: looks each second who is missing ({@link
+ *       io.pmfs.cluster.members.Attendance Attendance}), resolves names of hosts, and writes a
+ *       file.
  *   <li>{@code pmfs-group-accept}, and {@code pmfs-group-handshake} for each TLS handshake ({@link
  *       ProvenServerSocket}).
  *   <li>{@code pmfs-slow-peers}, one, until the {@link PeerStore} is closed; {@code

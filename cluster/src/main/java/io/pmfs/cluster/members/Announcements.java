@@ -2,7 +2,9 @@ package io.pmfs.cluster.members;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -37,16 +39,30 @@ final class Announcements {
   /** Announcements without a cause are this many times rarer: a node hears at most 5 a second. */
   private static final int SELDOM = 10;
 
+  /** Keys of farewells begin with it, and continue with the id of the node that left. */
+  private static final String FAREWELL = "left ";
+
+  /** The most farewells, of all nodes that ever left; a node that leaves after them is missed. */
+  private static final int MOST_FAREWELLS = 8_192;
+
   private final AdvancedCache<String, String> all;
   private final AdvancedCache<String, String> here;
   private final String key;
   private final String own;
+  private final String ownFarewell;
   private final Duration pause;
   private final Executor worker;
+
+  /** All farewells that were ever here: a merge of two parts of a group may lose some. */
+  private final Map<String, String> farewells = new HashMap<>();
 
   private Set<String> strangers = Set.of();
   private int view = -1;
   private int left;
+
+  /** How often to repeat farewells. */
+  private int repeats;
+
   private boolean saying;
   private long next = System.nanoTime();
 
@@ -65,6 +81,7 @@ final class Announcements {
     here = cache.withFlags(Flag.CACHE_MODE_LOCAL, Flag.SKIP_CACHE_LOAD);
     key = key(address);
     own = Announcement.of(self);
+    ownFarewell = FAREWELL + self.id();
     this.pause = pause;
     this.worker = worker;
   }
@@ -95,6 +112,10 @@ final class Announcements {
     next = now + wait;
     saying = true;
     left = Math.max(0, left - 1);
+    if (repeats > 0) {
+      repeats--;
+      farewells.forEach((gone, text) -> afterwards(all.putAsync(gone, text), failure -> {}));
+    }
     afterwards(
         all.putAsync(key, own),
         failure -> {
@@ -105,6 +126,45 @@ final class Announcements {
         });
   }
 
+  /** Says that this node leaves because it is told to; returns what ends when all have heard it. */
+  CompletableFuture<?> sayGoodbye() {
+    return farewells.size() < MOST_FAREWELLS
+        ? all.putAsync(ownFarewell, own)
+        : CompletableFuture.completedFuture(null);
+  }
+
+  /**
+   * Parts of the group have merged, of which all but one lose what they have: the first member of
+   * each part says again who has said goodbye there.
+   */
+  void merged(List<List<Address>> parts) {
+    if (parts.stream().anyMatch(part -> !part.isEmpty() && key(part.get(0)).equals(key))) {
+      repeats = TIMES;
+      left = TIMES;
+    }
+  }
+
+  /** The farewell of the later instance of a node: a merge may bring an older one back. */
+  private static String later(String one, String other) {
+    return instance(one) > instance(other) ? one : other;
+  }
+
+  private static long instance(String text) {
+    return Announcement.parse(text).map(Member::instance).orElse(Long.MIN_VALUE);
+  }
+
+  /** The nodes that have said goodbye, as they were then. */
+  List<Member> farewells() {
+    here.forEach(
+        (gone, text) -> {
+          boolean isOne = gone.startsWith(FAREWELL);
+          if (isOne && (farewells.size() < MOST_FAREWELLS || farewells.containsKey(gone))) {
+            farewells.merge(gone, text, Announcements::later);
+          }
+        });
+    return farewells.values().stream().flatMap(text -> Announcement.parse(text).stream()).toList();
+  }
+
   /**
    * On the oldest member, removes the announcements of nodes that were absent at this and the
    * previous call.
@@ -112,7 +172,9 @@ final class Announcements {
   void forget(List<Address> present, boolean oldest) {
     Set<String> keys = present.stream().map(Announcements::key).collect(Collectors.toSet());
     Set<String> gone =
-        here.keySet().stream().filter(key -> !keys.contains(key)).collect(Collectors.toSet());
+        here.keySet().stream()
+            .filter(each -> !keys.contains(each) && !each.startsWith(FAREWELL))
+            .collect(Collectors.toSet());
     if (oldest) {
       gone.stream()
           .filter(strangers::contains)

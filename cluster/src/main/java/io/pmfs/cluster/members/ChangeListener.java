@@ -1,5 +1,7 @@
 package io.pmfs.cluster.members;
 
+import java.util.List;
+import java.util.function.Consumer;
 import org.infinispan.notifications.Listener;
 import org.infinispan.notifications.cachelistener.annotation.CacheEntryCreated;
 import org.infinispan.notifications.cachelistener.annotation.CacheEntryModified;
@@ -9,6 +11,7 @@ import org.infinispan.notifications.cachemanagerlistener.annotation.Merged;
 import org.infinispan.notifications.cachemanagerlistener.annotation.ViewChanged;
 import org.infinispan.notifications.cachemanagerlistener.event.MergeEvent;
 import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
+import org.infinispan.remoting.transport.Address;
 
 /**
  * Runs an action when the group or an announcement has changed. Public because Infinispan calls it
@@ -17,9 +20,16 @@ import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
 @Listener
 public final class ChangeListener {
   private final Runnable then;
+  private final Consumer<List<List<Address>>> merged;
 
-  ChangeListener(Runnable then) {
+  /**
+   * A listener for one node.
+   *
+   * @param merged is also told the parts of a group that have merged
+   */
+  ChangeListener(Runnable then, Consumer<List<List<Address>>> merged) {
     this.then = then;
+    this.merged = merged;
   }
 
   /** The members of the group have changed. */
@@ -31,6 +41,7 @@ public final class ChangeListener {
   /** Parts of the group have merged; Infinispan reports no other event for that. */
   @Merged
   public void groupMerged(MergeEvent event) {
+    merged.accept(event.getSubgroupsMerged());
     then.run();
   }
 

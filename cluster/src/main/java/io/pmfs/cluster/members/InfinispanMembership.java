@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -44,6 +45,7 @@ public final class InfinispanMembership implements Membership {
   private static final Duration CACHE_TIMEOUT = Duration.ofSeconds(10);
   private static final Duration TOPOLOGY_TIMEOUT = Duration.ofSeconds(30);
   private static final Duration LEAVE_TIMEOUT = Duration.ofSeconds(10);
+  private static final Duration GOODBYE_TIMEOUT = Duration.ofSeconds(2);
   private static final Duration MAX_RETRY_DELAY = Duration.ofSeconds(30);
 
   private final ClusterSettings settings;
@@ -56,6 +58,7 @@ public final class InfinispanMembership implements Membership {
   private final CountDownLatch joined = new CountDownLatch(1);
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile View view;
+  private volatile List<Member> farewells = List.of();
 
   // Only the worker uses these.
   private @Nullable JChannel channel;
@@ -126,7 +129,7 @@ public final class InfinispanMembership implements Membership {
               self,
               settings.timings().look(),
               task -> later(task, Duration.ZERO));
-      ChangeListener events = new ChangeListener(this::lookSoon);
+      ChangeListener events = new ChangeListener(this::lookSoon, this::merged);
       starting.addListener(events);
       cache.addListener(events);
       if (closed.get()) {
@@ -202,6 +205,17 @@ public final class InfinispanMembership implements Membership {
     return cause;
   }
 
+  private void merged(List<List<Address>> parts) {
+    later(
+        () -> {
+          Announcements said = announcements;
+          if (said != null) {
+            said.merged(parts);
+          }
+        },
+        Duration.ZERO);
+  }
+
   private void lookSoon() {
     later(this::look, Duration.ZERO);
   }
@@ -234,6 +248,7 @@ public final class InfinispanMembership implements Membership {
       Transport transport = GlobalComponentRegistry.componentOf(group, Transport.class);
       said.say(transport.getViewId(), present.size());
       said.forget(present, group.isCoordinator());
+      farewells = said.farewells();
       View seen = view(said.of(present));
       tell(seen);
       if (seen.members().size() >= present.size()) {
@@ -273,6 +288,25 @@ public final class InfinispanMembership implements Membership {
   @Override
   public void onChange(Consumer<View> listener) {
     listeners.add(listener);
+  }
+
+  @Override
+  public List<Member> farewells() {
+    return farewells;
+  }
+
+  @Override
+  public void sayGoodbye() {
+    try {
+      CompletableFuture.supplyAsync(() -> announcements, worker)
+          .thenCompose(
+              said -> said == null ? CompletableFuture.completedFuture(null) : said.sayGoodbye())
+          .get(GOODBYE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (ExecutionException | TimeoutException | RejectedExecutionException e) {
+      log.debug("cluster {}: not all others heard this node's goodbye", settings.name(), e);
+    }
   }
 
   @Override

@@ -89,7 +89,8 @@ public final class LocalAddress {
     return firstLabel(a).equalsIgnoreCase(firstLabel(b));
   }
 
-  private static String firstLabel(String name) {
+  /** The name of a host without its domain. */
+  static String firstLabel(String name) {
     int dot = name.indexOf('.');
     return dot < 0 ? name : name.substring(0, dot);
   }

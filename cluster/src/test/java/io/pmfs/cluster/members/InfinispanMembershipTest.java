@@ -139,6 +139,26 @@ final class InfinispanMembershipTest {
   }
 
   @Test
+  void goodbye_isHeardByAllAndByThoseThatJoinLater() throws Exception {
+    Membership first = join("a");
+    Membership second = join("b");
+    Membership third = join("c");
+    awaitNames(first, "a", "b", "c");
+    first.sayGoodbye();
+    first.close();
+    awaitNames(second, "b", "c");
+    awaitNames(third, "b", "c");
+    assertThat(second.farewells()).containsExactly(member("a"));
+    assertThat(third.farewells()).containsExactly(member("a"));
+    second.close(); // without a goodbye
+    awaitNames(third, "c");
+    assertThat(third.farewells()).containsExactly(member("a"));
+    Membership later = join("d");
+    awaitNames(later, "c", "d");
+    await(() -> later.farewells().equals(List.of(member("a"))));
+  }
+
+  @Test
   void view_firstMemberLeaves_othersStayTogether() throws Exception {
     Membership first = join("a");
     Membership second = join("b");

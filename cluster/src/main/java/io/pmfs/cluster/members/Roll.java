@@ -1,0 +1,28 @@
+package io.pmfs.cluster.members;
+
+import java.time.Instant;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which nodes of a cluster are missing, as one of them sees it.
+ *
+ * @param expected how many nodes are here or missing
+ * @param missing in the order of their names
+ */
+public record Roll(int expected, List<Absence> missing) {
+  public static final Roll EMPTY = new Roll(0, List.of());
+
+  public Roll {
+    missing = List.copyOf(missing);
+  }
+
+  /**
+   * A node that is missing.
+   *
+   * @param node its host as it is listed, else its name
+   * @param address where it answered its peers; null if it was never here
+   * @param since when it was lost; if it was never here, when this node's mount began
+   */
+  public record Absence(String node, @Nullable String address, Instant since, boolean wasHere) {}
+}
