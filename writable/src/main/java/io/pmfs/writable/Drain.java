@@ -49,6 +49,10 @@ final class Drain implements AutoCloseable {
   private final List<Thread> threads = new ArrayList<>();
   private volatile boolean closed;
   private volatile @Nullable Failure refused;
+
+  /** If a step fails because a node does not answer. */
+  private volatile @Nullable NodeAway away;
+
   private final AtomicLong refusals = new AtomicLong();
 
   /** Files that could not be closed, and why. */
@@ -135,6 +139,7 @@ final class Drain implements AutoCloseable {
     if (before != null && isDone) {
       log.info("the source accepts changes again, after {}", before.reason());
       refused = null;
+      away = null;
     }
     return isDone;
   }
@@ -166,6 +171,7 @@ final class Drain implements AutoCloseable {
     String stateFailure = state.failure();
     FsException cause = e instanceof FsException answer && stateFailure == null ? answer : null;
     boolean isNew = refused == null;
+    away = cause == null ? null : awayNode(cause);
     if (stateFailure != null) {
       refused = new Failure(path, "the state is not recorded: " + stateFailure, null);
     } else if (cause != null) {
@@ -188,6 +194,15 @@ final class Drain implements AutoCloseable {
       log.error("a step at the source failed", e);
     }
     state.wake();
+  }
+
+  private static @Nullable NodeAway awayNode(Exception e) {
+    return e.getCause() instanceof NodeAway node ? node : null;
+  }
+
+  /** What failed may succeed now: a node that was away is back. */
+  void hurry() {
+    isHurried = true;
   }
 
   /** Pauses unless a caller of {@link #drain} waits; returns false if the thread is to end. */
@@ -368,7 +383,23 @@ final class Drain implements AutoCloseable {
 
   /** Changes that the source refuses at the moment: the next one, or none. */
   long refusedCount() {
-    return refused == null || state.failure() != null ? 0 : 1;
+    return refused == null || away != null || state.failure() != null ? 0 : 1;
+  }
+
+  /** The node that changes wait for; null if there is none. */
+  DrainStatus.@Nullable Away away() {
+    NodeAway node = away;
+    Failure waiting = refused;
+    if (node != null && waiting != null) {
+      return node.waiting(waiting.path(), state.head() - state.committed() + unclosed.size());
+    }
+    for (Map.Entry<Long, Exception> entry : unclosed.entrySet()) {
+      NodeAway other = awayNode(entry.getValue());
+      if (other != null) {
+        return other.waiting(path(entry.getKey()), unclosed.size());
+      }
+    }
+    return null;
   }
 
   long oldestMillis() {
@@ -383,12 +414,12 @@ final class Drain implements AutoCloseable {
   List<Failure> failures() {
     List<Failure> all = new ArrayList<>();
     Failure now = refused;
-    if (now != null) {
+    if (now != null && away == null) {
       all.add(now);
     }
     unclosed.forEach(
         (number, why) -> {
-          if (all.size() < TOLD) {
+          if (all.size() < TOLD && awayNode(why) == null) {
             all.add(unclosed(path(number), why));
           }
         });

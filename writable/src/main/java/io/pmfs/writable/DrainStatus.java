@@ -2,6 +2,7 @@ package io.pmfs.writable;
 
 import io.pmfs.tier.FsException;
 import java.io.IOException;
+import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,8 @@ import org.jspecify.annotations.Nullable;
  * @param conflicts files that another program changed at the source; they were kept beside
  * @param refused changes that the source refuses at the moment, or that were given up
  * @param failures the first hundred of what is refused or in conflict, a sentence each
+ * @param away the node that changes wait for, because it does not answer; null if there is none. If
+ *     it is the owner, everything else is as it was when it answered last
  */
 public record DrainStatus(
     long dirtyBytes,
@@ -31,16 +34,29 @@ public record DrainStatus(
     long localBytes,
     long conflicts,
     long refused,
-    List<Failure> failures) {
+    List<Failure> failures,
+    @Nullable Away away) {
+  /** Nothing is known, and nothing waits. */
+  public static final DrainStatus NONE =
+      new DrainStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, List.of(), null);
+
+  /**
+   * A node that does not answer.
+   *
+   * @param since when it was asked for the first time without an answer
+   * @param path of the first change that waits for it; empty if that is not known
+   * @param changes how many changes wait, those behind that one among them
+   */
+  public record Away(String node, boolean isOwner, Instant since, String path, long changes) {}
 
   /**
    * A path of the mount and what is wrong with it.
    *
-   * @param cause what the source answered; null for a conflict, or if a node did not answer
+   * @param cause what the source answered; null for a conflict, or if another node failed
    */
   public record Failure(String path, String reason, @Nullable FsException cause) {
     /** What failed: a call at the source, or a request to another node. */
-    public static Failure of(String path, FsException e) {
+    static Failure of(String path, FsException e) {
       String text = String.valueOf(e.getMessage());
       return e.getCause() instanceof IOException
           ? new Failure(path, text.substring(text.indexOf(": ") + 2), null)
@@ -61,6 +77,24 @@ public record DrainStatus(
         bytes,
         conflicts,
         refused,
-        failures);
+        failures,
+        away);
+  }
+
+  /** The last one of an owner that does not answer any more. */
+  public DrainStatus without(NodeAway owner) {
+    return new DrainStatus(
+        dirtyBytes,
+        dirtyFiles,
+        waitingChanges,
+        oldestAgeSeconds,
+        drainedBytes,
+        drainedChanges,
+        0,
+        localBytes,
+        conflicts,
+        refused,
+        failures,
+        owner.unknown());
   }
 }

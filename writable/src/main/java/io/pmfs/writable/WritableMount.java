@@ -485,6 +485,11 @@ public final class WritableMount implements OwnedFileSystem {
         });
   }
 
+  /** Another node is back: what waits for it is tried again. */
+  public void isBack() {
+    drain.hurry();
+  }
+
   /** Nothing is open any more on another node, in whatever way it ended. */
   public void leave(int node) {
     openFiles
@@ -552,7 +557,8 @@ public final class WritableMount implements OwnedFileSystem {
         local.usedBytes(),
         conflicts.count(),
         refused,
-        failures);
+        failures,
+        drain.away());
   }
 
   @Override

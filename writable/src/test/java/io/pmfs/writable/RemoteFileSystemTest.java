@@ -397,6 +397,27 @@ class RemoteFileSystemTest {
   }
 
   @Test
+  void status_whenTheOwnerIsAway_saysSoAndRefusesNothing() throws Exception {
+    joinAgain();
+    put(A, "text");
+    assertThat(remote.drain(0)).isFalse();
+    long waiting = remote.drainStatus().waitingChanges();
+    assertThat(waiting).isPositive();
+    link.isCut = true;
+    assertThat(remote.drain(0)).isFalse();
+    DrainStatus status = remote.drainStatus();
+    DrainStatus.Away away = Objects.requireNonNull(status.away());
+    assertThat(away.node()).isEqualTo("node1");
+    assertThat(away.isOwner()).isTrue();
+    assertThat(status.refused()).isZero();
+    assertThat(status.waitingChanges()).as("as it was").isEqualTo(waiting);
+    assertThat(remote.stateFailure()).isNull();
+    link.isCut = false;
+    assertThat(remote.drain(0)).isFalse();
+    assertThat(remote.drainStatus().away()).isNull();
+  }
+
+  @Test
   void request_thatIsMalformed_isRefused() {
     byte[] none = {};
     assertThatThrownBy(() -> link.server().answer("mkdir", none))

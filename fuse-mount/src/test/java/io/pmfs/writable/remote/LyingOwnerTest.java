@@ -79,7 +79,7 @@ class LyingOwnerTest {
     chmod("source/closed", "rwx------");
     chmod("source/open/private", "rw-------");
     Files.createSymbolicLink(directory.resolve("source/up"), Path.of("../outside"));
-    answers.put("drainStatus", new DrainStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, List.of()));
+    answers.put("drainStatus", DrainStatus.NONE);
   }
 
   private void chmod(String path, String mode) throws IOException {

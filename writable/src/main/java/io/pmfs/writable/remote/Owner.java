@@ -2,6 +2,7 @@ package io.pmfs.writable.remote;
 
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.remote.RemoteFileSystem.Self;
 import java.io.IOException;
 import java.lang.reflect.Method;
@@ -113,9 +114,10 @@ final class Owner {
                   Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
         }
       } catch (IOException e) {
-        if (awayMillis(begin) >= patience || closed || !sleep(pause)) {
+        long away = awayMillis(begin);
+        if (away >= patience || closed || !sleep(pause)) {
           era.compareAndSet(now, now + 1); // It may arrive yet.
-          throw new FsException(Errno.EIO, lost(e), e);
+          throw new FsException(Errno.EIO, lost(e), new NodeAway(link.owner(), true, away, e));
         }
         pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
       }

@@ -157,6 +157,7 @@ public final class OwnerServer {
       synchronized (this) {
         before = joined.put(member, new Joined(node, era));
       }
+      mount.isBack();
       if (before != null && before.node != node) {
         // It may have to ask the node, which waits for this answer.
         DaemonThread.start("pmfs-node-left", () -> mount.leave(before.node));
@@ -179,11 +180,13 @@ public final class OwnerServer {
   /** The members of the cluster at present: what the others had open is closed after a while. */
   public void present(Set<UUID> members) {
     List<Integer> gone = new ArrayList<>();
+    boolean isBack = false;
     long now = nanoTime.getAsLong();
     synchronized (this) {
       for (Map.Entry<UUID, Joined> entry : joined.entrySet()) {
         Joined one = entry.getValue();
         if (members.contains(entry.getKey())) {
+          isBack |= one.awaySince != 0;
           one.awaySince = 0;
         } else if (one.awaySince == 0) {
           one.awaySince = now == 0 ? 1 : now;
@@ -194,6 +197,9 @@ public final class OwnerServer {
     }
     for (int node : gone) {
       ended(node);
+    }
+    if (isBack) {
+      mount.isBack();
     }
   }
 

@@ -6,6 +6,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
@@ -67,7 +68,7 @@ public final class RemoteFileSystem implements InvocationHandler {
   private volatile boolean closed;
   private volatile @Nullable String failure;
   private volatile @Nullable Node root;
-  private volatile DrainStatus status = new DrainStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, List.of());
+  private volatile DrainStatus status = DrainStatus.NONE;
 
   /** What the owner is told when there is time: a last close, or a forgotten inode if 0. */
   private record Closing(long inode, long handle) {}
@@ -460,25 +461,11 @@ public final class RemoteFileSystem implements InvocationHandler {
       status = owners.withLocalBytes(kept.bytes());
       failure = (String) owner.askFor(COMMAND_MILLIS, "stateFailure");
     } catch (FsException e) {
-      failure = e.getMessage();
-      status = lost(status, e);
+      // Whether the state of an owner is recorded that does not answer is not known.
+      DrainStatus last = status.withLocalBytes(kept.bytes());
+      failure = e.getCause() instanceof NodeAway ? null : e.getMessage();
+      status = e.getCause() instanceof NodeAway owner ? last.without(owner) : last;
     }
-  }
-
-  /** What was known last, and why no more is known. */
-  private static DrainStatus lost(DrainStatus last, FsException failure) {
-    return new DrainStatus(
-        last.dirtyBytes(),
-        last.dirtyFiles(),
-        last.waitingChanges(),
-        last.oldestAgeSeconds(),
-        last.drainedBytes(),
-        last.drainedChanges(),
-        0,
-        last.localBytes(),
-        last.conflicts(),
-        1,
-        List.of(DrainStatus.Failure.of("/", failure)));
   }
 
   // ---- asking

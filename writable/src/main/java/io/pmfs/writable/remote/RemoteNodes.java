@@ -2,6 +2,7 @@ package io.pmfs.writable.remote;
 
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.NodeData;
 import java.io.IOException;
 import java.lang.reflect.Method;
@@ -82,12 +83,13 @@ public final class RemoteNodes implements NodeData.Nodes {
           default -> throw new IOException("its daemon has just started");
         }
       } catch (IOException e) {
-        if (awayMillis(node, begin) >= patienceMillis || !sleep()) {
+        long away = awayMillis(node, begin);
+        if (away >= patienceMillis || !sleep()) {
           throw new FsException(
               Errno.EIO,
               "%s, which keeps what was written there, does not answer: %s"
                   .formatted(name, e.getMessage()),
-              e);
+              new NodeAway(name, false, away, e));
         }
       }
     }
