@@ -2,6 +2,7 @@ package io.pmfs.cli;
 
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.LeftOutputs;
+import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -25,11 +27,12 @@ import picocli.CommandLine.Parameters;
     name = "drain",
     description = {
       "Waits until everything that programs have closed in a writable mount is at the source.",
-      "%nExit status 0 if all is there; 4 if the source refuses something, a file is in conflict, or"
-          + " the time is over: then the names of what is not there follow, and the mount goes on"
-          + " trying. --state finishes what a mount left when it ended.%n",
-      "A conflict is told until you acknowledge it: the file at the source is another program's, and"
-          + " what was written here is kept beside it, as the message says. So is a change of"
+      "%nExit status 0 if all is there; 4 if the source refuses something, a file is in conflict,"
+          + " or the time is over: then the names of what is not there follow, and the mount goes"
+          + " on trying. Also 4 if nodes of the cluster are missing, of whose changes nothing is"
+          + " known. --state finishes what a mount left when it ended.%n",
+      "A conflict is told until you acknowledge it: the file at the source is another program's,"
+          + " and what was written here is kept beside it, as the message says. So is a change of"
           + " attributes or of a link that the source refused for good.%n"
     },
     sortOptions = false,
@@ -107,8 +110,13 @@ final class DrainCommand implements Callable<Integer> {
       throw readOnly(mountpoint);
     }
     if (outcome.isDrained() && outcome.last().outputs().isWhole()) {
-      invocation.say(mountpoint + ": all is at the source");
-      return ExitStatus.DONE;
+      List<MissingNode> missing = outcome.last().absent();
+      if (missing.isEmpty()) {
+        invocation.say(mountpoint + ": all is at the source");
+        return ExitStatus.DONE;
+      }
+      invocation.warn(mountpoint + ": " + unknown(missing));
+      return ExitStatus.PARTLY;
     }
     DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
         .forEach(invocation::show);
@@ -137,6 +145,18 @@ final class DrainCommand implements Callable<Integer> {
 
   private static String count(long count, String what) {
     return String.format(Locale.ROOT, count == 1 ? "%,d %s" : "%,d %ss", count, what);
+  }
+
+  /** What is not known, in one line. */
+  static String unknown(List<MissingNode> missing) {
+    return missing.stream()
+        .map(one -> one.node() + ", missing " + one.sinceWhen())
+        .limit(MOST_NAMES)
+        .collect(
+            Collectors.joining(
+                "; ",
+                "all that is known here is at the source; not known is what these have: ",
+                ""));
   }
 
   /** What is not as it should be, in one line. */

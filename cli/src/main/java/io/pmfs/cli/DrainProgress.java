@@ -56,6 +56,10 @@ final class DrainProgress implements AutoCloseable {
 
   /** How much is not at the source, in words. */
   static String text(OutputsReport outputs) {
+    OutputsReport.Away away = outputs.away();
+    if (away != null && away.owner()) {
+      return away.who() + ", so what is not at the source is not known; " + away.remedy();
+    }
     StringBuilder text = new StringBuilder(left(outputs));
     if (outputs.waitingChanges() > 0) {
       text.append(
@@ -68,7 +72,25 @@ final class DrainProgress implements AutoCloseable {
     if (outputs.refused() > 0) {
       text.append(String.format(Locale.ROOT, ", %,d refused by the source", outputs.refused()));
     }
+    if (away != null) {
+      text.append("; " + text(away));
+    }
     return text.toString();
+  }
+
+  /** Who is away, what waits for it, and what to do. */
+  static String text(OutputsReport.Away away) {
+    if (away.owner()) {
+      return away.who() + "; " + away.remedy();
+    }
+    return String.format(
+        Locale.ROOT,
+        away.changes() == 1
+            ? "%s: %s waits for it; %s"
+            : "%s: %s waits for it, and so do all later changes; %s",
+        away.who(),
+        away.path() == null ? "a file" : away.path(),
+        away.remedy());
   }
 
   private static String left(OutputsReport outputs) {
@@ -85,7 +107,12 @@ final class DrainProgress implements AutoCloseable {
   static List<String> lines(OutputsReport outputs, List<String> waiting) {
     List<String> lines = new java.util.ArrayList<>();
     outputs.failures().forEach(failure -> lines.add(failure.path() + ": " + failure.reason()));
+    OutputsReport.Away away = outputs.away();
+    if (away != null && away.path() != null) {
+      lines.add(0, away.path() + ": " + away.who());
+    }
     waiting.stream()
+        .filter(path -> away == null || !path.equals(away.path()))
         .filter(path -> outputs.failures().stream().noneMatch(f -> f.path().equals(path)))
         .forEach(path -> lines.add(path + ": not at the source yet"));
     return lines.stream().map(line -> PathText.printable(line)).toList();

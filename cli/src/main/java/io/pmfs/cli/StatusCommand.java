@@ -48,8 +48,9 @@ import picocli.CommandLine.Parameters;
           + " have no room, or evict copies before they are read again; a line on standard error"
           + " says which. It is not 4 before the first read, and not while the first epoch fills"
           + " the tiers. It is also 4 while the disk of the state is full or fails: then names and"
-          + " copies are not recorded for the next mount. Of a writable mount it is 4 while the source"
-          + " refuses changes.%n"
+          + " copies are not recorded for the next mount. Of a writable mount it is 4 while the"
+          + " source refuses changes, or changes wait for a node that is away. In a cluster it is 4"
+          + " while expected nodes are missing.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -101,7 +102,7 @@ final class StatusCommand implements Callable<Integer> {
       names = "--all-nodes",
       description =
           "Show all nodes of the cluster, one line each, and the sum. Exit status 1 if a node does"
-              + " not answer.")
+              + " not answer, 4 if expected nodes are missing.")
   private boolean allNodes;
 
   @Option(
@@ -200,7 +201,7 @@ final class StatusCommand implements Callable<Integer> {
     Registries registries = Registries.open(invocation.surroundings(), invocation::warn);
     String wanted = mountpointText;
     if (allNodes) {
-      showNodes(wanted, registries);
+      return showNodes(wanted, registries);
     } else if (wanted != null) {
       Registry.Entry mount = find(wanted, registries);
       StatusReport report = counted(ask(mount, registries), mount, registries);
@@ -214,7 +215,6 @@ final class StatusCommand implements Callable<Integer> {
     } else {
       return showAll(registries);
     }
-    return ExitStatus.DONE;
   }
 
   /** Warns of mounts that do not help their readers, or do not record their state. */
@@ -236,8 +236,12 @@ final class StatusCommand implements Callable<Integer> {
       warnings.add(report.mountpoint() + ": all reads go to the source: " + engagement.reason());
     }
     OutputsReport outputs = report.outputs();
-    if (outputs != null && outputs.refused() > 0) {
+    if (outputs != null && (outputs.refused() > 0 || outputs.isNodeAway())) {
       warnings.add(report.mountpoint() + ": " + DrainCommand.summary(outputs));
+    }
+    String absence = report.cluster() == null ? null : report.cluster().absence();
+    if (absence != null) {
+      warnings.add(report.mountpoint() + ": " + absence);
     }
     if (report.stateFailure() != null) {
       warnings.add(report.mountpoint() + ": the state is not recorded: " + report.stateFailure());
@@ -388,9 +392,9 @@ final class StatusCommand implements Callable<Integer> {
         && !registries.detached().contains(mount);
   }
 
-  private void showNodes(@Nullable String wanted, Registries registries) throws MountFailure {
+  private int showNodes(@Nullable String wanted, Registries registries) throws MountFailure {
     List<MountFailure> silent = new ArrayList<>();
-    showNodes(
+    return showNodes(
         wanted == null ? registries.awaitAll(silent::add) : List.of(find(wanted, registries)),
         silent);
   }
@@ -399,8 +403,9 @@ final class StatusCommand implements Callable<Integer> {
    * Shows the reports of the nodes of some mounts.
    *
    * @param silent why other mounts are missing
+   * @return the exit status
    */
-  private void showNodes(List<Registry.Entry> mounts, List<MountFailure> silent)
+  private int showNodes(List<Registry.Entry> mounts, List<MountFailure> silent)
       throws MountFailure {
     List<NodesReport> reports = new ArrayList<>();
     Registries registries = Registries.open(invocation.surroundings());
@@ -436,6 +441,20 @@ final class StatusCommand implements Callable<Integer> {
     if (!silent.isEmpty() || !reports.stream().allMatch(NodesReport::isWhole)) {
       throw new MountFailure(ExitStatus.FAILED, "not all nodes answered; see the lines above");
     }
+    int status = ExitStatus.DONE;
+    for (NodesReport report : reports) {
+      String absence = report.absence();
+      if (absence != null) {
+        invocation.warn(report.mountpoint() + ": " + absence);
+        status = ExitStatus.PARTLY;
+      }
+      Optional<OutputsReport.Away> away = NodesTable.away(report);
+      if (away.isPresent()) {
+        invocation.warn(report.mountpoint() + ": " + DrainProgress.text(away.get()));
+        status = ExitStatus.PARTLY;
+      }
+    }
+    return status;
   }
 
   /** Throws anything if the answer cannot be shown. */

@@ -1,6 +1,6 @@
 package io.pmfs.cli;
 
-import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.StatusReport;
@@ -17,7 +17,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** The first lines of {@code pmfs status}, five at most: whether a mount works. */
+/** The first lines of {@code pmfs status}, six at most: whether a mount works. */
 final class StatusHeadline {
   private static final long MINUTE_SECONDS = 60;
 
@@ -34,10 +34,11 @@ final class StatusHeadline {
       headline.outputs(report, outputs);
       return headline.printable();
     }
-    String verdict = verdict(report.engagement());
+    String verdict = report.verdict();
     if (verdict != null) {
       headline.lines.add("  " + verdict);
     }
+    headline.add("nodes", absence(report));
     RecentReport recent = report.recent();
     headline.add("read lately", recent == null ? null : origins(report, recent));
     headline.add("source", source(report));
@@ -54,9 +55,10 @@ final class StatusHeadline {
   private void outputs(StatusReport report, OutputsReport outputs) {
     lines.add(
         "  writable (experimental): "
-            + (outputs.isDrained() && outputs.refused() == 0
-                ? "all is at the source"
+            + (outputs.isDrained() && outputs.refused() == 0 && !outputs.isNodeAway()
+                ? drained(report)
                 : DrainProgress.text(outputs)));
+    add("nodes", absence(report));
     add(
         "conflicts",
         outputs.conflicts() == 0
@@ -68,6 +70,19 @@ final class StatusHeadline {
                     : "another program changed %,d files at the source; both versions are there",
                 outputs.conflicts()));
     add("source", source(report));
+  }
+
+  /** Another node may have changes that it has told nobody about. */
+  private static String drained(StatusReport report) {
+    return absence(report) == null
+        ? "all is at the source"
+        : "all that is known here is at the source; what missing nodes have is not known";
+  }
+
+  /** Which nodes of the cluster are missing; null if none is. */
+  private static @Nullable String absence(StatusReport report) {
+    ClusterReport cluster = report.cluster();
+    return cluster == null ? null : cluster.absence();
   }
 
   private static String kept(long seconds) {
@@ -93,11 +108,6 @@ final class StatusHeadline {
         ? "still in use"
         : String.format(
             Locale.ROOT, files == 1 ? "%,d file still open" : "%,d files still open", files);
-  }
-
-  /** Null if the daemon does not report it. */
-  static @Nullable String verdict(@Nullable Engagement engagement) {
-    return engagement == null ? null : engagement.verdict();
   }
 
   /** Null if nothing was read. */

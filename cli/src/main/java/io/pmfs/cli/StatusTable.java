@@ -1,6 +1,7 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
@@ -103,7 +104,7 @@ final class StatusTable {
 
   private void outputs(StatusReport report, OutputsReport outputs) {
     add(
-        "drained",
+        outputs.isCurrent() ? "drained" : "was drained",
         String.format(
             Locale.ROOT,
             "%,d changes, %s; %s/s in the last ten seconds",
@@ -111,7 +112,7 @@ final class StatusTable {
             ByteSize.format(outputs.drainedBytes()),
             ByteSize.format(outputs.bytesPerSecond())));
     add(
-        "waiting",
+        outputs.isCurrent() ? "waiting" : "was waiting",
         String.format(
             Locale.ROOT,
             "%,d changes, %s in %,d files, the oldest for %s",
@@ -126,6 +127,10 @@ final class StatusTable {
     add("requests", requests == null ? null : text(requests));
     add("unanswered", waiting(report.waiting()));
     nodes(report.cluster());
+    OutputsReport.Away away = outputs.away();
+    if (away != null) {
+      add("away", DrainProgress.text(away));
+    }
     outputs.failures().stream()
         .limit(MOST_FAILURES)
         .forEach(failure -> add("refused", failure.path() + ": " + failure.reason()));
@@ -144,6 +149,9 @@ final class StatusTable {
                   member.port(),
                   member.share() > 0 ? ", owns all names" : "",
                   member.self() ? ", this node" : ""));
+    }
+    if (cluster != null) {
+      missing(cluster);
     }
   }
 
@@ -330,7 +338,7 @@ final class StatusTable {
             Locale.ROOT,
             "%s: %s, %.1f %% of the files are held here, replicas %d, remote copies %s",
             cluster.name(),
-            cluster.size() == 1 ? "this node alone" : cluster.size() + " nodes",
+            size(cluster),
             cluster.share() * 100,
             cluster.replicas(),
             cluster.remoteCopies()));
@@ -362,6 +370,37 @@ final class StatusTable {
             served.active(),
             served.longestWaitMillis()));
     members(cluster.members());
+    missing(cluster);
+  }
+
+  private static String size(ClusterReport cluster) {
+    if (!cluster.absent().isEmpty()) {
+      return "%d of %d expected nodes".formatted(cluster.size(), cluster.expected());
+    }
+    return cluster.size() == 1 ? "this node alone" : cluster.size() + " nodes";
+  }
+
+  private void missing(ClusterReport cluster) {
+    List<MissingNode> missing = cluster.absent();
+    missing.stream()
+        .limit(MOST_MEMBERS)
+        .forEach(
+            one ->
+                add(
+                    "missing",
+                    one.node()
+                        + (one.address() == null || one.address().equals(one.node())
+                            ? " "
+                            : " at " + one.address() + " ")
+                        + one.sinceWhen()));
+    if (missing.size() > MOST_MEMBERS) {
+      add(
+          "",
+          String.format(
+              Locale.ROOT,
+              "and %,d more missing: --json lists all",
+              missing.size() - MOST_MEMBERS));
+    }
   }
 
   /** Refusals by reason: {@code 3 (421: 2, slow: 1)}. */

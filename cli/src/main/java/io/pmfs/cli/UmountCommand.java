@@ -185,6 +185,9 @@ final class UmountCommand implements Callable<Integer> {
 
   /** Conflicts, and what the source refused for good: unmounting loses none of it. */
   private void sayWhatDiffers(Path mountpoint, Drains.Report last) {
+    if (!last.absent().isEmpty()) {
+      invocation.warn(mountpoint + ": " + DrainCommand.unknown(last.absent()));
+    }
     if (!last.outputs().isWhole()) {
       DrainProgress.lines(last.outputs(), last.waiting()).forEach(invocation::show);
       invocation.warn(mountpoint + ": " + DrainCommand.summary(last.outputs()));

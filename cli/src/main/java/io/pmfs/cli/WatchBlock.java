@@ -61,10 +61,12 @@ final class WatchBlock {
 
   private void head() {
     lines.add(StatusHeadline.title(now));
-    String verdict = StatusHeadline.verdict(now.engagement());
+    String verdict = now.verdict();
     if (verdict != null) {
       lines.add("  " + verdict);
     }
+    ClusterReport cluster = now.cluster();
+    add("nodes", cluster == null ? null : cluster.absence());
     add(
         "daemon",
         "pid %d, up %s, %s over %s"

@@ -8,6 +8,7 @@ import com.google.gson.JsonParser;
 import io.pmfs.daemon.ControlServer;
 import io.pmfs.daemon.FakeDataset;
 import io.pmfs.daemon.Supervision;
+import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
@@ -105,17 +106,33 @@ final class LifeCycleTest {
     assertThat(world.output()).isEqualTo("No mount is in a cluster.\n");
 
     NodesReport.Counts counts = new NodesReport.Counts(0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9);
-    NodesReport.NodeReport one = new NodesReport.NodeReport("n1", "10.0.0.1", null, counts);
-    datasets.get(0).nodes = new NodesReport("/mnt/x", "train", List.of(one), counts);
+    NodesReport.NodeReport one =
+        new NodesReport.NodeReport("n1", "10.0.0.1", null, counts, false, null);
+    datasets.get(0).nodes =
+        new NodesReport("/mnt/x", "train", List.of(one), counts, 1, List.of(), null);
     assertThat(world.execute("status", "--all-nodes", "mnt")).isZero();
     assertThat(world.output()).startsWith("/mnt/x, cluster train\n").contains("n1 10.0.0.1");
+
+    MissingNode missing = new MissingNode("n2", null, "2026-11-26T18:03:12Z", false);
+    datasets.get(0).nodes =
+        new NodesReport("/mnt/x", "train", List.of(one), counts, 2, List.of(missing), null);
+    assertThat(world.execute("status", "--all-nodes", "mnt", "--json"))
+        .isEqualTo(ExitStatus.PARTLY);
+    assertThat(world.errors()).startsWith("pmfs: /mnt/x: 1 of 2 expected nodes, missing: n2 ");
+    assertThat(world.execute("status", "--all-nodes", "mnt")).isEqualTo(ExitStatus.PARTLY);
+    assertThat(world.output())
+        .containsPattern("n2 +missing since 2026.*\\n +sum .*\\n  1 of 2 expected nodes");
 
     datasets.get(0).nodes =
         new NodesReport(
             "/mnt/x",
             "train",
-            List.of(one, new NodesReport.NodeReport("n2", "10.0.0.2", "is silent", null)),
-            counts);
+            List.of(
+                one, new NodesReport.NodeReport("n2", "10.0.0.2", "is silent", null, false, null)),
+            counts,
+            2,
+            List.of(),
+            null);
     assertThat(world.execute("status", "--all-nodes", "mnt", "--json"))
         .isEqualTo(ExitStatus.FAILED);
     assertThat(world.output()).contains("\"error\": \"is silent\"");

@@ -9,6 +9,8 @@ import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
 import io.pmfs.daemon.FakeDataset;
+import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.StatusReport;
 import java.util.List;
@@ -61,6 +63,26 @@ final class StatusHeadlineTest {
 
   private static RecentReport.TierBytes bytes(String kind, long bytes) {
     return new RecentReport.TierBytes(kind, bytes);
+  }
+
+  @Test
+  void of_clusterWithMissingNodes_namesThemAndIsNotJustWorking() {
+    json =
+        GSON.toJsonTree(
+                FakeDataset.withMissing(
+                    List.of(
+                        new MissingNode("n3", "10.0.0.3", "2026-11-26T18:03:12.5Z", true),
+                        new MissingNode("n4", null, "2026-11-26T18:00:00Z", false))))
+            .getAsJsonObject();
+    json.add("engagement", GSON.toJsonTree(new Engagement("engaged", "no read needed it")));
+    List<String> lines = StatusHeadline.of(GSON.fromJson(json, StatusReport.class));
+
+    assertThat(lines).hasSizeLessThanOrEqualTo(6);
+    assertThat(lines.get(1)).isEqualTo("  working without all nodes: no read needed it");
+    assertThat(lines.get(2))
+        .matches(
+            "  nodes        2 of 4 expected nodes, missing: n3 since 2026-11-2\\d \\d\\d:\\d3:12;"
+                + " n4 since 2026-11-2\\d \\d\\d:\\d0:00, when the mount began here");
   }
 
   @Test

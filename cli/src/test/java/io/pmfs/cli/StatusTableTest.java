@@ -5,10 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.gson.Gson;
 import io.pmfs.daemon.FakeDataset;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.MissingNode;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 final class StatusTableTest {
@@ -107,6 +110,60 @@ final class StatusTableTest {
             "served       80 requests, 3.0 MiB, 3 (421: 2, slow: 1) refused, 4 failed, 5 active, longest wait 6 ms",
             "node         n1 at 10.0.0.1:20113, 49.0 % of the files, this node",
             "node         n2 at 10.0.0.2:20113, 51.0 % of the files, 100 requests, 5.0 MiB, 3 failed, p50 0.4 ms, p99 12.5 ms, suspected: not asked for a while");
+  }
+
+  private static OutputsReport outputs(long waiting, OutputsReport.@Nullable Away away) {
+    return new OutputsReport(
+        1 << 20, waiting, waiting, 60, 0, 0, 0, 8 << 20, 0, 0, List.of(), away);
+  }
+
+  private static String ofOutputs(OutputsReport outputs, List<MissingNode> missing) {
+    return StatusTable.of(FakeDataset.writable(outputs, missing));
+  }
+
+  @Test
+  void of_writableMount_whoseOwnerIsAlone_doesNotSayThatAllIsAtTheSource() {
+    MissingNode missing = new MissingNode("n3", "10.0.0.3", "2026-11-26T18:03:12Z", true);
+
+    assertThat(ofOutputs(outputs(0, null), List.of())).contains("all is at the source");
+    assertThat(ofOutputs(outputs(0, null), List.of(missing)))
+        .contains(
+            "writable (experimental): all that is known here is at the source; what missing nodes"
+                + " have is not known",
+            "nodes        2 of 3 expected nodes, missing: n3 since 2026-11-2",
+            "missing      n3 at 10.0.0.3 since 2026-11-2");
+  }
+
+  @Test
+  void of_writableMount_whoseNodeIsAway_saysWhatWaitsForIt() {
+    String table =
+        ofOutputs(
+            outputs(
+                3,
+                new OutputsReport.Away("n3 (10.0.0.3)", false, "2026-11-26T18:03:12Z", "d/f", 3)),
+            List.of());
+
+    assertThat(table)
+        .contains("n3 (10.0.0.3), which keeps what was written there, is away since 2026-11-2")
+        .contains(
+            ": d/f waits for it, and so do all later changes; mount there again with the same"
+                + " --state-dir and --tier, or remove d/f or write it anew")
+        .doesNotContain("refused");
+  }
+
+  @Test
+  void of_writableMount_whoseOwnerIsAway_doesNotShowOldFiguresAsThoseOfNow() {
+    String table =
+        ofOutputs(
+            outputs(0, new OutputsReport.Away("n1", true, "2026-11-26T18:03:12Z", null, 0)),
+            List.of());
+
+    assertThat(table)
+        .contains(
+            "writable (experimental): n1, which owns all names, is away since 2026-11-2",
+            "so what is not at the source is not known",
+            "was waiting")
+        .doesNotContain("all is at the source", "refused");
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.pmfs.cluster;
 import static java.util.stream.Collectors.joining;
 import static java.util.stream.Collectors.toSet;
 
+import io.pmfs.cluster.members.Attendance;
 import io.pmfs.cluster.members.ClusterSettings;
 import io.pmfs.cluster.members.InfinispanMembership;
 import io.pmfs.cluster.members.Member;
@@ -67,6 +68,7 @@ public final class Cluster implements Peers, AutoCloseable {
   private final Suspects suspects = new Suspects(System::nanoTime);
   private final Suspects withoutSource = new Suspects(System::nanoTime);
   private final HttpPeerClient client;
+  private final Attendance attendance;
   private volatile @Nullable PeerStore store;
   private volatile @Nullable PeerServer server;
   private volatile @Nullable Membership membership;
@@ -75,10 +77,12 @@ public final class Cluster implements Peers, AutoCloseable {
    * Prepares a node.
    *
    * @param state the directory that keeps the node's id
+   * @param attendance who is missing; this closes it
    * @throws IOException if the node cannot be prepared
    */
-  public Cluster(Settings settings, Path state) throws IOException {
+  public Cluster(Settings settings, Path state, Attendance attendance) throws IOException {
     this.settings = settings;
+    this.attendance = attendance;
     this.id = NodeId.of(state, settings.nodeName());
     this.key = settings.group().secret().requestKey().getEncoded();
     this.owners = new Owners(id, settings.replicas());
@@ -151,6 +155,7 @@ public final class Cluster implements Peers, AutoCloseable {
     membership = joined;
     joined.onChange(view -> change(joined, stager));
     change(joined, stager);
+    attendance.begin(joined);
   }
 
   /** A number that is larger at each start of a node. */
@@ -241,7 +246,9 @@ public final class Cluster implements Peers, AutoCloseable {
         peers.bytes(),
         peers.answers(),
         peers.misses(),
-        answering == null ? PeerServerStatistics.NONE : answering.statistics());
+        answering == null ? PeerServerStatistics.NONE : answering.statistics(),
+        attendance.roll(),
+        null);
   }
 
   private ClusterStatus.MemberStatus status(Member member) {
@@ -253,9 +260,18 @@ public final class Cluster implements Peers, AutoCloseable {
         client.statistics(member));
   }
 
+  /** The mount is over: the others will not miss this node when it has left. */
+  public void sayGoodbye() {
+    Membership joined = membership;
+    if (joined != null) {
+      joined.sayGoodbye();
+    }
+  }
+
   /** Leaves the cluster, then stops answering peers. Idempotent. */
   @Override
   public void close() {
+    attendance.close();
     Membership joined = membership;
     if (joined != null) {
       joined.close();

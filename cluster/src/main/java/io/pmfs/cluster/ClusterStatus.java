@@ -1,9 +1,11 @@
 package io.pmfs.cluster;
 
 import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.Roll;
 import io.pmfs.cluster.peers.PeerServerStatistics;
 import io.pmfs.cluster.peers.PeerStatistics;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The cluster as one of its nodes sees it.
@@ -15,6 +17,8 @@ import java.util.List;
  * @param answers questions that peers answered, including those for names
  * @param misses questions to peers that had to go on to the next peer or to the source
  * @param serves statistics of this node's answers to its peers
+ * @param roll who is expected and missing
+ * @param owner the host of the node that has all names of a writable mount; else null
  */
 public record ClusterStatus(
     String name,
@@ -24,7 +28,9 @@ public record ClusterStatus(
     long bytesFromPeers,
     long answers,
     long misses,
-    PeerServerStatistics serves) {
+    PeerServerStatistics serves,
+    Roll roll,
+    @Nullable String owner) {
   /**
    * A member.
    *

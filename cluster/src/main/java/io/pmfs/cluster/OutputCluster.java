@@ -1,5 +1,6 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.members.Attendance;
 import io.pmfs.cluster.members.ClusterSettings;
 import io.pmfs.cluster.members.InfinispanMembership;
 import io.pmfs.cluster.members.LocalAddress;
@@ -15,6 +16,7 @@ import io.pmfs.cluster.peers.PeerServer;
 import io.pmfs.cluster.peers.PeerServerStatistics;
 import io.pmfs.cluster.peers.PeerTimeouts;
 import io.pmfs.cluster.peers.PeerTls;
+import io.pmfs.cluster.peers.Peers;
 import io.pmfs.stage.RemoteCopies;
 import io.pmfs.tier.DaemonThread;
 import java.io.IOException;
@@ -32,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * A node's part in a writable mount on several nodes: one of them, the owner, has all names and
  * answers the others. Safe for use by many threads.
  */
-public final class OutputCluster implements AutoCloseable {
+public final class OutputCluster implements Peers, AutoCloseable {
   private static final long LOOK_MILLIS = 1000;
 
   private static final int LARGE_BYTES = 64 << 10;
@@ -61,6 +63,8 @@ public final class OutputCluster implements AutoCloseable {
   private final HttpPeerClient client;
   private final Semaphore large = new Semaphore(LARGE_AT_ONCE, true);
   private final boolean isOwner;
+  private final Attendance attendance;
+  private volatile NodeRequests control = NodeRequests.NONE;
   private volatile @Nullable PeerServer server;
   private volatile @Nullable Membership membership;
   private volatile @Nullable Member owner;
@@ -70,9 +74,11 @@ public final class OutputCluster implements AutoCloseable {
    * Prepares a node.
    *
    * @param state the directory that keeps the node's id
+   * @param attendance who is missing; this closes it
    */
-  public OutputCluster(Settings settings, Path state) {
+  public OutputCluster(Settings settings, Path state, Attendance attendance) {
     this.settings = settings;
+    this.attendance = attendance;
     this.id = NodeId.of(state, settings.nodeName());
     this.key = settings.group().secret().requestKey().getEncoded();
     this.client = new HttpPeerClient(key, settings.tls(), settings.timeouts(), peer -> false, null);
@@ -89,9 +95,9 @@ public final class OutputCluster implements AutoCloseable {
     return id;
   }
 
-  /** This node's name, for messages. */
+  /** This node's name and address, for messages on other nodes. */
   public String nodeName() {
-    return settings.nodeName();
+    return settings.nodeName() + " (" + settings.group().address().getHostAddress() + ")";
   }
 
   /** The owner, for messages. */
@@ -99,19 +105,22 @@ public final class OutputCluster implements AutoCloseable {
     return settings.owner();
   }
 
+  /** Who answers requests about the node itself, once it can. */
+  public void use(NodeRequests answers) {
+    control = answers;
+  }
+
   /**
    * Starts to answer peers, and joins the cluster.
    *
    * @param outputs answers the others
-   * @param control answers requests about the node itself
    * @param present is told the ids of the members that are there, each second
    * @param patience how long to wait until this node has joined the group; joining continues in the
    *     background
    * @throws IOException if this node cannot listen
    * @throws IllegalArgumentException with a one-line message, if the settings can never work
    */
-  public void open(
-      OutputRequests outputs, NodeRequests control, Consumer<Set<UUID>> present, Duration patience)
+  public void open(OutputRequests outputs, Consumer<Set<UUID>> present, Duration patience)
       throws IOException, InterruptedException {
     String host = settings.group().address().getHostAddress();
     long instance = Cluster.newInstance();
@@ -124,7 +133,7 @@ public final class OutputCluster implements AutoCloseable {
             instance,
             PeerLimits.DEFAULTS,
             new NoDataset(),
-            control,
+            (method, path, body) -> control.answer(method, path, body),
             outputs);
     server = listening;
     Member self =
@@ -133,6 +142,7 @@ public final class OutputCluster implements AutoCloseable {
     membership = joined;
     joined.onChange(view -> change(view.members()));
     change(joined.view().members());
+    attendance.begin(joined);
     DaemonThread.start("pmfs-outputs-members", () -> look(present));
   }
 
@@ -179,7 +189,19 @@ public final class OutputCluster implements AutoCloseable {
         0,
         0,
         0,
-        answering == null ? PeerServerStatistics.NONE : answering.statistics());
+        answering == null ? PeerServerStatistics.NONE : answering.statistics(),
+        attendance.roll(),
+        settings.owner());
+  }
+
+  @Override
+  public List<Member> others() {
+    return members().stream().filter(member -> !isSelf(member)).toList();
+  }
+
+  @Override
+  public String call(Member peer, String method, String path, String body) throws PeerException {
+    return client.call(peer, method, path, body);
   }
 
   private ClusterStatus.MemberStatus status(Member member) {
@@ -225,10 +247,19 @@ public final class OutputCluster implements AutoCloseable {
     }
   }
 
+  /** The mount is over: the others will not miss this node when it has left. */
+  public void sayGoodbye() {
+    Membership joined = membership;
+    if (joined != null) {
+      joined.sayGoodbye();
+    }
+  }
+
   /** Leaves the cluster, then stops answering peers. Idempotent. */
   @Override
   public void close() {
     closed = true;
+    attendance.close();
     Membership joined = membership;
     if (joined != null) {
       joined.close();

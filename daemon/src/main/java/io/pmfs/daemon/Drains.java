@@ -1,5 +1,6 @@
 package io.pmfs.daemon;
 
+import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
@@ -8,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,6 +30,7 @@ public final class Drains implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Drains.class);
 
   private final WritableFileSystem outputs;
+  private final Supplier<List<MissingNode>> missing;
   private final AtomicInteger running = new AtomicInteger();
 
   // GUARDED_BY(this); the oldest first
@@ -54,15 +57,33 @@ public final class Drains implements AutoCloseable {
    *
    * @param state {@link #RUNNING}, {@link #DONE}, or {@link #LEFT} if the source refused changes
    * @param waiting some paths of what is not at the source yet
+   * @param missing nodes of the cluster of whose changes nothing is known; null in the report of an
+   *     older daemon
    */
-  public record Report(long id, String state, OutputsReport outputs, List<String> waiting) {
+  public record Report(
+      long id,
+      String state,
+      OutputsReport outputs,
+      List<String> waiting,
+      @Nullable List<MissingNode> missing) {
     public static final String RUNNING = "running";
     public static final String DONE = "done";
     public static final String LEFT = "left";
+
+    /** The missing nodes; none in the report of an older daemon. */
+    public List<MissingNode> absent() {
+      return missing == null ? List.of() : missing;
+    }
   }
 
-  Drains(WritableFileSystem outputs) {
+  /**
+   * Nobody waits yet.
+   *
+   * @param missing the nodes of the cluster that are missing
+   */
+  Drains(WritableFileSystem outputs, Supplier<List<MissingNode>> missing) {
     this.outputs = outputs;
+    this.missing = missing;
   }
 
   /**
@@ -114,7 +135,8 @@ public final class Drains implements AutoCloseable {
 
   private Report report(long id, Drain drain) {
     String state = drain.state; // before the rest: what is done must not show as left
-    return new Report(id, state, OutputsReport.of(outputs.drainStatus()), outputs.waiting(NAMES));
+    return new Report(
+        id, state, OutputsReport.of(outputs.drainStatus()), outputs.waiting(NAMES), missing.get());
   }
 
   /** Waits no longer for one; what was copied stays. */

@@ -1,7 +1,6 @@
 package io.pmfs.daemon;
 
 import io.pmfs.cluster.OutputCluster;
-import io.pmfs.cluster.peers.NodeRequests;
 import io.pmfs.cluster.peers.OutputRequests;
 import io.pmfs.fuse.system.LinuxOutputCalls;
 import io.pmfs.settings.ClusterOptions;
@@ -45,9 +44,11 @@ final class OutputNode implements AutoCloseable {
       ClusterOptions options,
       String mount,
       OutputDirectories directories,
-      Surroundings surroundings)
+      Surroundings surroundings,
+      boolean isResumed)
       throws MountFailure {
-    return new OutputNode(options.openOutputs(mount, directories.state(), surroundings.hostName()));
+    return new OutputNode(
+        options.openOutputs(mount, directories.state(), surroundings.hostName(), isResumed));
   }
 
   OutputCluster cluster() {
@@ -94,7 +95,7 @@ final class OutputNode implements AutoCloseable {
 
   private void open(OutputRequests requests, Consumer<Set<UUID>> present) throws MountFailure {
     try {
-      cluster.open(requests, NodeRequests.NONE, present, JOIN);
+      cluster.open(requests, present, JOIN);
     } catch (IOException | IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.FAILED, "--cluster: " + Reason.of(e), e);
     } catch (InterruptedException e) {

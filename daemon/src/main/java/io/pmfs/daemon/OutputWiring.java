@@ -70,7 +70,7 @@ final class OutputWiring {
     OutputNode node =
         options == null
             ? null
-            : OutputNode.of(options, nameOf(settings), directories, surroundings);
+            : OutputNode.of(options, nameOf(settings), directories, surroundings, isResumed);
     WritableFileSystem fileSystem;
     if (node == null || node.isOwner()) {
       WritableMount mount =

@@ -411,6 +411,9 @@ final class ServedDataset implements MountedDataset {
       return;
     }
     endSession();
+    if (cluster != null) {
+      cluster.sayGoodbye();
+    }
     closeParts();
     if (purge) {
       delete(state);

@@ -1,7 +1,10 @@
 package io.pmfs.daemon;
 
 import io.pmfs.cluster.OutputCluster;
+import io.pmfs.cluster.peers.NodeRequests;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.MissingNode;
+import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
@@ -21,6 +24,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -32,6 +36,7 @@ final class ServedOutputs implements MountedDataset {
 
   private static final Duration LOOK_AT_SOURCE = Duration.ofSeconds(2);
   private static final Duration HAND_OVER = Duration.ofSeconds(30);
+  private static final Duration ALL_NODES = Duration.ofSeconds(20);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(5);
 
   /**
@@ -68,7 +73,20 @@ final class ServedOutputs implements MountedDataset {
 
   ServedOutputs(Parts parts) {
     this.parts = parts;
-    this.drains = new Drains(parts.outputs());
+    this.drains = new Drains(parts.outputs(), this::absent);
+    OutputCluster cluster = parts.cluster();
+    if (cluster != null) {
+      NodeResource answers = new NodeResource(this::status, tasks);
+      // A writable mount has no tasks.
+      cluster.use(
+          (method, path, body) ->
+              (path.equals("node") ? answers : NodeRequests.NONE).answer(method, path, body));
+    }
+  }
+
+  private List<MissingNode> absent() {
+    ClusterReport cluster = cluster();
+    return cluster == null ? List.of() : cluster.absent();
   }
 
   @Override
@@ -122,6 +140,14 @@ final class ServedOutputs implements MountedDataset {
             cluster(),
             isAtMountpoint()),
         OutputsReport.of(parts.outputs().drainStatus()));
+  }
+
+  @Override
+  public @Nullable NodesReport nodes() throws InterruptedException {
+    OutputCluster all = parts.cluster();
+    StatusReport own = status();
+    ClusterReport seen = own.cluster();
+    return all == null || seen == null ? null : NodesReport.ask(own, seen, all, ALL_NODES);
   }
 
   private @Nullable ClusterReport cluster() {
@@ -236,6 +262,10 @@ final class ServedOutputs implements MountedDataset {
         started
             ? closeLast() && drainLast()
             : OutputsReport.of(parts.outputs().drainStatus()).isDrained();
+    OutputCluster cluster = parts.cluster();
+    if (cluster != null) {
+      cluster.sayGoodbye();
+    }
     closeParts();
     if (isDrained) {
       forgetAll();

@@ -403,7 +403,7 @@ public final class Wiring implements MountOpener {
       return null;
     }
     try {
-      return options.open(dataset, state, surroundings.hostName());
+      return options.open(dataset, state, surroundings.hostName(), isResumed());
     } catch (MountFailure e) {
       if (!isResumed()) {
         throw e;

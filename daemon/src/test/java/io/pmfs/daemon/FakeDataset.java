@@ -2,7 +2,9 @@ package io.pmfs.daemon;
 
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.RequestReport;
 import io.pmfs.daemon.report.StatusReport;
@@ -82,10 +84,34 @@ public final class FakeDataset implements MountedDataset {
 
   /** The same with more members. */
   public static StatusReport inCluster(String node, List<ClusterReport.MemberReport> more) {
-    return report("/mnt/dataset", "/lustre/imagenet", cluster(node, more));
+    return report("/mnt/dataset", "/lustre/imagenet", cluster(node, more, List.of()));
   }
 
-  private static ClusterReport cluster(String node, List<ClusterReport.MemberReport> more) {
+  /** The same cluster, of which more nodes are missing. */
+  public static StatusReport withMissing(List<MissingNode> missing) {
+    return report("/mnt/dataset", "/lustre/imagenet", cluster("n1", List.of(), missing));
+  }
+
+  /** A writable mount in the cluster, of which more nodes are missing. */
+  public static StatusReport writable(OutputsReport outputs, List<MissingNode> missing) {
+    return StatusReport.ofOutputs(
+        new StatusReport.Outputs(
+            "/mnt/run42",
+            "/lustre/run42",
+            "",
+            "/local/pmfs/state",
+            null,
+            new RequestReport(List.of(), List.of()),
+            null,
+            new StatusReport.Waiting(0, 0, null, null, -1),
+            null,
+            cluster("n1", List.of(), missing),
+            true),
+        outputs);
+  }
+
+  private static ClusterReport cluster(
+      String node, List<ClusterReport.MemberReport> more, List<MissingNode> missing) {
     return new ClusterReport(
         "train",
         Stream.concat(
@@ -115,7 +141,10 @@ public final class FakeDataset implements MountedDataset {
         10,
         0.9,
         new ClusterReport.Served(
-            80, 3 << 20, new TreeMap<>(Map.of("421", 2L, "slow", 1L)), 4, 5, 6));
+            80, 3 << 20, new TreeMap<>(Map.of("421", 2L, "slow", 1L)), 4, 5, 6),
+        2 + more.size() + missing.size(),
+        missing,
+        null);
   }
 
   public static StatusReport report(String mountpoint, String source) {

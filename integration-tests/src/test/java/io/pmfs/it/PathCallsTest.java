@@ -30,8 +30,9 @@ final class PathCallsTest {
   private static final String OWN =
       """
       cache.CacheService cache.CopyContent cache.CopyFiles cache.FoundCopies cache.SharedCopies
-      cli.MountHolders cli.NodeCacheCommand cli.control.Peer cluster.members.ClusterSecret
-      cluster.members.NodeId cluster.members.NodeList cluster.peers.PeerTls daemon.ControlServer
+      cli.MountHolders cli.NodeCacheCommand cli.control.Peer cluster.members.Attendance
+      cluster.members.ClusterSecret cluster.members.NodeId cluster.members.NodeList
+      cluster.peers.PeerTls daemon.ControlServer
       daemon.DaemonLog daemon.KeptMount daemon.KeptTasks daemon.MountChecks daemon.MountTiers
       daemon.PreviousMount daemon.ServedDataset daemon.Supervision daemon.TaskFile
       daemon.TaskLists daemon.TransientCopies daemon.Wiring daemon.requests.AccessLogFile

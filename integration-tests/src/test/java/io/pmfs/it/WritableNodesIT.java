@@ -139,6 +139,24 @@ final class WritableNodesIT {
     assertThat(other().pmfs().run("status", mountpoint).expect(0).out())
         .containsPattern(owner().address() + ":\\d+, owns all names\n")
         .containsPattern(other().address() + ":\\d+, this node\n");
+    for (Node node : nodes.all()) {
+      assertThat(status(node, "--all-nodes").expect(0).out())
+          .containsPattern(owner().address() + " +owner +0 +0 B +0 ")
+          .containsPattern(other().address() + " +writer ")
+          .contains("the owner of all names is " + owner().address())
+          .doesNotContain("missing", "away");
+    }
+  }
+
+  private static Command status(Node node, String... options) {
+    List<String> line = new ArrayList<>(List.of("status"));
+    line.addAll(List.of(options));
+    line.add(node.mounted().mountpoint().toString());
+    return node.pmfs().run(line.toArray(String[]::new));
+  }
+
+  private static void awaitMissing(Node node) {
+    Await.until("it is missed", SOON, () -> node.mounted().status().size("cluster.missing") == 1);
   }
 
   @Test
@@ -283,6 +301,17 @@ final class WritableNodesIT {
     shell(owner(), "echo later >later").expect(0);
     Command left = owner().pmfs().run("drain", owner().mounted().mountpoint().toString()).expect(4);
     assertThat(left.out() + left.err()).contains("large");
+    assertThat(left.err())
+        .contains("(" + other().address() + "), which keeps what was written there, is away since ")
+        .contains(": large waits for it, and so do all later changes; mount there again")
+        .doesNotContain("refused");
+    awaitMissing(owner());
+    for (String form : List.of("--all-nodes", "--json")) {
+      assertThat(status(owner(), form).expect(4).err())
+          .contains("large waits for it", "1 of 2 expected nodes, missing: " + other().address())
+          .doesNotContain("refused");
+    }
+    assertThat(owner().mounted().status().number("outputs.refused")).isZero();
     assertThat(shell(owner(), "cat large").exit()).isNotZero();
     assertThat(source.resolve("later")).doesNotExist();
     other().mend();
@@ -318,7 +347,22 @@ final class WritableNodesIT {
     assertThat(refused.exit()).isNotZero();
     assertThat(refused.err()).contains("Input/output error");
     assertThat(read(at(other(), "old"))).isEqualTo("as it was\n");
-    other().pmfs().run("status", other().mounted().mountpoint().toString()).expect(4);
+    assertThat(status(other()).expect(4).out())
+        .contains(owner().address() + ", which owns all names, is away since ")
+        .contains("so what is not at the source is not known", "was waiting")
+        .doesNotContain("all is at the source", "refused");
+    awaitMissing(other());
+    assertThat(status(other(), "--all-nodes").expect(4).out())
+        .contains("1 of 2 expected nodes, missing: " + owner().address())
+        .contains(owner().address() + ", which owns all names, is away since ");
+    // Of the node that is cut off, the owner knows only what it was told.
+    awaitMissing(owner());
+    assertThat(status(owner()).expect(4).out())
+        .contains("all that is known here is at the source; what missing nodes have is not known");
+    String place = owner().mounted().mountpoint().toString();
+    assertThat(owner().pmfs().run("drain", place).expect(4).err())
+        .contains("not known is what these have: " + other().address() + ", missing since ");
+    assertThat(owner().pmfs().run("doctor", place).expect(4).out()).contains("is not healthy");
     Command[] last = new Command[1];
     Await.until(
         () -> "free, and not: " + last[0].err(),
@@ -334,6 +378,13 @@ final class WritableNodesIT {
     drain(other());
     assertThat(source.resolve("some")).isDirectory();
     assertThat(source.resolve("none")).doesNotExist();
+    for (Node node : nodes.all()) {
+      Await.until("they have met", SOON, () -> status(node).exit() == 0);
+      assertThat(status(node).out()).contains("all is at the source");
+    }
+    other().mounted().close();
+    assertThat(status(owner(), "--all-nodes").expect(0).out()).doesNotContain("missing");
+    drain(owner());
   }
 
   @Test

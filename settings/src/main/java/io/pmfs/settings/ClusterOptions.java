@@ -2,6 +2,7 @@ package io.pmfs.settings;
 
 import io.pmfs.cluster.Cluster;
 import io.pmfs.cluster.OutputCluster;
+import io.pmfs.cluster.members.Attendance;
 import io.pmfs.cluster.members.ClusterSecret;
 import io.pmfs.cluster.members.ClusterSettings;
 import io.pmfs.cluster.members.LocalAddress;
@@ -12,6 +13,7 @@ import io.pmfs.stage.RemoteCopies;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Path;
+import java.time.InstantSource;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param name the cluster's name
  * @param nodes the hosts of other nodes; empty if there is a directory
+ * @param expected the hosts on which nodes are expected; empty if that is not known
  * @param directory where nodes find each other without a list; null if there is a list
  * @param address the address that peers use; null to choose it
  * @param secret null in a daemon's report, and before the first start of a cluster with a directory
@@ -29,6 +32,7 @@ import org.jspecify.annotations.Nullable;
 public record ClusterOptions(
     String name,
     List<String> nodes,
+    List<String> expected,
     @Nullable Path directory,
     @Nullable String address,
     @Nullable ClusterSecret secret,
@@ -43,6 +47,7 @@ public record ClusterOptions(
 
   public ClusterOptions {
     nodes = List.copyOf(nodes);
+    expected = List.copyOf(expected);
     tls = List.copyOf(tls);
   }
 
@@ -62,9 +67,11 @@ public record ClusterOptions(
     refuseBoth(values, MountOption.NODES_FILE, MountOption.NODES);
     Path directory = values.findOwnPlace(MountOption.CLUSTER_DIR);
     List<Path> tls = values.find(MountOption.CLUSTER_TLS);
+    List<String> nodes = directory == null ? nodes(values) : List.of();
     return new ClusterOptions(
         name,
-        directory == null ? nodes(values) : List.of(),
+        nodes,
+        directory == null ? nodes : nodesOfJob(values),
         directory,
         values.find(MountOption.CLUSTER_ADDRESS),
         secret(values, directory),
@@ -96,6 +103,16 @@ public record ClusterOptions(
           "--cluster: which nodes? give --nodes a,b,c, --nodes-file FILE or --cluster-dir DIR");
     }
     return MountFailure.parsing(ClusterParser.SLURM_NODES, job, NodeList::ofSlurm);
+  }
+
+  /** Those of the scheduler's job, if there is one whose nodes are known. */
+  private static List<String> nodesOfJob(OptionValues values) {
+    String job = values.surroundings().variable(ClusterParser.SLURM_NODES);
+    try {
+      return job == null ? List.of() : NodeList.ofSlurm(job);
+    } catch (IllegalArgumentException e) {
+      return List.of();
+    }
   }
 
   /** Null if the mount must create the secret in the nodes' directory. */
@@ -153,28 +170,42 @@ public record ClusterOptions(
     throw MountFailure.usage(NO_SECRET);
   }
 
-  /** Opens this node's part of the cluster for a dataset, whose state is in a directory. */
-  public Cluster open(String dataset, Path state, String hostName) throws MountFailure {
+  /**
+   * Opens this node's part of the cluster for a dataset, whose state is in a directory.
+   *
+   * @param isResumed whether a former daemon served the same mount
+   */
+  public Cluster open(String dataset, Path state, String hostName, boolean isResumed)
+      throws MountFailure {
     return opening(
         dataset,
         (group, certificates) ->
             new Cluster(
                 new Cluster.Settings(
                     group, hostName, replicas, remoteCopies, timeouts, certificates),
-                state));
+                state,
+                attendance(state, hostName, group.address(), isResumed)));
   }
 
   /**
    * Opens this node's part of a writable mount on several nodes, of which the first of the list is
    * the owner.
+   *
+   * @param isResumed whether a former daemon served the same mount
    */
-  public OutputCluster openOutputs(String mount, Path state, String hostName) throws MountFailure {
+  public OutputCluster openOutputs(String mount, Path state, String hostName, boolean isResumed)
+      throws MountFailure {
     return opening(
         mount,
         (group, certificates) ->
             new OutputCluster(
                 new OutputCluster.Settings(group, hostName, nodes.get(0), timeouts, certificates),
-                state));
+                state,
+                attendance(state, hostName, group.address(), isResumed)));
+  }
+
+  private Attendance attendance(Path state, String hostName, InetAddress here, boolean isResumed) {
+    return new Attendance(state, expected, hostName, here, isResumed, InstantSource.system());
   }
 
   private interface Opening<T> {

@@ -65,8 +65,8 @@ public final class ExitStatus {
               PARTLY,
               "done in part",
               "not all files could be staged, or some copies were bad; from status: all reads go to"
-                  + " the source, or the state cannot be recorded; of a writable mount: not everything is"
-                  + " at the source"),
+                  + " the source, the state cannot be recorded, or nodes of a cluster are missing;"
+                  + " of a writable mount: not everything is at the source"),
           new Meaning(
               CANNOT,
               "this machine cannot mount",

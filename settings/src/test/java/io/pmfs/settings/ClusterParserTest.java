@@ -260,7 +260,7 @@ final class ClusterParserTest {
     give(MountOption.CLUSTER_ADDRESS, "192.0.2.1");
     ClusterOptions cluster = cluster();
 
-    assertThatThrownBy(() -> cluster.open("dataset", temporary, "host"))
+    assertThatThrownBy(() -> cluster.open("dataset", temporary, "host", false))
         .isInstanceOf(MountFailure.class)
         .hasMessage(
             "--cluster-address: 192.0.2.1: is not an address of this machine; ip address lists them");

@@ -61,6 +61,14 @@ final class ClusterExamination {
         findings.add(reach(member, place));
       }
     }
+    String absence = cluster.absence();
+    if (absence != null) {
+      findings.add(
+          new Finding(
+              Finding.Grade.PART,
+              "cluster",
+              absence + "; see whether they run and can be reached, or mount there"));
+    }
     return findings;
   }
 
@@ -70,7 +78,7 @@ final class ClusterExamination {
       return new Finding(Finding.Grade.OK, "cluster node", place + ": can be reached");
     } catch (IOException e) {
       return new Finding(
-          Finding.Grade.WARN,
+          Finding.Grade.PART,
           "cluster node",
           place + ": " + Reason.of(e) + "; its files are read from the source; check that node");
     }

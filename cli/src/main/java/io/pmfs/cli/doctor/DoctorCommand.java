@@ -4,7 +4,6 @@ import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.settings.Configuration;
-import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountTable;
 import io.pmfs.settings.Registries;
@@ -27,7 +26,8 @@ import picocli.CommandLine.Parameters;
     description = {
       "Checks what pmfs needs of this machine, and says what to do about each problem. With a mount"
           + " point, also checks the source, tiers and cluster of that mount. Exit status 5 if this"
-          + " machine cannot mount, or if that mount does not work.%n"
+          + " machine cannot mount, or if that mount does not work; 4 if it works in part, because"
+          + " nodes of its cluster are missing.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -81,7 +81,7 @@ public final class DoctorCommand implements Callable<Integer> {
       findings.forEach(f -> invocation.show(line(f)));
       invocation.show(verdict.sentence());
     }
-    return verdict.isGood() ? ExitStatus.DONE : ExitStatus.CANNOT;
+    return verdict.exitStatus();
   }
 
   private Path place(String text) {

@@ -3,7 +3,8 @@ package io.pmfs.cli.doctor;
 /**
  * One line of {@code pmfs doctor}.
  *
- * @param grade whether it is fine, worth fixing or prevents mounting
+ * @param grade whether it is fine, worth fixing, leaves the mount with a part of its use, or
+ *     prevents mounting
  * @param subject what was checked
  * @param text what was found and what to do about it
  */
@@ -12,6 +13,7 @@ record Finding(Grade grade, String subject, String text) {
   enum Grade {
     OK,
     WARN,
+    PART,
     FAIL
   }
 }

@@ -5,6 +5,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
@@ -59,6 +60,11 @@ final class MountedExamination {
       ClusterReport cluster = status.cluster();
       if (cluster != null) {
         findings.addAll(ClusterExamination.ofMembers(cluster));
+      }
+      OutputsReport.Away away = status.outputs() == null ? null : status.outputs().away();
+      if (away != null) {
+        findings.add(
+            new Finding(Finding.Grade.PART, "cluster node", away.who() + "; " + away.remedy()));
       }
     } catch (IOException | MountFailure | RuntimeException e) {
       // Another user's daemon may answer anything.

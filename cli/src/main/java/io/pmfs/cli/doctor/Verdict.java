@@ -1,15 +1,17 @@
 package io.pmfs.cli.doctor;
 
+import io.pmfs.settings.ExitStatus;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /**
  * What the findings come to.
  *
- * @param isGood whether no finding failed
+ * @param exitStatus what the command ends with
  * @param sentence one sentence for the user
  */
-record Verdict(boolean isGood, String sentence) {
+record Verdict(int exitStatus, String sentence) {
   static Verdict ofMachine(List<Finding> findings) {
     return of(findings, "pmfs can mount here", "pmfs cannot mount here");
   }
@@ -26,17 +28,33 @@ record Verdict(boolean isGood, String sentence) {
   }
 
   private static Verdict of(List<Finding> findings, String good, String bad) {
-    List<Finding> failed = findings.stream().filter(f -> f.grade() == Finding.Grade.FAIL).toList();
+    List<Finding> failed = having(Finding.Grade.FAIL, findings);
+    List<Finding> partly = having(Finding.Grade.PART, findings);
+    if (failed.isEmpty() && !partly.isEmpty()) {
+      return new Verdict(
+          ExitStatus.PARTLY,
+          "%s: %s: %s: %s"
+              .formatted(
+                  bad,
+                  "it works in part",
+                  partly.get(0).subject(),
+                  partly.stream().map(Finding::text).collect(Collectors.joining("; "))));
+    }
     if (failed.isEmpty()) {
       long warnings = findings.stream().filter(f -> f.grade() == Finding.Grade.WARN).count();
       return new Verdict(
-          true, good + (warnings == 0 ? "" : ", with " + count(warnings, "warning")) + ".");
+          ExitStatus.DONE,
+          good + (warnings == 0 ? "" : ", with " + count(warnings, "warning")) + ".");
     }
     Finding first = failed.get(0);
     return new Verdict(
-        false,
+        ExitStatus.CANNOT,
         "%s: %s; first mend %s: %s"
             .formatted(bad, count(failed.size(), "problem"), first.subject(), first.text()));
+  }
+
+  private static List<Finding> having(Finding.Grade grade, List<Finding> findings) {
+    return findings.stream().filter(finding -> finding.grade() == grade).toList();
   }
 
   private static String count(long number, String what) {

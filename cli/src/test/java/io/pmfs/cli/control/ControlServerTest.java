@@ -212,8 +212,11 @@ final class ControlServerTest {
         new NodesReport(
             "/mnt/x",
             "train",
-            List.of(new NodesReport.NodeReport("n2", "10.0.0.2", "is silent", null)),
-            new NodesReport.Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+            List.of(new NodesReport.NodeReport("n2", "10.0.0.2", "is silent", null, false, null)),
+            new NodesReport.Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+            1,
+            List.of(),
+            null);
 
     ControlClient.Answer answer = ask(HttpMethod.GET, "/status?all-nodes=true");
 

@@ -2,6 +2,7 @@ package io.pmfs.cli.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.settings.ExitStatus;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -16,7 +17,7 @@ final class VerdictTest {
   @Test
   void machine_withoutProblems_canMount() {
     assertThat(Verdict.ofMachine(List.of(FINE)))
-        .isEqualTo(new Verdict(true, "pmfs can mount here."));
+        .isEqualTo(new Verdict(ExitStatus.DONE, "pmfs can mount here."));
     assertThat(Verdict.ofMachine(List.of(WARNING, FINE)).sentence())
         .isEqualTo("pmfs can mount here, with 1 warning.");
   }
@@ -25,7 +26,21 @@ final class VerdictTest {
   void machine_withProblems_namesTheFirst() {
     assertThat(Verdict.ofMachine(List.of(WARNING, BAD, WORSE)))
         .isEqualTo(
-            new Verdict(false, "pmfs cannot mount here: 2 problems; first mend source: /s: gone"));
+            new Verdict(
+                ExitStatus.CANNOT,
+                "pmfs cannot mount here: 2 problems; first mend source: /s: gone"));
+  }
+
+  @Test
+  void mount_withMissingNodes_isNotHealthy() {
+    Finding missing = new Finding(Finding.Grade.PART, "cluster", "3 of 4 expected nodes");
+    assertThat(Verdict.ofMount(PLACE, true, List.of(WARNING, missing)))
+        .isEqualTo(
+            new Verdict(
+                ExitStatus.PARTLY,
+                "/mnt/d is not healthy: it works in part: cluster: 3 of 4 expected nodes"));
+    assertThat(Verdict.ofMount(PLACE, true, List.of(missing, BAD)).exitStatus())
+        .isEqualTo(ExitStatus.CANNOT);
   }
 
   @Test

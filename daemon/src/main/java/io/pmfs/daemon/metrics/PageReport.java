@@ -1,6 +1,5 @@
 package io.pmfs.daemon.metrics;
 
-import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.StatusReport;
 import org.jspecify.annotations.Nullable;
 
@@ -26,15 +25,8 @@ public record PageReport(
   public record Heading(String host, String version, long sinceMillis, boolean hasTakenOver) {
     /** The page's values at one moment. */
     public PageReport with(StatusReport status, long timeMillis) {
-      Engagement engagement = status.engagement();
       return new PageReport(
-          timeMillis,
-          host,
-          version,
-          sinceMillis,
-          hasTakenOver,
-          engagement == null ? null : engagement.verdict(),
-          status);
+          timeMillis, host, version, sinceMillis, hasTakenOver, status.verdict(), status);
     }
   }
 }

@@ -4,6 +4,7 @@ import io.pmfs.cluster.ClusterStatus;
 import io.pmfs.cluster.members.Member;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** A cluster as one of its nodes sees it, in {@code pmfs status --json}. */
 public record ClusterReport(
@@ -24,7 +25,33 @@ public record ClusterReport(
             metric = "pmfs_peer_misses_total")
         long missesOfPeers,
     @Figure("answers divided by requests, 0 to 1; 0 before the first") double peerHitRatio,
-    Served served) {
+    Served served,
+    @Figure(
+            value =
+                "nodes that are here or missing: those of the list or of the job, and those that"
+                    + " were here since the mount began and did not unmount",
+            metric = "pmfs_cluster_expected_members")
+        int expected,
+    @Nullable List<MissingNode> missing,
+    @Figure("the host of the node that owns all names of a writable mount; else null")
+        @Nullable String owner) {
+  /** The missing nodes; none in the report of an older daemon. */
+  public List<MissingNode> absent() {
+    return missing == null ? List.of() : missing;
+  }
+
+  @Figure(
+      value = "expected nodes that this node does not see; `pmfs status` then ends with 4",
+      metric = "pmfs_cluster_missing_members")
+  public int absentCount() {
+    return absent().size();
+  }
+
+  /** Which nodes are missing, in words; null if none is. */
+  public @Nullable String absence() {
+    return MissingNode.text(expected, absent());
+  }
+
   /** One node, and the requests of the reporting node to it. */
   public record MemberReport(
       @Figure("its host name") String node,
@@ -94,7 +121,10 @@ public record ClusterReport(
             status.serves().refused(),
             status.serves().failed(),
             status.serves().active(),
-            status.serves().longestWaitMillis()));
+            status.serves().longestWaitMillis()),
+        status.roll().expected(),
+        status.roll().missing().stream().map(MissingNode::of).toList(),
+        status.owner());
   }
 
   private static MemberReport of(ClusterStatus.MemberStatus status) {

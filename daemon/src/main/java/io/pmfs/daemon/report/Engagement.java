@@ -27,12 +27,16 @@ public record Engagement(
     return state.equals(SOURCE_ONLY);
   }
 
-  /** The state and its reason in words for people. */
-  public String verdict() {
+  /**
+   * The state and its reason in words for people.
+   *
+   * @param hasAllNodes false if nodes of the cluster are missing
+   */
+  String verdict(boolean hasAllNodes) {
     String word =
         switch (state) {
           case UNREAD -> "not read yet";
-          case ENGAGED -> "working";
+          case ENGAGED -> hasAllNodes ? "working" : "working without all nodes";
           case SOURCE_ONLY -> "not helping";
           default -> state;
         };

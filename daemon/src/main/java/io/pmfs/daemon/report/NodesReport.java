@@ -9,10 +9,13 @@ import io.pmfs.cluster.peers.Peers;
 import io.pmfs.settings.TimeSpan;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -26,17 +29,58 @@ import org.jspecify.annotations.Nullable;
  *
  * @param nodes this node first
  * @param sum the sum of the nodes that answered
+ * @param expected how many nodes are here or missing
+ * @param missing the expected nodes that this node, or one that answered, does not see; null in the
+ *     answer of an older daemon
+ * @param owner the host of the node that owns all names of a writable mount; else null
  */
-public record NodesReport(String mountpoint, String cluster, List<NodeReport> nodes, Counts sum) {
+public record NodesReport(
+    String mountpoint,
+    String cluster,
+    List<NodeReport> nodes,
+    Counts sum,
+    int expected,
+    @Nullable List<MissingNode> missing,
+    @Nullable String owner) {
   private static final int MOST_AT_ONCE = 32;
 
   /**
    * One node.
    *
    * @param error why counts are missing; null if there are counts
+   * @param owner whether it owns all names of a writable mount
+   * @param outputs how far the source is behind, as this node knows; null unless it is writable
    */
   public record NodeReport(
-      String node, String address, @Nullable String error, @Nullable Counts counts) {}
+      String node,
+      String address,
+      @Nullable String error,
+      @Nullable Counts counts,
+      boolean owner,
+      @Nullable OutputsReport outputs) {
+    static NodeReport of(String node, String address, StatusReport report, ClusterReport cluster) {
+      boolean isOwner =
+          cluster.owner() != null
+              && cluster.members().stream().anyMatch(one -> one.self() && one.share() > 0);
+      return new NodeReport(
+          node, address, null, Counts.of(report, cluster), isOwner, report.outputs());
+    }
+  }
+
+  /** The expected nodes that are missing; none in the answer of an older daemon. */
+  public List<MissingNode> absent() {
+    return missing == null ? List.of() : missing;
+  }
+
+  /** Which nodes are missing, in words; null if none is. */
+  public @Nullable String absence() {
+    return MissingNode.text(expected, absent());
+  }
+
+  /** Whether it is about a writable mount. */
+  public boolean isWritable() {
+    return owner != null;
+  }
 
   /**
    * The copies of a node, and its counts since it was mounted.
@@ -106,20 +150,43 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
         cluster.members().stream()
             .filter(ClusterReport.MemberReport::self)
             .findFirst()
-            .map(self -> new NodeReport(self.node(), self.address(), null, Counts.of(own, cluster)))
-            .orElse(new NodeReport("this node", "", null, Counts.of(own, cluster))));
+            .map(self -> NodeReport.of(self.node(), self.address(), own, cluster))
+            .orElse(NodeReport.of("this node", "", own, cluster)));
+    Queue<MissingNode> missing = new ConcurrentLinkedQueue<>();
     if (!others.isEmpty()) {
-      nodes.addAll(answers(others, peers, limit));
+      nodes.addAll(answers(others, peers, missing, limit));
     }
     Counts sum =
         nodes.stream()
             .map(NodeReport::counts)
             .filter(Objects::nonNull)
             .reduce(Counts.NONE, Counts::plus);
-    return new NodesReport(own.mountpoint(), cluster.name(), nodes, sum);
+    List<MissingNode> all = missing(cluster, missing);
+    return new NodesReport(
+        own.mountpoint(),
+        cluster.name(),
+        nodes,
+        sum,
+        cluster.expected() - cluster.absentCount() + all.size(),
+        all,
+        cluster.owner());
   }
 
-  private static List<NodeReport> answers(List<Member> others, Peers peers, Duration limit)
+  /** Those that this node misses, and those that others miss and this node does not see. */
+  private static List<MissingNode> missing(
+      ClusterReport cluster, Queue<MissingNode> missedByOthers) {
+    List<MissingNode> all = new ArrayList<>(cluster.absent());
+    for (MissingNode one : missedByOthers) {
+      if (cluster.members().stream().noneMatch(one::isOf) && all.stream().noneMatch(one::isSame)) {
+        all.add(one);
+      }
+    }
+    all.sort(Comparator.comparing(MissingNode::node));
+    return all;
+  }
+
+  private static List<NodeReport> answers(
+      List<Member> others, Peers peers, Queue<MissingNode> missing, Duration limit)
       throws InterruptedException {
     ExecutorService threads =
         Executors.newFixedThreadPool(
@@ -127,7 +194,9 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
     try {
       List<Future<NodeReport>> answers =
           threads.invokeAll(
-              others.stream().map(peer -> (Callable<NodeReport>) () -> ask(peer, peers)).toList(),
+              others.stream()
+                  .map(peer -> (Callable<NodeReport>) () -> ask(peer, peers, missing))
+                  .toList(),
               limit.toMillis(),
               TimeUnit.MILLISECONDS);
       List<NodeReport> nodes = new ArrayList<>();
@@ -151,7 +220,7 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
     }
   }
 
-  private static NodeReport ask(Member peer, Peers peers) {
+  private static NodeReport ask(Member peer, Peers peers, Queue<MissingNode> missing) {
     try {
       StatusReport report =
           new Gson().fromJson(peers.call(peer, "GET", "node", ""), StatusReport.class);
@@ -164,7 +233,8 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
           || report.sourceOperations() == null) {
         return silent(peer, "its answer is not the status of a node");
       }
-      return new NodeReport(peer.name(), peer.host(), null, Counts.of(report, cluster));
+      missing.addAll(cluster.absent());
+      return NodeReport.of(peer.name(), peer.host(), report, cluster);
     } catch (PeerException e) {
       return silent(peer, PeerReason.of(e));
     } catch (JsonSyntaxException e) {
@@ -173,7 +243,7 @@ public record NodesReport(String mountpoint, String cluster, List<NodeReport> no
   }
 
   private static NodeReport silent(Member peer, String why) {
-    return new NodeReport(peer.name(), peer.host(), why, null);
+    return new NodeReport(peer.name(), peer.host(), why, null, false, null);
   }
 
   public boolean isWhole() {

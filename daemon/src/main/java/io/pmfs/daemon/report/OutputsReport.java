@@ -4,6 +4,7 @@ import io.pmfs.settings.Reason;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.DrainStatus;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** How far the source is behind a writable mount. */
 public record OutputsReport(
@@ -47,7 +48,59 @@ public record OutputsReport(
                     + " status` then ends with 4",
             metric = "pmfs_outputs_refused")
         long refused,
-    List<Failure> failures) {
+    List<Failure> failures,
+    @Figure("the node that changes wait for, because it does not answer; null if there is none")
+        @Nullable Away away) {
+
+  /** A node that does not answer. */
+  public record Away(
+      @Figure("its name") String node,
+      @Figure(
+              "whether it owns all names. Then all other figures, but for `localBytes`, are those"
+                  + " of the time when it answered last")
+          boolean owner,
+      @Figure("since when it does not answer, as in ISO 8601") String since,
+      @Figure("the first path that waits for it, below the mount point; null if that is not known")
+          @Nullable String path,
+      @Figure("changes that wait for it, also those behind that path") long changes) {
+    private static Away of(DrainStatus.Away away) {
+      return new Away(
+          away.node(),
+          away.isOwner(),
+          away.since().toString(),
+          away.path().isEmpty() ? null : away.path(),
+          away.changes());
+    }
+
+    /** Who is away, in words. */
+    public String who() {
+      return owner
+          ? "%s, which owns all names, is away since %s".formatted(node, MissingNode.time(since))
+          : "%s, which keeps what was written there, is away since %s"
+              .formatted(node, MissingNode.time(since));
+    }
+
+    /** What to do about it. */
+    public String remedy() {
+      return owner
+          ? "changes fail until it is back: check the network, or mount there again with the same"
+              + " --state-dir and --tier"
+          : "mount there again with the same --state-dir and --tier, or remove %s or write it anew"
+              .formatted(path == null ? "the file" : path);
+    }
+  }
+
+  @Figure(
+      value = "1 while changes wait for a node that does not answer, else 0",
+      metric = "pmfs_outputs_node_away")
+  public boolean isNodeAway() {
+    return away != null;
+  }
+
+  /** Whether the figures are those of now: the owner answers. */
+  public boolean isCurrent() {
+    return away == null || !away.owner;
+  }
 
   /** A file that is in conflict, or whose change the source refuses; the first hundred of them. */
   public record Failure(
@@ -69,7 +122,8 @@ public record OutputsReport(
         status.refused(),
         status.failures().stream()
             .map(failure -> new Failure(failure.path(), reason(failure)))
-            .toList());
+            .toList(),
+        status.away() == null ? null : Away.of(status.away()));
   }
 
   private static String reason(DrainStatus.Failure failure) {
@@ -79,11 +133,11 @@ public record OutputsReport(
 
   /** Whether nothing waits for the source any more. */
   public boolean isDrained() {
-    return waitingChanges == 0 && dirtyFiles == 0;
+    return isCurrent() && waitingChanges == 0 && dirtyFiles == 0;
   }
 
   /** Whether the source has all of it as programs wrote it. */
   public boolean isWhole() {
-    return isDrained() && refused == 0 && conflicts == 0;
+    return isDrained() && refused == 0 && conflicts == 0 && away == null;
   }
 }

@@ -71,6 +71,13 @@ public record StatusReport(
     return stateFailure == null;
   }
 
+  /** Whether the mount works, in words; null if the daemon does not report it. */
+  public @Nullable String verdict() {
+    return engagement == null
+        ? null
+        : engagement.verdict(cluster == null || cluster.absent().isEmpty());
+  }
+
   /** The same report with the values that only the daemon knows. */
   public StatusReport with(
       String daemonUser,

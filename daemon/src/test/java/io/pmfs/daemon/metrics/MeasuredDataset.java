@@ -2,6 +2,7 @@ package io.pmfs.daemon.metrics;
 
 import io.pmfs.cluster.ClusterStatus;
 import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.members.Roll;
 import io.pmfs.cluster.peers.PeerServerStatistics;
 import io.pmfs.cluster.peers.PeerStatistics;
 import io.pmfs.daemon.report.ClusterReport;
@@ -33,6 +34,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
@@ -146,7 +148,19 @@ public final class MeasuredDataset implements AutoCloseable {
         null,
         null,
         null,
-        new OutputsReport(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, List.of()),
+        new OutputsReport(
+            1,
+            2,
+            3,
+            4,
+            5,
+            6,
+            7,
+            8,
+            9,
+            10,
+            List.of(),
+            new OutputsReport.Away("n2", false, "2026-11-26T18:00:00Z", "f", 3)),
         null,
         null,
         new NodeCacheReport(1, 2, 3, null));
@@ -162,7 +176,13 @@ public final class MeasuredDataset implements AutoCloseable {
         1000,
         90,
         10,
-        new PeerServerStatistics(8, 500, Map.of("421", 2L), 1, 0, 3));
+        new PeerServerStatistics(8, 500, Map.of("421", 2L), 1, 0, 3),
+        new Roll(
+            3,
+            List.of(
+                new Roll.Absence("n2", "10.0.0.2", Instant.EPOCH, true),
+                new Roll.Absence("n3", null, Instant.EPOCH, false))),
+        null);
   }
 
   @Override
