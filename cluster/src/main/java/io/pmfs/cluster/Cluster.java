@@ -71,6 +71,7 @@ public final class Cluster implements Peers, AutoCloseable {
   private final Attendance attendance;
   private volatile @Nullable PeerStore store;
   private volatile @Nullable PeerServer server;
+  private volatile @Nullable LonelyCopies lonely;
   private volatile @Nullable Membership membership;
 
   /**
@@ -149,6 +150,17 @@ public final class Cluster implements Peers, AutoCloseable {
                 this::readsElsewhere),
             control);
     server = listening;
+    if (settings.remoteCopies() == RemoteCopies.NEVER) {
+      LonelyCopies made =
+          new LonelyCopies(
+              stager,
+              namespace,
+              owners,
+              client,
+              member -> suspects.isSuspected(member) || withoutSource.isSuspected(member));
+      made.start();
+      lonely = made;
+    }
     Member self =
         new Member(id, instance, settings.nodeName(), host, listening.address().getPort());
     Membership joined = InfinispanMembership.join(settings.group(), self, patience);
@@ -183,6 +195,10 @@ public final class Cluster implements Peers, AutoCloseable {
     withoutSource.keepOnly(ids);
     client.keepOnly(ids);
     stager.shareChanged();
+    LonelyCopies left = lonely;
+    if (left != null) {
+      left.changed();
+    }
   }
 
   @Override
@@ -275,6 +291,10 @@ public final class Cluster implements Peers, AutoCloseable {
     Membership joined = membership;
     if (joined != null) {
       joined.close();
+    }
+    LonelyCopies left = lonely;
+    if (left != null) {
+      left.close();
     }
     PeerServer listening = server;
     if (listening != null) {

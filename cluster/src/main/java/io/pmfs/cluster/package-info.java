@@ -26,7 +26,9 @@
  *       io.pmfs.cluster.members.Attendance Attendance}), resolves names of hosts, and writes a
  *       file.
  *   <li>{@code pmfs-group-accept}, and {@code pmfs-group-handshake} for each TLS handshake ({@link
- *       ProvenServerSocket}).
+ *       ProvenServerSocket}). {@code pmfs-group-search-N}, up to four, and {@code
+ *       pmfs-group-send-N}, up to 64: look for members, and end after 5 s without work.
+ *   <li>{@code pmfs-lonely-copies}, with {@code --remote-copies never}: {@link LonelyCopies}.
  *   <li>{@code pmfs-slow-peers}, one, until the {@link PeerStore} is closed; {@code
  *       pmfs-source-probe}, up to four for each slow peer ({@link SourceProbes}).
  * </ul>

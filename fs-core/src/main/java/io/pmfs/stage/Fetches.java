@@ -109,6 +109,11 @@ final class Fetches {
         : runningOrNew(inode, placement, true, wanted);
   }
 
+  /** A task wants a copy of the file here. */
+  void wanted(Inode inode) {
+    guests.wanted(inode.number());
+  }
+
   /**
    * Reserves room for a file, in one thread at a time, unless another thread's fetch was committed
    * since the caller found no copy. A thread that waited for a fetch to end may get here before
@@ -251,6 +256,9 @@ final class Fetches {
     }
     if (guests.isGuest(fetch.inode())) {
       guests.changed();
+    }
+    if (!fetch.isStaged()) {
+      guests.madeForReader(fetch.inode().number());
     }
     // Before end(): while eviction is pending, staging must not look idle.
     if (!fetch.isStaged()) {

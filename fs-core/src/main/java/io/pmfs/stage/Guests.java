@@ -5,6 +5,7 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 
 /**
  * Copies of files that are held by other nodes: they use spare room, and are evicted when this
@@ -17,6 +18,12 @@ final class Guests {
   private final Share share;
   private final Namespace namespace;
   private long cursor = Namespace.ROOT; // GUARDED_BY(this)
+
+  /**
+   * The copies that readers caused here while their files were this node's own, where other nodes'
+   * files are only read: 1 for each. Those of an earlier daemon are not known.
+   */
+  private final InodeBytes made = new InodeBytes();
 
   /** Whether a search found no guest, and none has been added since. */
   private volatile boolean noneLeft;
@@ -34,6 +41,39 @@ final class Guests {
   /** Whether files of other nodes are read without being copied. */
   boolean isOnlyRead() {
     return share.remoteCopies() == RemoteCopies.NEVER;
+  }
+
+  /** A copy was made because the file was read, which was this node's own then. */
+  void madeForReader(long number) {
+    if (isOnlyRead()) {
+      made.set(number, (byte) 1);
+    }
+  }
+
+  /** Somebody wants the copy here, whoever holds the file. */
+  void wanted(long number) {
+    made.set(number, (byte) 0);
+  }
+
+  /**
+   * Calls for each file of which readers caused a copy here, and that is a guest by now; forgets
+   * those for which {@code isDone} says so. Returns how many remain.
+   */
+  long forEachMade(Predicate<Inode> isDone) {
+    long left = 0;
+    for (long number = made.next(0); number >= 0; number = made.next(number + 1)) {
+      Inode inode = namespace.inode(number);
+      if (inode == null) {
+        wanted(number);
+      } else if (isGuest(inode)) {
+        if (isDone.test(inode)) {
+          wanted(number);
+        } else {
+          left++;
+        }
+      }
+    }
+    return left;
   }
 
   /** Whether a tier has room for a guest. */

@@ -41,6 +41,22 @@ public final class InodeBytes {
     }
   }
 
+  /** The lowest number from the given one on whose byte is not zero; -1 if there is none. */
+  public long next(long from) {
+    byte[] @Nullable [] table = segments;
+    for (long number = from; number >>> SEGMENT_SHIFT < table.length; ) {
+      byte[] segment = table[(int) (number >>> SEGMENT_SHIFT)];
+      if (segment == null) {
+        number = ((number >>> SEGMENT_SHIFT) + 1) << SEGMENT_SHIFT;
+      } else if ((byte) BYTES.getVolatile(segment, indexInSegment(number)) == 0) {
+        number++;
+      } else {
+        return number;
+      }
+    }
+    return -1;
+  }
+
   private static int indexInSegment(long number) {
     return (int) (number & (SEGMENT_SIZE - 1));
   }

@@ -18,7 +18,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongConsumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -461,6 +463,32 @@ public final class Stager implements AutoCloseable {
   /** The set of files that this node holds has changed. */
   public void shareChanged() {
     guests.changed();
+  }
+
+  /**
+   * Drops the copies that readers caused while their files were this node's own, if other nodes
+   * hold these files now, whose files are only read here ({@link RemoteCopies#NEVER}). Pinned and
+   * staged copies stay.
+   *
+   * @param isHeld whether a node that holds the file has a copy of it by now; may ask it
+   * @return how many are left, because no such node has one
+   */
+  public long dropGuests(Predicate<Inode> isHeld) {
+    AtomicBoolean any = new AtomicBoolean();
+    long left =
+        guests.forEachMade(
+            inode -> {
+              boolean isDone = !copies.has(inode) || isHeld.test(inode);
+              // The nodes may have changed while the other one was asked.
+              if (isDone && guests.isGuest(inode)) {
+                any.compareAndSet(false, copies.evictUnpinned(inode.number()));
+              }
+              return isDone;
+            });
+    if (any.get()) {
+      evictor.compact(Placement.ANYWHERE);
+    }
+    return left;
   }
 
   /** Which part of the dataset this node holds. */

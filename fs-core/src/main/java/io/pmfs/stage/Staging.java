@@ -116,6 +116,7 @@ public final class Staging {
     if (inode.attributes().size() == 0) {
       return new Outcome(Outcome.Result.PRESENT, "", 0);
     }
+    fetches.wanted(inode);
     Outcome.Result there = Outcome.Result.PRESENT;
     String problem = "its copy was removed repeatedly while it was staged";
     long bytes = 0;

@@ -78,6 +78,8 @@
  *   <li>A fetch may be given up at any time. Its readers go on to the tier or the source.
  *   <li>Open files ({@link HandleTable}), marks in {@link Fetches}, {@link CopiedFiles}, the
  *       recency of {@link LeastRecentlyUsed} and the cursor of {@link Guests} are caches and hints.
+ *   <li>Which guests readers caused is known in this session only: those of an earlier one stay
+ *       until their room is needed.
  * </ul>
  */
 @NullMarked

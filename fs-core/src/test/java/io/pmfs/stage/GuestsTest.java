@@ -137,6 +137,55 @@ final class GuestsTest {
   }
 
   @Test
+  void dropGuests_afterALonelyTime_dropsWhatReadersMadeAndOthersHaveByNow() throws Exception {
+    Named share = new Named(RemoteCopies.NEVER);
+    share.own = name -> true;
+    try (Stage stage = new Stage(directory, 1 << 20).with(Bundling.ALL).with(share)) {
+      List<Inode> own = files(stage, "own", 3);
+      List<Inode> lonely = files(stage, "lonely", 6);
+      List<Inode> staged = files(stage, "staged", 2);
+      readAll(stage, own);
+      readAll(stage, lonely);
+      for (Inode file : staged) {
+        assertThat(staging(stage).stage(file).isThere()).isTrue();
+      }
+      // Read first, then asked for.
+      assertThat(staging(stage).stage(lonely.get(5)).isThere()).isTrue();
+      assertThat(stage.stager.dropGuests(inode -> true)).isZero();
+      assertThat(copied(stage, lonely)).as("alone").isEqualTo(6);
+
+      share.own = name -> name.startsWith("own");
+      stage.stager.shareChanged();
+      long left = stage.stager.dropGuests(inode -> inode.number() != lonely.get(4).number());
+
+      assertThat(left).isOne();
+      assertThat(lonely)
+          .filteredOn(stage.copies::has)
+          .containsExactly(lonely.get(4), lonely.get(5));
+      assertThat(copied(stage, own)).isEqualTo(3);
+      assertThat(copied(stage, staged)).isEqualTo(2);
+      assertThat(stage.stager.dropGuests(inode -> true)).isZero();
+      assertThat(copied(stage, lonely)).isOne();
+      readAll(stage, lonely);
+      assertThat(copied(stage, lonely)).as("read again").isOne();
+    }
+  }
+
+  @Test
+  void dropGuests_thatAreCopiedHere_dropsNone() throws Exception {
+    Named share = new Named(RemoteCopies.AUTO);
+    share.own = name -> true;
+    try (Stage stage = new Stage(directory, 1 << 20).with(share)) {
+      List<Inode> lonely = files(stage, "lonely", 3);
+      readAll(stage, lonely);
+      share.own = name -> false;
+      stage.stager.shareChanged();
+      assertThat(stage.stager.dropGuests(inode -> true)).isZero();
+      assertThat(copied(stage, lonely)).isEqualTo(3);
+    }
+  }
+
+  @Test
   void read_ofGuests_isNotInBundles() throws Exception {
     try (Stage stage =
         new Stage(directory, 1 << 20).with(Bundling.ALL).with(new Named(RemoteCopies.AUTO))) {

@@ -231,6 +231,32 @@ final class ClusterFaultIT {
     assertAllWereRead();
   }
 
+  /** A node that was alone copied everything that it read. */
+  @Test
+  void copies_ofALonelyTime_areDroppedWhenTheOthersAreBack() {
+    bed.mountAll(node -> OWNERS_ONLY);
+    victim().cut();
+    ClusterBed.awaitMembers(victim(), 1);
+    bed.readAll(victim());
+    victim().mounted().awaitStagingIdle();
+    long all = bed.dataset().items().size();
+    assertThat(copies(victim())).isGreaterThanOrEqualTo(all);
+    victim().mend();
+    bed.awaitMembers(4);
+
+    Await.until(
+        "each owner has its files",
+        ClusterBed.PATIENCE,
+        () -> copies(victim()) < all && bed.sum("tiers.0.copies") <= all + 1);
+
+    assertThat(others()).allMatch(node -> copies(node) > 0);
+    assertThat(bed.askedBy(bed::epoch).bytes()).isZero();
+  }
+
+  private static long copies(Node node) {
+    return node.mounted().status().number("tiers.0.copies");
+  }
+
   @Test
   void link_throttled() {
     Nodes.requireThrottle();

@@ -1,0 +1,157 @@
+package io.pmfs.cluster;
+
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.PeerClient;
+import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.Stager;
+import io.pmfs.tier.DaemonThread;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Drops the copies that a node, which copies no files of others when it reads them, made while the
+ * others were away. An owner that has no copy yet is asked for the file, and so takes this node's;
+ * only then is this one dropped: nothing leaves the source again. Safe for use by many threads.
+ */
+final class LonelyCopies implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(LonelyCopies.class);
+
+  /** Members come one after another; what is theirs is known when they are all there. */
+  private static final Duration FIRST_PAUSE = Duration.ofSeconds(2);
+
+  private static final Duration LONGEST_PAUSE = Duration.ofMinutes(10);
+
+  private final Stager stager;
+  private final Namespace namespace;
+  private final Owners owners;
+  private final PeerClient client;
+  private final Predicate<Member> isSuspected;
+  private boolean hasChanged; // GUARDED_BY(this)
+  private boolean isClosed; // GUARDED_BY(this)
+
+  /**
+   * @param isSuspected which nodes are not asked now
+   */
+  LonelyCopies(
+      Stager stager,
+      Namespace namespace,
+      Owners owners,
+      PeerClient client,
+      Predicate<Member> isSuspected) {
+    this.stager = stager;
+    this.namespace = namespace;
+    this.owners = owners;
+    this.client = client;
+    this.isSuspected = isSuspected;
+  }
+
+  void start() {
+    DaemonThread.start("pmfs-lonely-copies", this::run);
+  }
+
+  /** Other nodes own other files from now on. */
+  synchronized void changed() {
+    hasChanged = true;
+    notifyAll();
+  }
+
+  private void run() {
+    try {
+      while (awaitChange()) {
+        Duration pause = FIRST_PAUSE;
+        long left = 1;
+        while (left > 0 && isQuiet(pause)) {
+          left = look();
+          Duration doubled = pause.multipliedBy(2);
+          pause = doubled.compareTo(LONGEST_PAUSE) < 0 ? doubled : LONGEST_PAUSE;
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Drops what can be dropped now; returns how many copies are left. */
+  long look() {
+    try {
+      return stager.dropGuests(this::isHeld);
+    } catch (RuntimeException | Error e) {
+      log.warn("copies of files of other nodes are not dropped now: {}", e.toString());
+      log.debug("dropping copies", e);
+      return 1;
+    }
+  }
+
+  private synchronized boolean awaitChange() throws InterruptedException {
+    while (!hasChanged && !isClosed) {
+      wait();
+    }
+    hasChanged = false;
+    return !isClosed;
+  }
+
+  /** Waits; false if there was a change meanwhile, or the end. */
+  private synchronized boolean isQuiet(Duration pause) throws InterruptedException {
+    long end = System.nanoTime() + pause.toNanos();
+    while (!hasChanged && !isClosed) {
+      long left = (end - System.nanoTime()) / 1_000_000;
+      if (left <= 0) {
+        return true;
+      }
+      wait(left);
+    }
+    return false;
+  }
+
+  /** Whether an owner has a copy. One that has none makes one, for the next time. */
+  private boolean isHeld(Inode inode) {
+    FileName path = namespace.path(inode.number());
+    if (path == null) {
+      return true;
+    }
+    for (Member owner : owners.of(path)) {
+      if (isOver()) {
+        return false;
+      }
+      if (!owners.isSelf(owner) && !isSuspected.test(owner)) {
+        if (gives(owner, path, inode, true)) {
+          return true;
+        }
+        gives(owner, path, inode, false);
+      }
+    }
+    return false;
+  }
+
+  private synchronized boolean isOver() {
+    return isClosed;
+  }
+
+  private boolean gives(Member owner, FileName path, Inode inode, boolean onlyCopies) {
+    try {
+      client.fetch(
+          owner,
+          path,
+          inode.attributes().version(),
+          0,
+          ByteBuffer.allocateDirect((int) Math.min(1, inode.attributes().size())),
+          onlyCopies);
+      return true;
+    } catch (PeerException e) {
+      log.debug("{} of {}: {}", path, owner, e.getMessage());
+      return false;
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    isClosed = true;
+    notifyAll();
+  }
+}
