@@ -240,7 +240,8 @@ public final class Cluster implements Peers, AutoCloseable {
                             + members.stream()
                                 .map(m -> m.name() + " at " + PeerLink.host(m))
                                 .collect(joining(", "))));
-    return new PeerCurl(key, settings.tls() != null).get(peer, resource, path, range);
+    return new PeerCurl(key, settings.tls() != null, client::clockOf)
+        .get(peer, resource, path, range);
   }
 
   private static boolean isCalled(Member member, String node) {

@@ -26,6 +26,7 @@ import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -63,6 +64,7 @@ public final class HttpPeerClient implements PeerClient {
   private final int aloneCount;
   private final Predicate<Member> lacksSource;
   private final @Nullable UUID self;
+  private final InstantSource clock;
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -97,6 +99,18 @@ public final class HttpPeerClient implements PeerClient {
       int aloneCount,
       Predicate<Member> lacksSource,
       @Nullable UUID self) {
+    this(key, tls, timeouts, aloneCount, lacksSource, self, InstantSource.system());
+  }
+
+  HttpPeerClient(
+      byte[] key,
+      @Nullable PeerTls tls,
+      PeerTimeouts timeouts,
+      int aloneCount,
+      Predicate<Member> lacksSource,
+      @Nullable UUID self,
+      InstantSource clock) {
+    this.clock = clock;
     this.lacksSource = lacksSource;
     this.self = self;
     this.key = key.clone();
@@ -134,6 +148,12 @@ public final class HttpPeerClient implements PeerClient {
       channel.pipeline().addLast(tls.client(channel));
     }
     channel.pipeline().addLast(new HttpResponseDecoder(config), new HttpRequestEncoder(), handler);
+  }
+
+  /** The clock with which requests to a peer are signed: its own, as far as it is known. */
+  public InstantSource clockOf(Member peer) {
+    PeerLink link = links.get(peer.id());
+    return link == null || !link.peer.equals(peer) ? clock : link.peersClock();
   }
 
   /** Statistics of the requests to a peer, over all its instances. */
@@ -325,6 +345,7 @@ public final class HttpPeerClient implements PeerClient {
               MAX_CONNECTIONS,
               aloneCount,
               key,
+              clock,
               lacksSource);
         });
   }

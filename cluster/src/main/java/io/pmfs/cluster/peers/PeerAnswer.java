@@ -108,6 +108,9 @@ final class PeerAnswer {
   /** Refuses the request. */
   void refuse(Refusal refusal, HttpHeaders headers) {
     counters.refused(String.valueOf(refusal.status().code()));
+    if (refusal.clock() != null) {
+      headers.set(RequestSignature.CLOCK, refusal.clock());
+    }
     if (refusal.errno() != null) {
       headers.set("Pmfs-Errno", refusal.errno());
     }

@@ -7,6 +7,7 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.metadata.FileName;
 import java.time.InstantSource;
 import java.util.List;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,15 +21,18 @@ public final class PeerCurl {
 
   private final byte[] key;
   private final boolean isEncrypted;
+  private final Function<Member, InstantSource> clocks;
 
   /**
    * For the nodes of one cluster.
    *
    * @param isEncrypted whether they speak HTTPS
+   * @param clocks the nodes' clocks, with which their requests are signed
    */
-  public PeerCurl(byte[] key, boolean isEncrypted) {
+  public PeerCurl(byte[] key, boolean isEncrypted, Function<Member, InstantSource> clocks) {
     this.key = key.clone();
     this.isEncrypted = isEncrypted;
+    this.clocks = clocks;
   }
 
   /**
@@ -59,7 +63,7 @@ public final class PeerCurl {
     if (range != null) {
       headers.set(HttpHeaderNames.RANGE, "bytes=" + range);
     }
-    new RequestSignature(key, peer.instance(), InstantSource.system())
+    new RequestSignature(key, peer.instance(), clocks.apply(peer))
         .sign(method.name(), target, headers);
     return "curl --silent --show-error "
         + (method.equals(HttpMethod.HEAD) ? "--head " : "")

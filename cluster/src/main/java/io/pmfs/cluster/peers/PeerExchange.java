@@ -65,6 +65,7 @@ final class PeerExchange {
   private boolean keepAlive; // GUARDED_BY(this)
   private @Nullable PeerException failure; // GUARDED_BY(this)
   private @Nullable HttpResponseStatus refused; // GUARDED_BY(this)
+  private @Nullable String clock; // GUARDED_BY(this)
   private final StringBuilder line = new StringBuilder(); // GUARDED_BY(this)
 
   PeerExchange(PeerLink link, Reader reader) {
@@ -101,6 +102,7 @@ final class PeerExchange {
     this.keepAlive = keepAlive;
     if (head.status().code() >= 300) {
       refused = head.status();
+      clock = head.headers().get(RequestSignature.CLOCK);
       return;
     }
     try {
@@ -244,6 +246,11 @@ final class PeerExchange {
         && reader.isSteady()
         && sent > PACE_NANOS
         && contentBytes * 1e9 / sent < LEAST_BYTES_PER_SECOND;
+  }
+
+  /** The peer's clock, if it refused the request because of its time; else null. */
+  synchronized @Nullable String clock() {
+    return clock;
   }
 
   /** Why there is no answer; null if there is one. */

@@ -13,6 +13,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.util.AttributeKey;
 import io.pmfs.cluster.members.Member;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
@@ -20,10 +21,14 @@ import java.util.function.Predicate;
 import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A client's state for one peer: connections, signatures, counts. Safe for many threads. */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class PeerLink {
+  private static final Logger log = LoggerFactory.getLogger(PeerLink.class);
+
   static final AttributeKey<PeerClientHandler> HANDLER =
       AttributeKey.valueOf(PeerLink.class, "handler");
 
@@ -38,6 +43,7 @@ public final class PeerLink {
   private final Predicate<Member> lacksSource;
   private final PeerConnections connections;
   private final RequestSignature signature;
+  private final InstantSource clock;
   private final SmallReads smallReads;
 
   /** When the peer last reported that it is itself waiting. */
@@ -73,13 +79,15 @@ public final class PeerLink {
       int maxConnections,
       int aloneCount,
       byte[] key,
+      InstantSource clock,
       Predicate<Member> lacksSource) {
     this.peer = peer;
     this.lacksSource = lacksSource;
     this.counts = counts;
     this.timeouts = timeouts;
     this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
-    this.signature = new RequestSignature(key, peer.instance(), InstantSource.system());
+    this.signature = new RequestSignature(key, peer.instance(), clock);
+    this.clock = clock;
     this.smallReads = new SmallReads(aloneCount, this::send);
     this.smallCopies = new SmallReads(aloneCount, this::send);
   }
@@ -142,9 +150,15 @@ public final class PeerLink {
     try {
       Channel used = connections.reuse();
       PeerExchange exchange = new PeerExchange(this, reader);
-      finish(used == null ? connections.connect() : used, exchange, method, target, headers, body);
+      String nonce =
+          finish(
+              used == null ? connections.connect() : used, exchange, method, target, headers, body);
       if (used != null && exchange.isUnheard()) {
         // The peer had closed the idle connection.
+        exchange = new PeerExchange(this, reader);
+        nonce = finish(connections.connect(), exchange, method, target, headers, body);
+      }
+      if (exchange.clock() != null && learnClock(exchange.clock(), nonce)) {
         exchange = new PeerExchange(this, reader);
         finish(connections.connect(), exchange, method, target, headers, body);
       }
@@ -155,6 +169,32 @@ public final class PeerLink {
     } finally {
       connections.leave(use);
     }
+  }
+
+  /** Whether a refused request may be accepted if it is signed again. */
+  private boolean learnClock(@Nullable String value, String nonce) {
+    long before = signature.aheadMillis();
+    if (!signature.learn(value, nonce)) {
+      return false;
+    }
+    long ahead = signature.aheadMillis();
+    // Other threads learn the same at the same time.
+    if (Math.abs(ahead - before) > RequestSignature.MAX_SKEW_MILLIS / 2) {
+      log.warn(
+          ahead > 0
+              ? "the clock of {} is {} s ahead of this node's; requests to it are signed with its"
+                  + " time. Compare the clocks of both nodes"
+              : "the clock of {} is {} s behind this node's; requests to it are signed with its"
+                  + " time. Compare the clocks of both nodes",
+          peer,
+          Math.abs(ahead) / 1000);
+    }
+    return true;
+  }
+
+  /** This node's clock, with the difference to the peer's that is known so far. */
+  InstantSource peersClock() {
+    return InstantSource.offset(clock, Duration.ofMillis(signature.aheadMillis()));
   }
 
   private static PeerConnections.Use use(String target, HttpHeaders headers) {
@@ -169,7 +209,8 @@ public final class PeerLink {
         : PeerConnections.Use.DATA;
   }
 
-  private void finish(
+  /** Returns the nonce of the request. */
+  private String finish(
       Channel channel,
       PeerExchange exchange,
       HttpMethod method,
@@ -192,7 +233,7 @@ public final class PeerLink {
     if (body.length > 0) {
       request.headers().set(RequestSignature.BODY_HASH, RequestSignature.hash(body));
     }
-    signature.sign(method.name(), target, request.headers());
+    String nonce = signature.sign(method.name(), target, request.headers());
     channel
         .writeAndFlush(request)
         .addListener(
@@ -206,6 +247,7 @@ public final class PeerLink {
     } else {
       channel.close();
     }
+    return nonce;
   }
 
   /** A peer's address and port, as in a URL. */

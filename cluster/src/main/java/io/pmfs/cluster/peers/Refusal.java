@@ -10,15 +10,27 @@ import org.jspecify.annotations.Nullable;
 final class Refusal extends Exception {
   private final HttpResponseStatus status;
   private final @Nullable Errno errno;
+  private final @Nullable String clock;
 
   Refusal(HttpResponseStatus status, String line) {
-    this(status, line, null);
+    this(status, line, null, null);
   }
 
-  private Refusal(HttpResponseStatus status, String line, @Nullable Errno errno) {
+  private Refusal(
+      HttpResponseStatus status, String line, @Nullable Errno errno, @Nullable String clock) {
     super(line, null, false, false);
     this.status = status;
     this.errno = errno;
+    this.clock = clock;
+  }
+
+  /**
+   * For a request that was signed at the wrong time.
+   *
+   * @param clock what the sender needs to know to sign it at the right one
+   */
+  static Refusal ofTime(String line, String clock) {
+    return new Refusal(HttpResponseStatus.UNAUTHORIZED, line, null, clock);
   }
 
   /** For a failure of the source or of a tier. */
@@ -31,7 +43,7 @@ final class Refusal extends Exception {
           case EISDIR, EINVAL, ELOOP, ESTALE -> HttpResponseStatus.CONFLICT;
           default -> HttpResponseStatus.BAD_GATEWAY;
         };
-    return new Refusal(status, String.valueOf(failure.getMessage()), errno);
+    return new Refusal(status, String.valueOf(failure.getMessage()), errno, null);
   }
 
   /** For a refusal or failure of this node itself. */
@@ -52,6 +64,11 @@ final class Refusal extends Exception {
 
   @Nullable Errno errno() {
     return errno;
+  }
+
+  /** The value of the header {@link RequestSignature#CLOCK}; null for none. */
+  @Nullable String clock() {
+    return clock;
   }
 
   /** The reason, for people: one line of bounded size. */

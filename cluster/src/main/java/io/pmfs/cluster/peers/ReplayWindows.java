@@ -22,7 +22,11 @@ final class ReplayWindows {
     this.keepMillis = keepMillis;
   }
 
-  /** Returns whether a client's request is new, and remembers it. */
+  /**
+   * Returns whether a client's request is new, and remembers it.
+   *
+   * @param nowMillis may be later than now, for a request that becomes valid then
+   */
   synchronized boolean isNew(long client, long number, long nowMillis) {
     Window window = clients.get(client);
     if (window == null) {
@@ -32,7 +36,7 @@ final class ReplayWindows {
       window = new Window();
       clients.put(client, window);
     }
-    window.usedMillis = nowMillis;
+    window.usedMillis = Math.max(window.usedMillis, nowMillis);
     return window.isNew(number);
   }
 

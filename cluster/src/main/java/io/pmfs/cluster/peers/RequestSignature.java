@@ -27,16 +27,22 @@ final class RequestSignature {
 
   static final String EXPECTED = "Pmfs-Expected";
 
+  /** Answer header: the server's time, signed for the one request that it refuses. */
+  static final String CLOCK = "Pmfs-Clock";
+
   /**
-   * The most by which a signature's time may differ from the server's clock: the difference of the
-   * clocks plus the request's delay.
+   * The most by which a signature's time may differ from the server's clock: how much the
+   * difference of the clocks has changed since it was learned, plus the request's delay.
    */
   static final long MAX_SKEW_MILLIS = 60_000;
 
+  private static final long MAX_FUTURE_MILLIS = 86_400_000;
   private static final int MAX_CLIENTS = 1024;
   private static final Pattern HEADER =
       Pattern.compile(
           "PMFS1 time=(\\d{1,18}), nonce=([0-9a-f]{16})-(\\d{1,18}), mac=([0-9a-f]{64})");
+  private static final Pattern CLOCK_VALUE =
+      Pattern.compile("time=(\\d{1,18}), mac=([0-9a-f]{64})");
   private static final HexFormat HEX = HexFormat.of();
 
   private final ThreadLocal<Mac> macs;
@@ -44,6 +50,10 @@ final class RequestSignature {
   private final InstantSource clock;
   private final String client;
   private final AtomicLong sequence = new AtomicLong();
+
+  /** By how much the server's clock is ahead of this one, as far as is known. */
+  private volatile long aheadMillis;
+
   private final ReplayWindows seen = new ReplayWindows(MAX_CLIENTS, 2 * MAX_SKEW_MILLIS + 1);
 
   /**
@@ -81,13 +91,45 @@ final class RequestSignature {
     }
   }
 
-  /** Adds the signature to a request's headers, which must otherwise be complete. */
-  void sign(String method, String target, HttpHeaders headers) {
-    long time = clock.millis();
+  /**
+   * Adds the signature to a request's headers, which must otherwise be complete. Returns its nonce.
+   */
+  String sign(String method, String target, HttpHeaders headers) {
+    long time = clock.millis() + aheadMillis;
     String nonce = client + "-" + sequence.getAndIncrement();
     String mac = HEX.formatHex(mac(method, target, headers, Long.toString(time), nonce));
     headers.set(
         HttpHeaderNames.AUTHORIZATION, "PMFS1 time=" + time + ", nonce=" + nonce + ", mac=" + mac);
+    return nonce;
+  }
+
+  /** By how much the server's clock is ahead of this node's; less than zero if it is behind. */
+  long aheadMillis() {
+    return aheadMillis;
+  }
+
+  /**
+   * Signs with the server's time from now on, if it is the server that says its time, and just now:
+   * its answer is signed with the nonce of the request that it refuses.
+   *
+   * @param value of the header {@link #CLOCK}
+   * @param nonce of that request
+   * @return whether the request may be accepted if it is signed again
+   */
+  boolean learn(@Nullable String value, String nonce) {
+    Matcher fields = CLOCK_VALUE.matcher(value == null ? "" : value);
+    if (!fields.matches()
+        || !MessageDigest.isEqual(
+            clockMac(fields.group(1), nonce), HEX.parseHex(fields.group(2)))) {
+      return false;
+    }
+    aheadMillis = Long.parseLong(fields.group(1)) - clock.millis();
+    return true;
+  }
+
+  private byte[] clockMac(String time, String nonce) {
+    String text = "PMFS1-CLOCK\n" + time + '\n' + nonce + '\n' + Long.toHexString(instance) + '\n';
+    return macs.get().doFinal(text.getBytes(ISO_8859_1));
   }
 
   /**
@@ -112,17 +154,24 @@ final class RequestSignature {
     }
     long now = clock.millis();
     long skew = Long.parseLong(fields.group(1)) - now;
+    long id = Long.parseUnsignedLong(fields.group(2), 16);
+    long number = Long.parseLong(fields.group(3));
     if (Math.abs(skew) > MAX_SKEW_MILLIS) {
-      throw refusal(
+      if (skew > 0) {
+        // Nobody who recorded it may send it again when its time has come.
+        seen.isNew(id, number, now + Math.min(skew, MAX_FUTURE_MILLIS));
+      }
+      String time = Long.toString(now);
+      throw Refusal.ofTime(
           "the signature's time is "
               + Math.abs(skew) / 1000
               + (skew > 0 ? " s ahead of" : " s behind")
               + " this server's clock; "
               + MAX_SKEW_MILLIS / 1000
-              + " s are allowed: compare the clocks of both nodes");
+              + " s are allowed: compare the clocks of both nodes",
+          "time=" + time + ", mac=" + HEX.formatHex(clockMac(time, nonce)));
     }
-    long id = Long.parseUnsignedLong(fields.group(2), 16);
-    if (!seen.isNew(id, Long.parseLong(fields.group(3)), now)) {
+    if (!seen.isNew(id, number, now)) {
       throw refusal(
           "the request was seen before, or is older than the requests that this server"
               + " remembers");

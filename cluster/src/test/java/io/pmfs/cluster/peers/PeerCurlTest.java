@@ -13,6 +13,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.InstantSource;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
@@ -81,7 +82,7 @@ final class PeerCurlTest {
   }
 
   private static PeerCurl curl(boolean isEncrypted) {
-    return new PeerCurl(FakeService.key(), isEncrypted);
+    return new PeerCurl(FakeService.key(), isEncrypted, peer -> InstantSource.system());
   }
 
   private String get(String path, @Nullable String range) {
