@@ -83,6 +83,8 @@
  *   <li>A peer waits for its source without end. Cure: {@link SourceProbes}.
  *   <li>A silent client keeps members from connecting. Cure: {@link
  *       io.pmfs.cluster.members.ProvenServerSocket ProvenServerSocket}.
+ *   <li>Hosts that do not answer keep a member from all else. Cure: {@code NodeSearch} of {@link
+ *       io.pmfs.cluster.members}.
  * </ol>
  *
  * <p><b>What may be forgotten.</b>

@@ -17,7 +17,10 @@ import java.util.stream.Collectors;
 import javax.net.ServerSocketFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
+import org.jgroups.Address;
 import org.jgroups.JChannel;
+import org.jgroups.blocks.cs.TcpServer;
+import org.jgroups.conf.ClassConfigurator;
 import org.jgroups.protocols.FD_ALL3;
 import org.jgroups.protocols.FILE_PING;
 import org.jgroups.protocols.FRAG4;
@@ -45,9 +48,19 @@ final class GroupChannel {
   static final int PORTS = 8;
 
   /** Up to this many nodes look for each other often; more would spend their time on it. */
-  private static final int FEW_NODES = 64;
+  private static final int FEW_NODES = 128;
 
   private static final int DISCOVERY_RUNS = 3;
+
+  /**
+   * Attempts to join before a node forms a group of its own, which merges with the others later.
+   * When many nodes start together, most of these only wait for the one that will be first.
+   */
+  private static final int JOIN_ATTEMPTS = 10;
+
+  /** A member that leads a group may take longer to admit a node than to answer it. */
+  private static final int ADMISSION_FACTOR = 3;
+
   private static final int CONNECT_TIMEOUT_MS = 300;
 
   /** Longer than the interval of heartbeats: a read that began under this limit still gets one. */
@@ -76,8 +89,9 @@ final class GroupChannel {
     GroupTimings timings = settings.timings();
     long merge = timings.merge().toMillis();
     List<Protocol> protocols = new ArrayList<>();
-    protocols.add(transport(settings));
-    protocols.add(discovery(settings));
+    Transport transport = transport(settings);
+    protocols.add(transport);
+    protocols.add(discovery(settings, transport));
     protocols.add(
         new MERGE3()
             .setMinInterval(few ? merge : 10 * merge)
@@ -90,7 +104,10 @@ final class GroupChannel {
     protocols.add(new NAKACK2().useMcastXmit(false).setXmitInterval(200));
     protocols.add(new UNICAST3().setXmitInterval(200).setConnCloseTimeout(5_000));
     protocols.add(new STABLE().setDesiredAverageGossip(5_000).setMaxBytes(1 << 20));
-    GMS membership = new GMS().setJoinTimeout(timings.join().toMillis()).setMaxJoinAttempts(3);
+    GMS membership =
+        new GMS()
+            .setJoinTimeout(ADMISSION_FACTOR * timings.join().toMillis())
+            .setMaxJoinAttempts(JOIN_ATTEMPTS);
     membership.printLocalAddress(false);
     protocols.add(membership);
     protocols.add(new UFC().setMaxCredits(4 << 20));
@@ -101,8 +118,23 @@ final class GroupChannel {
     return new JChannel(protocols);
   }
 
-  private static TCP transport(ClusterSettings settings) throws Exception {
-    TCP tcp = new TCP().nonBlockingSends(true);
+  /** TCP that says to whom it has connections. */
+  private static final class Transport extends TCP {
+    Transport() {
+      setId(ClassConfigurator.getProtocolId(TCP.class));
+    }
+
+    boolean isConnected(Address address) {
+      TcpServer server = srv;
+      return server != null && server.connectionEstablishedTo(address);
+    }
+  }
+
+  private static Transport transport(ClusterSettings settings) throws Exception {
+    Transport tcp = new Transport();
+    // A queue for each connection would have a thread, which spins for ever if the connection is
+    // closed while it is being made, as happens when two members connect to each other.
+    tcp.nonBlockingSends(false);
     tcp.setBindAddress(settings.address());
     // With a directory, members announce their ports there, so any port will do.
     boolean anyPort = settings.directory() != null;
@@ -194,7 +226,7 @@ final class GroupChannel {
     }
   }
 
-  private static Protocol discovery(ClusterSettings settings) {
+  private static Protocol discovery(ClusterSettings settings, Transport transport) {
     Path directory = settings.directory();
     if (directory != null) {
       return new FILE_PING()
@@ -203,7 +235,9 @@ final class GroupChannel {
           .removeOldCoordsOnViewChange(true);
     }
     int port = basePort(settings.name());
-    TCPPING hosts = new TCPPING().portRange(PORTS - 1);
+    TCPPING hosts =
+        new NodeSearch(settings.address(), settings.timings().join(), transport::isConnected)
+            .portRange(PORTS - 1);
     // Nodes of a job start together: repeated runs also find those that listen a moment later.
     hosts.setValue("num_discovery_runs", DISCOVERY_RUNS);
     hosts.setValue(

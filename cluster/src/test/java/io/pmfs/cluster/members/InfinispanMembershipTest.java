@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
@@ -205,6 +206,28 @@ final class InfinispanMembershipTest {
         return other;
       }
     }
+  }
+
+  /** One after the other they would take a minute, for each search of each member. */
+  @Test
+  void join_manyNodesOfTheListDoNotAnswer_areNotWaitedFor() throws Exception {
+    StringBuilder nodes = new StringBuilder();
+    for (int i = 1; i <= 100; i++) {
+      InetAddress host = InetAddress.getByAddress(new byte[] {127, 0, 1, (byte) i});
+      SilentPort port = new SilentPort(new InetSocketAddress(host, GroupChannel.basePort(cluster)));
+      opened.add(port);
+      nodes.append(host.getHostAddress()).append(',');
+    }
+    nodes.append(LOOPBACK);
+    Membership first = join("a", cluster, nodes.toString(), SECRET);
+    long begin = System.nanoTime();
+    Membership second = join("b", cluster, nodes.toString(), SECRET);
+    awaitNames(first, "a", "b");
+    awaitNames(second, "a", "b");
+    assertThat(System.nanoTime() - begin).isLessThan(15_000_000_000L);
+    // What is searched for again and again holds up nothing else.
+    second.close();
+    awaitNames(first, "a");
   }
 
   @Test
