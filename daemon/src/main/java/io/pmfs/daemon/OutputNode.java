@@ -1,6 +1,7 @@
 package io.pmfs.daemon;
 
 import io.pmfs.cluster.OutputCluster;
+import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.OutputRequests;
 import io.pmfs.fuse.system.LinuxOutputCalls;
 import io.pmfs.settings.ClusterOptions;
@@ -9,6 +10,7 @@ import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.OutputDirectories;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.Surroundings;
+import io.pmfs.settings.TimeSpan;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.NodeFiles;
@@ -23,7 +25,6 @@ import io.pmfs.writable.remote.RemoteFileSystem;
 import io.pmfs.writable.remote.RemoteNodes;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Set;
@@ -32,8 +33,6 @@ import java.util.function.Consumer;
 
 /** This node's part in a writable mount on several nodes: the owner, or one that asks it. */
 final class OutputNode implements AutoCloseable {
-  private static final Duration JOIN = Duration.ofSeconds(10);
-
   private final OutputCluster cluster;
 
   private OutputNode(OutputCluster cluster) {
@@ -60,10 +59,10 @@ final class OutputNode implements AutoCloseable {
   }
 
   /** Answers the other nodes from this node's mount. */
-  void answer(WritableMount mount) throws MountFailure {
+  void answer(WritableMount mount, Readiness readiness) throws MountFailure {
     mount.use(new RemoteNodes(cluster::ask));
     OwnerServer server = new OwnerServer(mount);
-    open(server::answer, server::present);
+    open(server::answer, server::present, readiness);
   }
 
   /**
@@ -71,31 +70,43 @@ final class OutputNode implements AutoCloseable {
    *
    * @param isResumed whether programs use the mount already: then it waits for the owner
    * @param places for what this node keeps
+   * @param readiness the time until the owner must have answered
    */
-  WritableFileSystem join(UUID session, boolean isResumed, Path source, List<Place> places)
+  WritableFileSystem join(
+      UUID session, boolean isResumed, Path source, List<Place> places, Readiness readiness)
       throws MountFailure {
     OutputCalls calls = new LinuxOutputCalls();
     NodeFiles files = new NodeFiles(places, source, calls, InstantSource.system());
-    open(new NodeServer(files)::answer, members -> {});
+    open(new NodeServer(files)::answer, members -> {}, readiness);
     try {
       return RemoteFileSystem.join(
           new Link(cluster),
           new RemoteFileSystem.Self(
               cluster.id(), cluster.nodeName(), session, source, calls, files),
-          isResumed);
+          isResumed,
+          readiness.left());
     } catch (FsException e) {
       throw new MountFailure(
           ExitStatus.FAILED,
           e.errno() == Errno.EEXIST
               ? Reason.of(e)
-              : "--cluster: %s; mount there first, or at the same time".formatted(Reason.of(e)),
+              : "--cluster: %s; waited %s for it (--ready-timeout), and saw %s; mount on %s first, or at the same time, or wait longer"
+                  .formatted(
+                      Reason.of(e), TimeSpan.format(readiness.limit()), others(), cluster.owner()),
           e);
     }
   }
 
-  private void open(OutputRequests requests, Consumer<Set<UUID>> present) throws MountFailure {
+  /** The other nodes that are there, for a message. */
+  private String others() {
+    List<String> names = cluster.others().stream().map(Member::name).sorted().toList();
+    return names.isEmpty() ? "no other node" : "only " + String.join(", ", names);
+  }
+
+  private void open(OutputRequests requests, Consumer<Set<UUID>> present, Readiness readiness)
+      throws MountFailure {
     try {
-      cluster.open(requests, present, JOIN);
+      cluster.open(requests, present, readiness.leftForOptional());
     } catch (IOException | IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.FAILED, "--cluster: " + Reason.of(e), e);
     } catch (InterruptedException e) {

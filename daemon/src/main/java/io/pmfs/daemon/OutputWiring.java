@@ -59,6 +59,7 @@ final class OutputWiring {
       Deque<AutoCloseable> opened)
       throws MountFailure, FsException, ShardException {
     boolean isResumed = supervision != null && supervision.isResumed();
+    Readiness readiness = new Readiness(settings.bridge().readyTimeout());
     DatasetSource source = openSource(settings, session.source());
     opened.push(source);
     OutputDirectories directories =
@@ -79,11 +80,12 @@ final class OutputWiring {
       fileSystem = mount;
       if (node != null) {
         opened.push(node);
-        node.answer(mount);
+        node.answer(mount, readiness);
       }
     } else {
       opened.push(node);
-      fileSystem = node.join(kept.id(), isResumed, settings.source().path(), places(directories));
+      fileSystem =
+          node.join(kept.id(), isResumed, settings.source().path(), places(directories), readiness);
       opened.push(fileSystem);
     }
     begin(directories, kept);
@@ -118,6 +120,7 @@ final class OutputWiring {
                 requests,
                 "writable mounts use no other",
                 isResumed,
+                readiness,
                 opened));
     if (surroundings.variable(TransientCopies.VARIABLE) != null) {
       served.purge();

@@ -52,7 +52,7 @@ final class ServedDataset implements MountedDataset {
       "no passthrough: it needs CAP_SYS_ADMIN, which the user's daemon has only with"
           + " --passthrough-capability";
 
-  /** How long a first node looks for others before it starts alone. */
+  /** How long a task of an earlier daemon waits until this node knows its part. */
   private static final Duration OWN_PART = Duration.ofSeconds(10);
 
   /** Shorter than {@code pmfs status --all-nodes} waits for this daemon. */
@@ -110,12 +110,13 @@ final class ServedDataset implements MountedDataset {
   @Override
   public void start() throws MountFailure {
     started = true;
+    Readiness readiness = new Readiness(settings.bridge().readyTimeout());
     // A resumed mount does not wait for peers; a new one finds them first.
     if (!isResumed) {
-      join(OWN_PART);
+      join(readiness.left());
     }
     try {
-      bridge.mount(settings.bridge().readyTimeout());
+      bridge.mount(readiness.leftForMount());
     } catch (MountException e) {
       throw Wiring.failure(e);
     }

@@ -56,6 +56,7 @@ final class ServedOutputs implements MountedDataset {
   /**
    * What it is made of.
    *
+   * @param readiness the time until it must be mounted
    * @param opened what must be closed before the directories, in this order
    */
   record Parts(
@@ -69,6 +70,7 @@ final class ServedOutputs implements MountedDataset {
       RequestLog requests,
       String bridgeReason,
       boolean isResumed,
+      Readiness readiness,
       Deque<AutoCloseable> opened) {}
 
   ServedOutputs(Parts parts) {
@@ -93,7 +95,7 @@ final class ServedOutputs implements MountedDataset {
   public void start() throws MountFailure {
     started = true;
     try {
-      parts.bridge().mount(parts.settings().bridge().readyTimeout());
+      parts.bridge().mount(parts.readiness().leftForMount());
     } catch (MountException e) {
       throw Wiring.failure(e);
     }

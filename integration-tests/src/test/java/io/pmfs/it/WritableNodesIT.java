@@ -1,6 +1,7 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -10,6 +11,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -390,8 +393,31 @@ final class WritableNodesIT {
   @Test
   void mount_withoutTheOwner_saysWhereToMountFirst() {
     Installation pmfs = other().pmfs();
-    Command refused = pmfs.run(pmfs.mountArguments(source, pmfs.mountpoint(), options()));
+    Command refused =
+        pmfs.run(pmfs.mountArguments(source, pmfs.mountpoint(), options("--ready-timeout", "3s")));
     assertThat(refused.exit()).isEqualTo(1);
-    assertThat(refused.err()).contains(owner().address()).contains("mount there first");
+    assertThat(refused.err())
+        .contains(owner().address() + ", which owns this mount's names, does not answer")
+        .contains("waited 3s for it (--ready-timeout), and saw no other node")
+        .contains("mount on " + owner().address() + " first, or at the same time, or wait longer");
+  }
+
+  /** More than it takes to find that the group has no owner yet, and than an operation waits. */
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void mount_ownerComesLate_isWaitedForAsLongAsReadyTimeoutSays() {
+    CompletableFuture<?> mounting =
+        CompletableFuture.runAsync(
+            () -> other().mount(source, options("--ready-timeout", "150s")),
+            task -> new Thread(task, "mount").start());
+    assertThatThrownBy(() -> mounting.get(30, TimeUnit.SECONDS))
+        .as("still waits")
+        .isInstanceOf(TimeoutException.class);
+    owner().mount(source, options());
+    mounting.join();
+    assertThat(read(at(other(), "old"))).isEqualTo("as it was\n");
   }
 }

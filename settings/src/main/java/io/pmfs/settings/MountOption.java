@@ -236,7 +236,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   public static final MountOption<Duration> READY_TIMEOUT =
       value("ready-timeout", "TIME", TimeSpan::parsePositive)
           .byDefault("30s")
-          .means("how long to wait for the new mount to answer");
+          .means("how long a new mount may take to join its cluster and to answer");
   public static final MountOption<Path> LOG_FILE =
       path("log-file", "FILE")
           .suchAs("/var/log/pmfs/dataset.log")

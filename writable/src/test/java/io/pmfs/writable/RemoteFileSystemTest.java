@@ -12,6 +12,7 @@ import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.remote.OwnerServer;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -84,6 +85,24 @@ class RemoteFileSystemTest {
     assertThatThrownBy(call)
         .isInstanceOfSatisfying(
             FsException.class, failure -> assertThat(failure.errno()).isEqualTo(errno));
+  }
+
+  @Test
+  void join_ownerComesLaterThanOperationsWait_isWaitedFor() throws Exception {
+    link.lostRequests = 8; // some two seconds of questions
+    nodes.joinAgain(Duration.ofSeconds(30), 100);
+    assertThat(link.lostRequests).isZero();
+  }
+
+  @Test
+  void join_ownerDoesNotCome_failsWhenTheTimeIsOver() {
+    link.isCut = true;
+    long begin = System.nanoTime();
+    assertThatThrownBy(() -> nodes.joinAgain(Duration.ofMillis(200), 30_000))
+        .isInstanceOf(FsException.class)
+        .hasMessage("EIO: node1, which owns this mount's names, does not answer: no route");
+    assertThat(System.nanoTime() - begin).isLessThan(20_000_000_000L);
+    link.isCut = false;
   }
 
   @Test

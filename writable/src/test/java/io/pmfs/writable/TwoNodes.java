@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,6 +47,7 @@ final class TwoNodes implements AutoCloseable {
     private @Nullable OwnerServer server;
     private @Nullable NodeServer node;
     int lostAnswers;
+    int lostRequests;
     boolean isCut;
 
     /** Happens once, after the owner has decided to read from the node. */
@@ -68,6 +70,10 @@ final class TwoNodes implements AutoCloseable {
           onItsWay = body.clone();
         }
         throw new IOException("no route");
+      }
+      if (lostRequests > 0) {
+        lostRequests--;
+        throw new IOException("the request was lost");
       }
       asked.add(name);
       byte[] answer = server().answer(name, body.clone());
@@ -138,10 +144,16 @@ final class TwoNodes implements AutoCloseable {
   }
 
   private WritableFileSystem join(boolean isResumed, long patience) throws FsException {
+    return join(isResumed, Duration.ofMillis(patience), patience);
+  }
+
+  private WritableFileSystem join(boolean isResumed, Duration first, long patience)
+      throws FsException {
     return RemoteFileSystem.join(
         link,
         new RemoteFileSystem.Self(MEMBER, "node2", session, Driver.SOURCE, calls, files),
         isResumed,
+        first,
         patience);
   }
 
@@ -187,10 +199,15 @@ final class TwoNodes implements AutoCloseable {
 
   /** Joins anew, with another time until operations fail. */
   void joinAgain(long patience) throws FsException {
+    joinAgain(Duration.ofMillis(patience), patience);
+  }
+
+  /** The same with another time for the owner to answer at all. */
+  void joinAgain(Duration first, long patience) throws FsException {
     session = new UUID(0, session.getLeastSignificantBits() + 1);
     remote.close();
     files = newFiles();
-    remote = join(false, patience);
+    remote = join(false, first, patience);
   }
 
   /** The node's calls at the source fail like this. */

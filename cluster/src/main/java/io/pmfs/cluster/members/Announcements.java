@@ -195,6 +195,15 @@ final class Announcements {
             });
   }
 
+  /** The names in the group of the present members that have not announced themselves. */
+  String silent(List<Address> present) {
+    return present.stream()
+        .filter(address -> !here.containsKey(key(address)))
+        .map(Address::toString)
+        .sorted()
+        .collect(Collectors.joining(", "));
+  }
+
   /** The present members that have announced themselves, in the given order. */
   List<Member> of(List<Address> present) {
     List<Member> members = new ArrayList<>();

@@ -60,6 +60,9 @@ public final class InfinispanMembership implements Membership {
   private volatile View view;
   private volatile List<Member> farewells = List.of();
 
+  /** What is missing until this node has joined, for people. */
+  private volatile String awaited = "the group";
+
   // Only the worker uses these.
   private @Nullable JChannel channel;
   private @Nullable DefaultCacheManager manager;
@@ -101,7 +104,10 @@ public final class InfinispanMembership implements Membership {
     InfinispanMembership membership = new InfinispanMembership(settings, self);
     membership.worker.execute(() -> membership.start(Duration.ofSeconds(1)));
     if (!membership.joined.await(patience.toMillis(), TimeUnit.MILLISECONDS)) {
-      log.warn("cluster {}: not joined yet; still trying in the background", settings.name());
+      log.warn(
+          "cluster {}: not joined yet, waits for {}; still trying in the background",
+          settings.name(),
+          membership.awaited);
     }
     return membership;
   }
@@ -253,6 +259,8 @@ public final class InfinispanMembership implements Membership {
       tell(seen);
       if (seen.members().size() >= present.size()) {
         joined.countDown();
+      } else {
+        awaited = "word from " + said.silent(present);
       }
     } catch (RuntimeException e) {
       log.warn(

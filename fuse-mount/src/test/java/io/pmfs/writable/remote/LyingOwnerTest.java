@@ -29,6 +29,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -149,6 +150,7 @@ class LyingOwnerTest {
             new RemoteFileSystem.Self(
                 new UUID(1, 2), "node", new UUID(0, 9), directory.resolve("source"), calls, files),
             false,
+            Duration.ofMillis(100),
             100);
     remote = made;
     return made;

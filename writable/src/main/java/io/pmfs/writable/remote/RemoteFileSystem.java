@@ -22,6 +22,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
@@ -98,19 +99,23 @@ public final class RemoteFileSystem implements InvocationHandler {
    * Joins the owner.
    *
    * @param isResumed whether a former process served the same session: then the owner may be away
+   * @param patience how long the owner may take to answer for the first time
    * @throws FsException if the owner cannot be reached, or has another version of pmfs
    */
-  public static WritableFileSystem join(OwnerLink link, Self self, boolean isResumed)
-      throws FsException {
-    return join(link, self, isResumed, PATIENCE_MILLIS);
+  public static WritableFileSystem join(
+      OwnerLink link, Self self, boolean isResumed, Duration patience) throws FsException {
+    return join(link, self, isResumed, patience, PATIENCE_MILLIS);
   }
 
   /** With another time until operations fail, for tests. */
   public static WritableFileSystem join(
-      OwnerLink link, Self self, boolean isResumed, long patienceMillis) throws FsException {
+      OwnerLink link, Self self, boolean isResumed, Duration patience, long patienceMillis)
+      throws FsException {
     RemoteFileSystem remote = new RemoteFileSystem(link, self, patienceMillis);
     if (!isResumed) {
-      remote.status = (DrainStatus) Objects.requireNonNull(remote.ask("drainStatus"));
+      remote.status =
+          (DrainStatus)
+              Objects.requireNonNull(remote.owner.askFor(patience.toMillis(), "drainStatus"));
     }
     remote.looking.start();
     return (WritableFileSystem)
