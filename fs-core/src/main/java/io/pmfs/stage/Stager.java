@@ -137,14 +137,12 @@ public final class Stager implements AutoCloseable {
         return;
       }
       Fetch fetch = inode.attributes().size() == 0 ? null : fetches.forReader(inode);
-      if (fetch == null) {
-        break;
-      }
-      if (readsFirstBlock(fetch)) {
+      if (fetch != null && readsFirstBlock(fetch)) {
         return;
       }
+      // Another thread may have made a copy in between.
       if (!copies.has(inode)) {
-        break; // it did not end with a copy
+        break;
       }
     }
     try (var lease = sources.acquire(inode)) {

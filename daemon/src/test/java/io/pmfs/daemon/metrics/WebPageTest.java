@@ -3,6 +3,7 @@ package io.pmfs.daemon.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TierReport;
@@ -34,12 +35,13 @@ final class WebPageTest {
           Map.entry("w", StatusReport.Waiting.class),
           Map.entry("c", ClusterReport.class),
           Map.entry("m", ClusterReport.MemberReport.class),
+          Map.entry("gone", MissingNode.class),
           Map.entry("task", TaskReport.class));
 
   private static final Pattern USE = Pattern.compile("\\b([a-z]+)((?:\\??\\.[a-zA-Z0-9]+)+)");
 
   /** Names of the script itself; a list ends a path. */
-  private static final Set<String> OWN = Set.of("map", "find", "length");
+  private static final Set<String> OWN = Set.of("map", "find", "length", "slice");
 
   @Test
   void script_showsOnlyFiguresOfTheStatus() throws Exception {
