@@ -94,6 +94,11 @@ final class MissingNodesIT {
   private void assertMissesNobody(Node node, int nodes) {
     ClusterBed.awaitMembers(node, nodes);
     awaitMissing(node, 0);
+    // The view may still have the former daemon of a node, which does not answer.
+    Await.until(
+        node + " gets an answer from all nodes",
+        SOON,
+        () -> ask(node, "status", "--all-nodes", mountpoint(node)).exit() == 0);
     assertThat(ask(node, "status", "--all-nodes", mountpoint(node)).expect(0).out())
         .doesNotContain("missing");
     assertThat(ask(node, "status", mountpoint(node)).expect(0).out()).doesNotContain("missing");
