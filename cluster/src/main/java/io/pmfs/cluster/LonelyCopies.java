@@ -52,7 +52,11 @@ final class LonelyCopies implements AutoCloseable {
   }
 
   void start() {
-    DaemonThread.start("pmfs-lonely-copies", this::run);
+    try {
+      DaemonThread.start("pmfs-lonely-copies", this::run);
+    } catch (OutOfMemoryError e) {
+      log.warn("no thread drops copies of files of other nodes: {}", e.toString());
+    }
   }
 
   /** Other nodes own other files from now on. */

@@ -14,12 +14,16 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What this node's own source says of the version of a file. A source that fails, or does not
  * answer, says nothing: what other nodes have is read all the same. Safe for use by many threads.
  */
 final class OwnView implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(OwnView.class);
+
   /** Longer than a working source takes, and not too long for a reader. */
   private static final Duration PATIENCE = Duration.ofSeconds(3);
 
@@ -52,7 +56,7 @@ final class OwnView implements AutoCloseable {
   }
 
   /** Whether the file at a path is of a version. If all threads wait for the source, NONE. */
-  @SuppressWarnings("FutureReturnValueIgnored") // that of the late answer is of use to nobody
+  @SuppressWarnings("FutureReturnValueIgnored") // nobody waits for a late answer
   Answer of(FileName path, SourceVersion version) {
     CompletableFuture<Answer> asked = new CompletableFuture<>();
     Duration patience = overdue.get() > 0 ? LITTLE_PATIENCE : PATIENCE;
@@ -77,7 +81,9 @@ final class OwnView implements AutoCloseable {
     try {
       SourceVersion own = source.status(path).attributes().version();
       return own.equals(version) ? Answer.SAME : Answer.OTHER;
-    } catch (FsException | RuntimeException e) {
+    } catch (FsException | RuntimeException | Error e) {
+      // Each question gets an answer: one that never came would count as overdue for good.
+      log.debug("{}: the source says nothing of it: {}", path, e.toString());
       return Answer.NONE;
     }
   }

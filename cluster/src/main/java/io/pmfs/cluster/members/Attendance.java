@@ -89,7 +89,11 @@ public final class Attendance implements AutoCloseable {
     membership = joined;
     Thread thread = new Thread(this::run, "pmfs-attendance");
     thread.setDaemon(true);
-    thread.start();
+    try {
+      thread.start();
+    } catch (OutOfMemoryError e) {
+      log.warn("who is missing is only looked at when asked: {}", e.toString());
+    }
   }
 
   /** Who is missing now. */
@@ -116,15 +120,13 @@ public final class Attendance implements AutoCloseable {
             pause = LOOKS_TO_RESOLVE;
           }
           keep();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
           log.warn("looking who is missing: {}", e.toString());
         }
         Thread.sleep(LOOK.toMillis());
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (Error e) {
-      log.error("who is missing is no longer looked at", e);
     }
   }
 
