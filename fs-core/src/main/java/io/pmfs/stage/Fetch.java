@@ -4,8 +4,10 @@ import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.BufferPool;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +28,9 @@ final class Fetch {
 
   /** How often a waiting thread checks whether to give up. */
   private static final long PATIENCE_MS = 100;
+
+  /** Of so many blocks a thread chooses one to read next: 4 GiB. */
+  private static final int WINDOW_BLOCKS = 4096;
 
   /** How a fetch ended. */
   record Ending(Kind kind, String reason) {
@@ -201,6 +206,51 @@ final class Fetch {
     return block;
   }
 
+  /** The first unclaimed blocks, of a window of {@value #WINDOW_BLOCKS}. Never waits. */
+  synchronized BitSet missing() {
+    BitSet missing = new BitSet();
+    int end = ending == null ? Math.min(states.length, firstFree() + WINDOW_BLOCKS) : 0;
+    for (int block = firstMissing; block < end; block++) {
+      if (states[block] == MISSING) {
+        missing.set(block);
+      }
+    }
+    return missing;
+  }
+
+  /** Claims a block for reading if it is unclaimed. Never waits. */
+  synchronized boolean claimIfMissing(int block) {
+    if (ending != null || states[block] != MISSING) {
+      return false;
+    }
+    states[block] = READING;
+    readingCount++;
+    return true;
+  }
+
+  /** The blocks that were read, in memory or in the tier; none if the fetch ended. */
+  synchronized BitSet read() {
+    BitSet read = new BitSet();
+    for (int block = 0; ending == null && block < states.length; block++) {
+      if (states[block] == HELD || states[block] == STORED) {
+        read.set(block);
+      }
+    }
+    return read;
+  }
+
+  /** Whether a block was read and is in memory or in the tier. Never waits. */
+  synchronized boolean isRead(int block) {
+    return ending == null && (states[block] == HELD || states[block] == STORED);
+  }
+
+  /** The checksum of a block that is in the tier. */
+  synchronized OptionalInt checksum(int block) {
+    return ending == null && states[block] == STORED
+        ? OptionalInt.of(checksums[block])
+        : OptionalInt.empty();
+  }
+
   private synchronized int firstFree() {
     while (firstMissing < states.length && states[firstMissing] != MISSING) {
       firstMissing++;
@@ -218,11 +268,6 @@ final class Fetch {
       loan.retain();
     }
     return loan;
-  }
-
-  /** Whether a block was read, while the fetch is running. */
-  synchronized boolean isRead(int block) {
-    return ending == null && (states[block] == HELD || states[block] == STORED);
   }
 
   /** The caller has read a claimed block; true if this was the last one to read. */

@@ -17,6 +17,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -72,7 +73,7 @@ final class FetchThreads {
       threads.execute(
           () -> {
             queued.decrementAndGet();
-            guarded("fetching", () -> fill(fetch));
+            guarded("fetching", () -> fillByAll(fetch));
           });
       return true;
     } catch (RejectedExecutionException e) {
@@ -82,16 +83,38 @@ final class FetchThreads {
     }
   }
 
-  /** Fetches all unclaimed blocks, in order. */
-  private void fill(Fetch fetch) {
+  /** Fetches all unclaimed blocks, with the help of threads that have nothing to do. */
+  private void fillByAll(Fetch fetch) {
+    int helpers = fetches.streams(fetch) - 1;
+    for (int i = 0; i < helpers && !hasOthers(); i++) {
+      try {
+        threads.execute(() -> guarded("fetching", () -> fill(fetch, this::hasOthers)));
+      } catch (RejectedExecutionException e) {
+        break;
+      }
+    }
+    fill(fetch, () -> false);
+  }
+
+  /** Whether other files wait for a thread. */
+  private boolean hasOthers() {
+    return queued.get() > 0;
+  }
+
+  /**
+   * Fetches unclaimed blocks, in the order that the source proposes.
+   *
+   * @param leaves whether to leave the rest to others
+   */
+  private void fill(Fetch fetch, BooleanSupplier leaves) {
     if (!fetch.enter()) {
       return;
     }
     try {
-      while (fetch.awaitFree(fetches::isStopping)) {
+      while (!leaves.getAsBoolean() && fetch.awaitFree(fetches::isStopping)) {
         // Acquire memory before claiming: a reader may need this very block.
         try (BufferPool.Loan loan = memory.acquire(fetch.blockSize(0), fetches::isStopping)) {
-          int block = loan == null ? -1 : fetch.claimFree();
+          int block = loan == null ? -1 : fetches.claimNext(fetch);
           if (loan != null && block >= 0) {
             ByteBuffer content = loan.buffer().limit(fetch.blockSize(block));
             if (!fetches.fetch(fetch, block, content)) {

@@ -8,6 +8,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.Tier;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.BitSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
@@ -200,6 +201,46 @@ final class Fetches {
       fail(fetch, String.valueOf(e.getMessage()));
     }
     return false;
+  }
+
+  /** How many threads should fill a fetch at the same time. */
+  int streams(Fetch fetch) {
+    if (fetch.blockCount() == 1) {
+      return 1;
+    }
+    try (var lease = sources.acquire(fetch.inode())) {
+      return lease.handle().streams();
+    } catch (FsException e) {
+      // Reading it will fail, and say why.
+      return 1;
+    }
+  }
+
+  /** Claims the block that the source can best give now; -1 if there is none. */
+  int claimNext(Fetch fetch) {
+    if (fetch.blockCount() == 1) {
+      return fetch.claimFree();
+    }
+    try (var lease = sources.acquire(fetch.inode())) {
+      if (lease.handle().streams() > 1) {
+        BitSet missing = fetch.missing();
+        int block = missing.isEmpty() ? -1 : lease.handle().choose(missing);
+        return block >= 0 && fetch.claimIfMissing(block) ? block : -1;
+      }
+    } catch (FsException e) {
+      // Reading the first block will fail, and say why.
+    }
+    return fetch.claimFree();
+  }
+
+  /** The running fetch of a file, of that version; null if there is none. */
+  @Nullable Fetch running(Inode inode) {
+    Fetch fetch = running.get(inode.number());
+    return fetch != null
+            && fetch.inode().identity().equals(inode.identity())
+            && fetch.inode().attributes().version().equals(inode.attributes().version())
+        ? fetch
+        : null;
   }
 
   private void fail(Fetch fetch, String problem) {

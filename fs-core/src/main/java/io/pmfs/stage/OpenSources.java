@@ -11,6 +11,7 @@ import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /** Open files of the source by inode, kept open while in use and for a while after. */
@@ -102,6 +103,16 @@ final class OpenSources implements AutoCloseable {
     /** Fails if a copy of the inode's version is not of the file there is now. */
     void proveCopy() throws FsException {
       file.proveCopy();
+    }
+
+    /** See {@link SourceFile#streams}. */
+    int streams() {
+      return file.streams();
+    }
+
+    /** See {@link SourceFile#choose}. */
+    int choose(BitSet missing) throws FsException {
+      return file.choose(missing);
     }
 
     /** A file on loan with its whole content; null if there is none now. */

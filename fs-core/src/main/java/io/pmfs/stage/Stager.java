@@ -14,6 +14,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.BitSet;
+import java.util.OptionalInt;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -182,16 +184,43 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Serves a range, which must lie within the file, to another node if a tier holds a copy; returns
-   * 0 if none does.
+   * Serves a range, which must lie within the file, to another node if a tier holds a copy, or the
+   * first of its blocks if a copy that is being made has it. Waits for no block.
+   *
+   * @return bytes passed to the sink; 0 if there is no copy
    */
-  public int servePeerFromCopy(Inode inode, long offset, int size, ReadSink sink) {
+  public int servePeerFromCopy(Inode inode, long offset, int size, ReadSink sink)
+      throws FsException {
     int tier = copies.copyTo(inode, offset, size, sink);
-    if (tier == Copies.NO_TIER) {
+    if (tier != Copies.NO_TIER) {
+      peers.fromTier(tier, size);
+      return size;
+    }
+    Fetch fetch = fetches.running(inode);
+    if (fetch == null || !fetch.enter()) {
       return 0;
     }
-    peers.fromTier(tier, size);
-    return size;
+    try {
+      int block = Blocks.index(offset);
+      int start = Math.toIntExact(offset - Blocks.offset(block));
+      int count = Math.min(size, fetch.blockSize(block) - start);
+      // A block that was read stays so: claiming it does not wait.
+      return fetch.isRead(block) && readBlock(fetch, block, start, count, sink, peers) ? count : 0;
+    } finally {
+      fetch.exit();
+    }
+  }
+
+  /** The blocks that a copy being made has so far; null if none is being made. */
+  public @Nullable BitSet blocksBeingCopied(Inode inode) {
+    Fetch fetch = fetches.running(inode);
+    return fetch == null || !fetch.isRunning() ? null : fetch.read();
+  }
+
+  /** The checksum of a block, if a copy being made has it in its tier. */
+  public OptionalInt checksumBeingCopied(Inode inode, int block) {
+    Fetch fetch = fetches.running(inode);
+    return fetch == null ? OptionalInt.empty() : fetch.checksum(block);
   }
 
   private int serve(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)

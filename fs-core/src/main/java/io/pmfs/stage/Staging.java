@@ -233,7 +233,8 @@ public final class Staging {
     }
     try {
       pace.await(operations(fetch, opened), fetch.blockSize(0), this::isCancelled);
-      int block = isCancelled() ? -1 : fetch.claimFree();
+      int block =
+          isCancelled() ? -1 : opened == null ? fetches.claimNext(fetch) : fetch.claimFree();
       if (block < 0) {
         return false;
       }

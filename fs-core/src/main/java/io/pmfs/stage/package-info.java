@@ -11,8 +11,9 @@
  * and its {@code close} ends them: it waits at most 30 s for each kind.
  *
  * <ul>
- *   <li>{@code fetch-N}, as many as {@link StagerSettings} says: the rest of large files, and
- *       verifying large copies before the kernel may read them.
+ *   <li>{@code fetch-N}, as many as {@link StagerSettings} says: the rest of large files, several
+ *       for one file if its source proposes that and no other file waits, and verifying large
+ *       copies before the kernel may read them.
  *   <li>{@code store-N}, {@link StagerSettings#STORE_THREADS}: write and compress the blocks that
  *       readers have read, and evict.
  *   <li>{@code compare-1}, until all tiers are compared with the records.

@@ -5,6 +5,7 @@ import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
@@ -238,6 +239,16 @@ public final class CountedBackingStore implements BackingStore {
       int count = counted(reads, () -> file.read(offset, destination));
       bytes.add(count);
       return count;
+    }
+
+    @Override
+    public int streams() {
+      return file.streams();
+    }
+
+    @Override
+    public int choose(BitSet missing) throws FsException {
+      return file.choose(missing);
     }
 
     @Override

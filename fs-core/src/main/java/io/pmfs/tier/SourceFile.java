@@ -1,6 +1,7 @@
 package io.pmfs.tier;
 
 import java.nio.ByteBuffer;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /** An open regular file of the backing store. Safe for use by many threads until closed. */
@@ -12,6 +13,24 @@ public interface SourceFile extends AutoCloseable {
    * @return bytes read; fewer than requested only at the end of the file
    */
   int read(long offset, ByteBuffer destination) throws FsException;
+
+  /**
+   * How many threads should read a whole file of this kind at the same time. With more than one,
+   * each asks {@link #choose} what to read.
+   */
+  default int streams() {
+    return 1;
+  }
+
+  /**
+   * The block to read next, of blocks of 1 MiB; -1 if none can be had now. Waits a fraction of a
+   * second at most.
+   *
+   * @param missing some of the blocks that nobody has read yet, the first among them; not empty
+   */
+  default int choose(BitSet missing) throws FsException {
+    return missing.nextSetBit(0);
+  }
 
   /**
    * The offset of the first data at or after an offset, as lseek(2) finds it with SEEK_DATA.
