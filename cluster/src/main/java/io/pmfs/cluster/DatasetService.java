@@ -1,6 +1,7 @@
 package io.pmfs.cluster;
 
 import com.google.common.base.Suppliers;
+import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerService;
 import io.pmfs.fs.PmfsFileSystem;
@@ -8,10 +9,12 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
+import io.pmfs.stage.Blocks;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.Stager;
 import io.pmfs.tier.Errno;
@@ -19,11 +22,15 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.SourceStatus;
 import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
@@ -37,6 +44,8 @@ import org.jspecify.annotations.Nullable;
 final class DatasetService implements PeerService {
   private static final int ENTRIES_AT_ONCE = 1024;
 
+  private static final int MOST_PASSED_ON = 3;
+
   private final PmfsFileSystem fileSystem;
   private final Namespace namespace;
   private final Copies copies;
@@ -45,6 +54,9 @@ final class DatasetService implements PeerService {
   private final Predicate<FileName> asksElsewhere;
   private final Predicate<FileName> readsElsewhere;
   private final HolderHints hints = new HolderHints();
+
+  /** Blocks of unfinished copies that are being sent: more at once would only be slower. */
+  private final Semaphore passingOn = new Semaphore(MOST_PASSED_ON);
 
   /**
    * @param asksElsewhere whether this node is asking another node about a path; peers that ask for
@@ -146,7 +158,7 @@ final class DatasetService implements PeerService {
       }
     }
     boolean hasCopy = copies.has(inode);
-    if (!reads && !hasCopy) {
+    if (!reads && !hasCopy && stager.blocksBeingCopied(inode) == null) {
       throw refused(path + " has no copy on this node");
     }
     if (hasCopy && !fileSystem.provesCopy(inode)) {
@@ -155,6 +167,51 @@ final class DatasetService implements PeerService {
     List<UUID> holders =
         reads ? hints.others(path, inode.attributes().version(), asker) : List.of();
     return new DatasetContent(path, inode, reads, holders);
+  }
+
+  @Override
+  public HeldBlocks blocks(
+      FileName path,
+      @Nullable SourceVersion expected,
+      @Nullable UUID asker,
+      HeldBlocks.Wanted wanted)
+      throws PeerException {
+    Inode inode = namespace.inode(findKnown(path));
+    if (inode == null || inode.attributes().type() != FileType.REGULAR) {
+      throw refused(path + " is unknown on this node");
+    }
+    SourceVersion version = inode.attributes().version();
+    if (expected != null && !version.equals(expected)) {
+      throw otherVersion(path);
+    }
+    int count = Blocks.count(version);
+    BitSet has = stager.blocksBeingCopied(inode);
+    if (copies.has(inode)) {
+      has = new BitSet();
+      has.set(0, count);
+    }
+    if (!owners.isOwn(path) || version.size() < HolderHints.LARGE_BYTES) {
+      if (has == null) {
+        throw refused(path + " has no copy on this node");
+      }
+      return HeldBlocks.of(count, has, 0, List.of(), List.of());
+    }
+    Handout handout = hints.handout(path, version);
+    List<Integer> granted = handout.grant(asker, wanted);
+    return HeldBlocks.of(
+        count,
+        has == null ? new BitSet() : has,
+        handout.askers(),
+        others(path, version, asker, handout),
+        granted);
+  }
+
+  /** Nodes that read the file earlier, and some of those that read it now. */
+  private List<UUID> others(
+      FileName path, SourceVersion version, @Nullable UUID asker, Handout handout) {
+    Set<UUID> others = new LinkedHashSet<>(hints.others(path, version, asker));
+    others.addAll(handout.others(asker));
+    return List.copyOf(others);
   }
 
   private void mustOwn(FileName directory) throws PeerException {
@@ -226,7 +283,9 @@ final class DatasetService implements PeerService {
 
     @Override
     public OptionalInt checksum(int block) {
-      return recorded.get().stream().mapToInt(checksums -> checksums.get(block)).findFirst();
+      OptionalInt known =
+          recorded.get().stream().mapToInt(checksums -> checksums.get(block)).findFirst();
+      return known.isPresent() ? known : stager.checksumBeingCopied(inode, block);
     }
 
     @Override
@@ -235,24 +294,24 @@ final class DatasetService implements PeerService {
       while (done < size) {
         long from = offset + done;
         int rest = size - done;
-        if (reads) {
-          mustNotWaitForContent();
-        }
         int count =
-            reads
+            reads && mayWait()
                 ? read(() -> stager.servePeer(inode, from, rest, sink))
-                : stager.servePeerFromCopy(inode, from, rest, sink);
+                : passOn(from, rest, sink);
         if (count == 0) {
-          throw refused("the copy on this node is gone");
+          throw refused("the copy on this node is gone, or has not come so far");
         }
         done += count;
       }
+      hints.sent(path, inode.attributes().version(), offset, size);
     }
 
     @Override
     public void prove() throws FsException, PeerException {
       if (reads) {
-        mustNotWaitForContent();
+        if (!mayWait()) {
+          throw refused("this node is itself asking another node for the content of " + path);
+        }
         read(
             () -> {
               stager.prove(inode);
@@ -276,10 +335,25 @@ final class DatasetService implements PeerService {
       }
     }
 
-    private void mustNotWaitForContent() throws PeerException {
-      if (readsElsewhere.test(path) && !copies.has(inode)) {
-        throw refused("this node is itself asking another node for the content of " + path);
+    /** Serves what this node has, and refuses if it is sending as much as its link takes. */
+    private int passOn(long from, int size, ReadSink sink) throws FsException, PeerException {
+      if (reads || copies.has(inode)) {
+        return stager.servePeerFromCopy(inode, from, size, sink);
       }
+      if (!passingOn.tryAcquire()) {
+        throw new PeerException(
+            PeerException.Kind.BUSY, "this node is passing on other blocks; ask another");
+      }
+      try {
+        return stager.servePeerFromCopy(inode, from, size, sink);
+      } finally {
+        passingOn.release();
+      }
+    }
+
+    /** Not if this node may itself be waiting for another one to give it this content. */
+    private boolean mayWait() {
+      return !readsElsewhere.test(path) || copies.has(inode);
     }
   }
 }

@@ -4,6 +4,7 @@ import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceVersion;
+import io.pmfs.stage.Blocks;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashSet;
@@ -29,11 +30,34 @@ final class HolderHints {
 
   private static final int MAX_FILES = 2048;
   private static final int MAX_NODES = 64;
+  private static final int MAX_HANDOUTS = 64;
 
   private final Cache<Key, Set<UUID>> readers =
       CacheBuilder.newBuilder().maximumSize(MAX_FILES).build();
 
+  /** Of files that several nodes read now. */
+  private final Cache<Key, Handout> handouts =
+      CacheBuilder.newBuilder().maximumSize(MAX_HANDOUTS).build();
+
   private record Key(FileName path, SourceVersion version) {}
+
+  /** Which blocks of a large file this node gives to whom. */
+  Handout handout(FileName path, SourceVersion version) {
+    return handouts
+        .asMap()
+        .computeIfAbsent(
+            new Key(path, version), key -> new Handout(Blocks.count(version), System::nanoTime));
+  }
+
+  /** A range of a file was sent to a node. */
+  void sent(FileName path, SourceVersion version, long offset, int size) {
+    if (version.size() >= LARGE_BYTES) {
+      Handout handout = handouts.getIfPresent(new Key(path, version));
+      if (handout != null && size > 0) {
+        handout.sent(Math.toIntExact(offset / Blocks.SIZE));
+      }
+    }
+  }
 
   /**
    * Some nodes that may have a copy, in random order; empty if the file is not large.

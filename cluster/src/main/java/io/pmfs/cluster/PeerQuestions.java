@@ -100,6 +100,21 @@ final class PeerQuestions implements AutoCloseable {
     return suspects.mayAsk(peer) ? askNow(peer, question) : null;
   }
 
+  /** The same for a question that has no content for an answer, and is not counted. */
+  <T> @Nullable T askAside(Member peer, Question<T> question) {
+    if (!suspects.mayAsk(peer)) {
+      return null;
+    }
+    try {
+      T answer = question.ask(peer);
+      suspects.answered(peer);
+      return answer;
+    } catch (PeerException e) {
+      note(peer, e);
+      return null;
+    }
+  }
+
   private <T> @Nullable T askNow(Member peer, Question<T> question) {
     try {
       T answer = question.ask(peer);
@@ -108,14 +123,18 @@ final class PeerQuestions implements AutoCloseable {
       return answer;
     } catch (PeerException e) {
       misses.increment();
-      switch (e.kind()) {
-        case UNREACHABLE, CORRUPT -> suspects.failed(peer, String.valueOf(e.getMessage()));
-        case REFUSED, OTHER_VERSION, FAILED -> {
-          suspects.answered(peer);
-          log.debug("{}: {}", peer, e.getMessage());
-        }
-      }
+      note(peer, e);
       return null;
+    }
+  }
+
+  private void note(Member peer, PeerException failure) {
+    switch (failure.kind()) {
+      case UNREACHABLE, CORRUPT -> suspects.failed(peer, String.valueOf(failure.getMessage()));
+      case REFUSED, OTHER_VERSION, BUSY, FAILED -> {
+        suspects.answered(peer);
+        log.debug("{}: {}", peer, failure.getMessage());
+      }
     }
   }
 

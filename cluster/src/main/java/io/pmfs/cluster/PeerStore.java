@@ -5,6 +5,7 @@ import com.google.common.cache.CacheBuilder;
 import com.google.common.collect.ConcurrentHashMultiset;
 import com.google.common.collect.Multiset;
 import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerClient;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.metadata.FileName;
@@ -21,7 +22,7 @@ import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -45,8 +46,8 @@ import org.jspecify.annotations.Nullable;
  * comes from this node's own source. The daemon's own user could read the same files without pmfs.
  */
 public final class PeerStore implements BackingStore {
-  /** A large file is read in pieces of this size, in turn from each node that may have a copy. */
-  private static final int SPREAD_BYTES = 1 << 20;
+  /** The longest that a thread without a block waits until one can be had. */
+  private static final long CHOICE_NANOS = 100_000_000L;
 
   /** Stands for several nodes. */
   private static final UUID SEVERAL = new UUID(0, 0);
@@ -380,8 +381,11 @@ public final class PeerStore implements BackingStore {
     /** What this node's source says of the version; null if it was not asked. */
     private volatile OwnView.@Nullable Answer own;
 
-    /** The nodes that owners named as holders; false for those that had no copy. */
-    private final Map<UUID, Boolean> holders = new ConcurrentHashMap<>();
+    /** Whether a node passed on a block that it had not read from the source itself. */
+    private volatile boolean isPassedOn;
+
+    private final Object holdersLock = new Object();
+    private @Nullable FileHolders holders; // GUARDED_BY(holdersLock)
 
     /** Whether two nodes have seen the version. */
     private volatile boolean isWitnessed;
@@ -530,29 +534,147 @@ public final class PeerStore implements BackingStore {
       }
     }
 
-    /** Spreads the reads of a large file over all nodes that may have a copy. */
-    private @Nullable SourceStatus readSpread(List<Member> known, long offset, ByteBuffer range) {
-      if (expected.size() < HolderHints.LARGE_BYTES) {
+    /**
+     * The nodes that have blocks of the file, if it is large and another node owns it; null for a
+     * file that comes from its owner or from the source.
+     */
+    private @Nullable FileHolders spread(List<Member> known) {
+      if (expected.size() < HolderHints.LARGE_BYTES
+          || ANSWERING.get()
+          || known.isEmpty()
+          || owners.isSelf(known.get(0))) {
         return null;
       }
-      List<Member> nodes = new ArrayList<>(known);
-      nodes.removeIf(owners::isSelf);
-      holders.forEach(
-          (id, hasCopy) -> {
-            Member member = hasCopy ? owners.other(id) : null;
-            if (member != null && !nodes.contains(member)) {
-              nodes.add(member);
+      synchronized (holdersLock) {
+        FileHolders now = holders;
+        if (now == null || !now.owner().equals(known.get(0))) {
+          now = new FileHolders(known.get(0), Blocks.count(expected), System::nanoTime);
+          holders = now;
+        }
+        known.stream().filter(owner -> !owners.isSelf(owner)).forEach(now::add);
+        return now;
+      }
+    }
+
+    @Override
+    public int streams() {
+      return spread(owners.of(path)) == null ? 1 : FileHolders.STREAMS;
+    }
+
+    @Override
+    public int choose(BitSet missing) {
+      FileHolders spread = spread(owners.of(path));
+      if (spread == null) {
+        return missing.nextSetBit(0);
+      }
+      long since = System.nanoTime();
+      while (true) {
+        Member overdue = spread.overdue();
+        int block = overdue == null ? spread.plan(missing) : -1;
+        if (block >= 0) {
+          return block;
+        }
+        Member due = overdue == null ? spread.due() : overdue;
+        if (due != null) {
+          askForBlocks(spread, due, spread.wanted(missing));
+        } else if (spread.isStuck()) {
+          return spread.planOfOwner(missing);
+        } else if (System.nanoTime() - since > CHOICE_NANOS || !awaitNews(spread)) {
+          return -1;
+        }
+      }
+    }
+
+    private static boolean awaitNews(FileHolders spread) {
+      try {
+        spread.awaitNews();
+        return true;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+
+    private void askForBlocks(FileHolders spread, Member peer, HeldBlocks.Wanted wanted) {
+      HeldBlocks held = null;
+      try {
+        held = peers.askAside(peer, asked -> client.blocks(asked, path, expected, wanted));
+      } finally {
+        spread.heard(peer, held);
+      }
+      if (held != null) {
+        held.others().forEach(id -> add(spread, id));
+      }
+    }
+
+    /** Members only: a peer may name any ids, and any number of them. */
+    private void add(FileHolders spread, UUID id) {
+      Member member = owners.other(id);
+      if (member != null) {
+        spread.add(member);
+      }
+    }
+
+    /**
+     * Reads a block, or a part of one, of a large file from a node that has it. Waits while others
+     * are about to get it from its owner, for as long as that goes on.
+     */
+    private @Nullable SourceStatus readSpread(List<Member> known, long offset, ByteBuffer range) {
+      FileHolders spread = spread(known);
+      int block = Math.toIntExact(offset / Blocks.SIZE);
+      if (spread == null || (offset + range.remaining() - 1) / Blocks.SIZE != block) {
+        return null;
+      }
+      BitSet wanted = new BitSet();
+      wanted.set(block);
+      long since = System.nanoTime();
+      while (true) {
+        Member overdue = spread.overdue();
+        Member from = overdue == null ? spread.take(block) : null;
+        if (from != null) {
+          boolean isOwner = from.equals(spread.owner());
+          FileHolders.End[] end = {FileHolders.End.FAILED};
+          SourceStatus status;
+          try {
+            status =
+                isOwner
+                    ? readFromOwner(from, offset, range)
+                    : readPassedOn(from, offset, range, end);
+            if (status != null) {
+              end[0] = FileHolders.End.READ;
+            }
+          } finally {
+            spread.done(from, end[0]);
+          }
+          isPassedOn |= status != null && !isOwner;
+          if (status != null || isOwner) {
+            return status;
+          }
+          continue;
+        }
+        Member due = overdue == null ? spread.due() : overdue;
+        if (due != null) {
+          askForBlocks(spread, due, spread.wanted(wanted));
+        } else if (!spread.isWorthWaiting(since) || !awaitNews(spread)) {
+          return null;
+        }
+      }
+    }
+
+    private @Nullable SourceStatus readPassedOn(
+        Member peer, long offset, ByteBuffer range, FileHolders.End[] end) {
+      return peers.askForCopy(
+          peer,
+          holder -> {
+            try {
+              return fetch(holder, offset, range, true);
+            } catch (PeerException e) {
+              if (e.kind() == PeerException.Kind.BUSY) {
+                end[0] = FileHolders.End.BUSY;
+              }
+              throw e;
             }
           });
-      if (nodes.size() < 2) {
-        return null;
-      }
-      Member chosen = nodes.get((int) (offset / SPREAD_BYTES % nodes.size()));
-      SourceStatus status = readCopy(chosen, offset, range);
-      if (status == null) {
-        holders.replace(chosen.id(), false);
-      }
-      return status;
     }
 
     private @Nullable SourceStatus readCopy(Member peer, long offset, ByteBuffer range) {
@@ -570,18 +692,18 @@ public final class PeerStore implements BackingStore {
       requireNoContradiction();
       PeerClient.Given given =
           client.fetch(peer, path, expected, offset, range.duplicate(), onlyCopies);
-      if (!isWitnessed && isOnlyWitness(peer, path)) {
+      FileHolders spread = spread(owners.of(path));
+      // Who passes blocks on has not seen the source itself.
+      Member reader = spread == null ? peer : spread.owner();
+      if (!isWitnessed && isOnlyWitness(reader, path)) {
         own = own == null ? ownView.of(path, expected) : own;
         requireNoContradiction();
       }
       if (!isWitnessed && own != OwnView.Answer.NONE) {
         isWitnessed();
       }
-      for (UUID id : given.holders()) {
-        // Members only: a peer may name any ids, and any number of them.
-        if (owners.other(id) != null) {
-          holders.putIfAbsent(id, true);
-        }
+      if (spread != null) {
+        given.holders().forEach(id -> add(spread, id));
       }
       return given.status();
     }
@@ -630,11 +752,15 @@ public final class PeerStore implements BackingStore {
 
     /**
      * The source's status after the last read there, if there was one, else what the last peer
-     * said.
+     * said. What nodes pass on is proved by the owner that read it from the source, or else by the
+     * source.
      */
     @Override
     public SourceStatus status() throws FsException {
       SourceStatus status = proof == null ? fromPeer : proof;
+      if (proof == null && status != null && isPassedOn) {
+        status = readFromOwners(owners.of(path), 0, ByteBuffer.allocateDirect(1));
+      }
       return status == null ? opened().status() : status;
     }
 

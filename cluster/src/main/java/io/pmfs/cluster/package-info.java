@@ -66,7 +66,7 @@
  *   <li>Requests for copies only wait behind reads that wait for such requests. Cure: connections
  *       ({@link io.pmfs.cluster.peers.PeerConnections PeerConnections}), batches ({@link
  *       io.pmfs.cluster.peers.PeerLink PeerLink}) and workers of their own, which wait for no other
- *       node.
+ *       node. A copy that is being made gives the blocks that it has, and refuses the others.
  *   <li>Reads go from owner to owner. Cure: {@link PeerStore#answering}: a worker reads from tiers,
  *       from copies of other nodes and from the source.
  *   <li>A worker answers by a fetch of its own node that waits for the asker. That takes two nodes
@@ -81,6 +81,10 @@
  *       every read and passes its turn on in any case ({@link io.pmfs.cluster.peers.SmallReads
  *       SmallReads}).
  *   <li>A peer waits for its source without end. Cure: {@link SourceProbes}.
+ *   <li>Readers of a large file on several nodes wait for each other's blocks. Cure: a node gives
+ *       what it has and waits for nothing ({@link io.pmfs.stage.Stager#servePeerFromCopy
+ *       servePeerFromCopy}); the one that lacks a block asks again, with a limit, and then the
+ *       owner and the source ({@link FileHolders}).
  *   <li>A silent client keeps members from connecting. Cure: {@link
  *       io.pmfs.cluster.members.ProvenServerSocket ProvenServerSocket}.
  *   <li>Hosts that do not answer keep a member from all else. Cure: {@code NodeSearch} of {@link
@@ -95,8 +99,8 @@
  *       earlier views only to find copies.
  *   <li>A node's id is kept on its disk ({@link io.pmfs.cluster.members.NodeId NodeId}), because it
  *       decides what the node owns.
- *   <li>{@link HolderHints}, {@link Suspects} and the paths in {@link PeerStore} that were listed
- *       or read here are hints.
+ *   <li>{@link HolderHints}, {@link Handout}, {@link FileHolders}, {@link Suspects} and the paths
+ *       in {@link PeerStore} that were listed or read here are hints.
  * </ul>
  */
 @NullMarked

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerClient;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.metadata.Attributes;
@@ -323,6 +324,13 @@ final class LyingMemberTest {
         boolean onlyCopies)
         throws PeerException {
       return honest.fetch(peer, path, expected, offset, destination, onlyCopies);
+    }
+
+    @Override
+    public HeldBlocks blocks(
+        Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+        throws PeerException {
+      return honest.blocks(peer, path, expected, wanted);
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.pmfs.cluster;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.FakeService;
+import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.NodeRequests;
 import io.pmfs.cluster.peers.PeerClient;
 import io.pmfs.cluster.peers.PeerException;
@@ -385,6 +386,15 @@ final class TestNodes implements AutoCloseable {
             given.merge(peer.id(), (long) destination.position(), Long::sum);
             return new Given(content.status(), content.holders());
           });
+    }
+
+    @Override
+    public HeldBlocks blocks(
+        Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+        throws PeerException {
+      DatasetService other = ask(peer);
+      UUID asker = remoteCopies == RemoteCopies.NEVER ? null : member.id();
+      return other.blocks(path, expected, asker, wanted);
     }
 
     /** Ends the node without notice to the others. */

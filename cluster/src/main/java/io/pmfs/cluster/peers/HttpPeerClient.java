@@ -277,6 +277,23 @@ public final class HttpPeerClient implements PeerClient {
     return given;
   }
 
+  /** Not counted among the requests to a peer: these have content. */
+  @Override
+  public HeldBlocks blocks(
+      Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+      throws PeerException {
+    HttpHeaders headers = PeerResponder.headers();
+    headers.set(RequestSignature.EXPECTED, PeerFormat.version(expected));
+    headers.set(PeerRequest.WANTED, PeerFormat.wanted(wanted));
+    if (self != null) {
+      headers.set(PeerRequest.NODE, self.toString());
+    }
+    PeerReaders.Small reader = new PeerReaders.Small(peer);
+    String target = "/v1/blocks/" + PeerPath.encode(path);
+    link(peer).exchange(HttpMethod.GET, target, headers, new byte[0], reader);
+    return decoded(peer, reader.body(), PeerFormat::blocks);
+  }
+
   /** Reads an empty range, which a Range header cannot request: checks the version only. */
   private SourceStatus unread(Member peer, PeerFormat.BatchItem item) throws PeerException {
     SourceStatus status = status(peer, item.path());

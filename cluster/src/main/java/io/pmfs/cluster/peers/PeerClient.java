@@ -57,6 +57,14 @@ public interface PeerClient extends AutoCloseable {
       boolean onlyCopies)
       throws PeerException;
 
+  /**
+   * Which blocks of a large file a peer has, and if it owns the file, which ones to read from it.
+   *
+   * @param wanted what this node would read next
+   */
+  HeldBlocks blocks(Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+      throws PeerException;
+
   @Override
   void close();
 }

@@ -8,10 +8,12 @@ public final class PeerException extends Exception {
     UNREACHABLE,
     /** The peer sent data that fails a check; it is suspected, too. */
     CORRUPT,
-    /** The peer has no copy and is not an owner, or is busy. */
+    /** The peer has no copy and is not an owner. */
     REFUSED,
     /** The peer has another version of the file. */
     OTHER_VERSION,
+    /** The peer answers, or sends, as much as it can. */
+    BUSY,
     /** The source failed, or answers other nodes but not this peer. */
     FAILED
   }

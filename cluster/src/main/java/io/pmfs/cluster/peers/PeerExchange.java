@@ -189,6 +189,9 @@ final class PeerExchange {
 
   /** The kind of failure that a status means, if the peer follows the protocol. */
   static PeerException.Kind kind(HttpResponseStatus status) {
+    if (status.equals(HttpResponseStatus.SERVICE_UNAVAILABLE)) {
+      return PeerException.Kind.BUSY;
+    }
     boolean isFailed =
         status.equals(HttpResponseStatus.BAD_GATEWAY)
             || status.equals(HttpResponseStatus.INTERNAL_SERVER_ERROR)

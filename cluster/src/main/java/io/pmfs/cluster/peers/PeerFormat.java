@@ -1,5 +1,8 @@
 package io.pmfs.cluster.peers;
 
+import static java.util.stream.Collectors.joining;
+
+import com.google.common.base.Splitter;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.pmfs.metadata.Attributes;
@@ -13,10 +16,12 @@ import java.time.DateTimeException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.BitSet;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -182,6 +187,75 @@ final class PeerFormat {
           }
           return items;
         });
+  }
+
+  static void putBlocks(ByteBuf out, HeldBlocks held) {
+    out.writeInt(held.unit());
+    byte[] units = held.units().toByteArray();
+    out.writeShort(units.length).writeBytes(units);
+    out.writeInt(held.askers());
+    out.writeByte(held.others().size());
+    for (UUID id : held.others()) {
+      out.writeLong(id.getMostSignificantBits()).writeLong(id.getLeastSignificantBits());
+    }
+    out.writeByte(held.granted().size());
+    held.granted().forEach(out::writeInt);
+  }
+
+  static HeldBlocks blocks(ByteBuf in) {
+    return decode(
+        in,
+        bytes -> {
+          int unit = bounded(bytes.readInt(), Integer.MAX_VALUE);
+          if (Integer.bitCount(unit) != 1) {
+            throw new IllegalArgumentException("the number of blocks is no power of two");
+          }
+          int size = bounded(bytes.readUnsignedShort(), HeldBlocks.MOST_UNITS / Byte.SIZE);
+          BitSet units = BitSet.valueOf(next(bytes, size));
+          int askers = bounded(bytes.readInt(), Integer.MAX_VALUE);
+          List<UUID> others = new ArrayList<>();
+          for (int left = bounded(bytes.readUnsignedByte(), HeldBlocks.MOST_LISTED);
+              left > 0;
+              left--) {
+            others.add(new UUID(bytes.readLong(), bytes.readLong()));
+          }
+          List<Integer> granted = new ArrayList<>();
+          for (int left = bounded(bytes.readUnsignedByte(), HeldBlocks.MOST_LISTED);
+              left > 0;
+              left--) {
+            granted.add(bounded(bytes.readInt(), Integer.MAX_VALUE));
+          }
+          return new HeldBlocks(unit, units, askers, others, granted);
+        });
+  }
+
+  /** BLOCK,...;BLOCK,...: those that nobody is known to have come first. */
+  static String wanted(HeldBlocks.Wanted wanted) {
+    return numbers(wanted.missed()) + ";" + numbers(wanted.more());
+  }
+
+  private static String numbers(List<Integer> blocks) {
+    return blocks.stream().map(String::valueOf).collect(joining(","));
+  }
+
+  static HeldBlocks.Wanted wanted(String text) {
+    int middle = text.indexOf(';');
+    if (middle < 0) {
+      throw new IllegalArgumentException("there must be two lists");
+    }
+    return new HeldBlocks.Wanted(
+        numbers(text.substring(0, middle)), numbers(text.substring(middle + 1)));
+  }
+
+  private static List<Integer> numbers(String text) {
+    List<Integer> blocks =
+        Splitter.on(',')
+            .omitEmptyStrings()
+            .splitToStream(text)
+            .map(number -> bounded(Integer.parseInt(number), Integer.MAX_VALUE))
+            .toList();
+    bounded(blocks.size(), HeldBlocks.MOST_LISTED);
+    return blocks;
   }
 
   /** SIZE.SECONDS.NANOS. */

@@ -125,7 +125,9 @@ public final class PeerLink {
       counts.micros.recordValue(Math.min(micros, LONGEST_MICROS));
       return result;
     } catch (PeerException e) {
-      if (e.kind() != PeerException.Kind.REFUSED && e.kind() != PeerException.Kind.OTHER_VERSION) {
+      if (e.kind() != PeerException.Kind.REFUSED
+          && e.kind() != PeerException.Kind.OTHER_VERSION
+          && e.kind() != PeerException.Kind.BUSY) {
         counts.failures.increment();
       }
       throw e;
@@ -200,6 +202,9 @@ public final class PeerLink {
   private static PeerConnections.Use use(String target, HttpHeaders headers) {
     if (target.startsWith("/v1/outputs")) {
       return PeerConnections.Use.OUTPUTS;
+    }
+    if (target.startsWith("/v1/blocks")) {
+      return PeerConnections.Use.COPIES;
     }
     if (!target.startsWith("/v1/data")) {
       return PeerConnections.Use.NAMES;

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param range the Range header; null for the whole file
  * @param node the node that asks, if it keeps copies of what it reads; only a hint, since it is not
  *     signed
+ * @param wanted the blocks that it would read next; the same
  */
 record PeerRequest(
     Resource resource,
@@ -28,9 +29,13 @@ record PeerRequest(
     @Nullable SourceVersion expected,
     boolean onlyCopies,
     @Nullable String range,
-    @Nullable UUID node) {
+    @Nullable UUID node,
+    HeldBlocks.Wanted wanted) {
   /** Request header: the node that asks. */
   static final String NODE = "Pmfs-Node";
+
+  /** Request header: blocks that the asker would read next. */
+  static final String WANTED = "Pmfs-Wanted";
 
   /** Answer header: nodes that may have copies of the file. */
   static final String HOLDERS = "Pmfs-Holders";
@@ -41,6 +46,7 @@ record PeerRequest(
   enum Resource {
     DATA,
     BATCH,
+    BLOCKS,
     DIRECTORY,
     STATUS,
     LINK,
@@ -50,6 +56,11 @@ record PeerRequest(
 
     boolean isData() {
       return this == DATA || this == BATCH;
+    }
+
+    /** Whether the answer says only which copies there are, and waits for nothing. */
+    boolean isAboutCopies() {
+      return this == BLOCKS;
     }
 
     /** The most bytes that a request's body may have. */
@@ -84,7 +95,8 @@ record PeerRequest(
         expected(headers),
         headers.containsValue(HttpHeaderNames.CACHE_CONTROL, "only-if-cached", true),
         headers.get(HttpHeaderNames.RANGE),
-        node(headers));
+        node(headers),
+        wanted(headers));
   }
 
   private static Resource resource(String name, HttpMethod method, boolean hasPath) throws Refusal {
@@ -100,6 +112,7 @@ record PeerRequest(
     Resource resource =
         switch (name) {
           case "data" -> Resource.DATA;
+          case "blocks" -> Resource.BLOCKS;
           case "directory" -> Resource.DIRECTORY;
           case "status" -> Resource.STATUS;
           case "link" -> Resource.LINK;
@@ -131,6 +144,16 @@ record PeerRequest(
       return value == null ? null : UUID.fromString(value);
     } catch (IllegalArgumentException e) {
       throw new Refusal(HttpResponseStatus.BAD_REQUEST, NODE + " is malformed: it must be a UUID");
+    }
+  }
+
+  private static HeldBlocks.Wanted wanted(HttpHeaders headers) throws Refusal {
+    String value = headers.get(WANTED);
+    try {
+      return value == null ? HeldBlocks.Wanted.NOTHING : PeerFormat.wanted(value);
+    } catch (IllegalArgumentException e) {
+      throw new Refusal(
+          HttpResponseStatus.BAD_REQUEST, WANTED + " is malformed: it must be BLOCK,...;BLOCK,...");
     }
   }
 

@@ -73,6 +73,12 @@ final class PeerResponder {
       switch (request.resource()) {
         case DATA -> data(request, answer);
         case BATCH -> batch(request, body, answer);
+        case BLOCKS ->
+            small(
+                answer,
+                service.blocks(
+                    request.path(), request.expected(), request.node(), request.wanted()),
+                PeerFormat::putBlocks);
         case DIRECTORY -> DirectoryAnswer.send(service, request.path(), answer);
         case STATUS -> small(answer, service.status(request.path()), PeerFormat::putStatus);
         case LINK ->

@@ -41,6 +41,22 @@ public interface PeerService {
       FileName path, @Nullable SourceVersion expected, boolean onlyCopies, @Nullable UUID asker)
       throws FsException, PeerException;
 
+  /**
+   * Which blocks of a large file this node has. Waits for nothing.
+   *
+   * @param asker the node that asks, if it keeps what it reads
+   * @throws PeerException of kind REFUSED if this node has none and does not own the file, or has
+   *     another version
+   */
+  default HeldBlocks blocks(
+      FileName path,
+      @Nullable SourceVersion expected,
+      @Nullable UUID asker,
+      HeldBlocks.Wanted wanted)
+      throws PeerException {
+    throw new PeerException(PeerException.Kind.REFUSED, path + " has no copy on this node");
+  }
+
   /** A file that a peer reads. */
   interface Content {
     SourceStatus status();

@@ -51,6 +51,8 @@ final class Refusal extends Exception {
     HttpResponseStatus status = HttpResponseStatus.BAD_GATEWAY;
     if (failure.kind() == PeerException.Kind.OTHER_VERSION) {
       status = HttpResponseStatus.PRECONDITION_FAILED;
+    } else if (failure.kind() == PeerException.Kind.BUSY) {
+      status = HttpResponseStatus.SERVICE_UNAVAILABLE;
     } else if (failure.kind() == PeerException.Kind.REFUSED) {
       status =
           onlyCopies ? HttpResponseStatus.GATEWAY_TIMEOUT : HttpResponseStatus.MISDIRECTED_REQUEST;

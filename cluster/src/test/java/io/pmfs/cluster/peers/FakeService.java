@@ -67,6 +67,11 @@ public final class FakeService implements PeerService {
 
   volatile @Nullable UUID asker;
 
+  /** What this node says about the blocks of any file, and what it was asked for last. */
+  volatile @Nullable HeldBlocks blocks;
+
+  volatile HeldBlocks.@Nullable Wanted wanted;
+
   /** Paths whose answers take 50 ms. */
   volatile String slow = "none";
 
@@ -181,6 +186,22 @@ public final class FakeService implements PeerService {
       throw new PeerException(PeerException.Kind.REFUSED, "no copy");
     }
     return new FakeContent(file);
+  }
+
+  @Override
+  public HeldBlocks blocks(
+      FileName path,
+      @Nullable SourceVersion expected,
+      @Nullable UUID asker,
+      HeldBlocks.Wanted wanted)
+      throws PeerException {
+    this.asker = asker;
+    this.wanted = wanted;
+    HeldBlocks known = blocks;
+    if (known == null) {
+      throw new PeerException(PeerException.Kind.REFUSED, "no copy");
+    }
+    return known;
   }
 
   private final class FakeContent implements Content {

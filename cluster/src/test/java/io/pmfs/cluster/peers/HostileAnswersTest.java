@@ -314,6 +314,24 @@ final class HostileAnswersTest {
           catchThrowableOfType(PeerException.class, () -> client.extendedAttributes(peer, PATH));
       assertThat(failure.kind()).isEqualTo(PeerException.Kind.CORRUPT);
     }
+    for (ByteBuf bad :
+        List.of(
+            Unpooled.buffer().writeInt(0).writeShort(0).writeInt(0).writeShort(0),
+            Unpooled.buffer().writeInt(3).writeShort(0).writeInt(0).writeShort(0),
+            Unpooled.buffer().writeInt(1).writeShort(513).writeZero(513).writeInt(0).writeShort(0),
+            Unpooled.buffer().writeInt(1).writeShort(0).writeInt(-1).writeShort(0),
+            Unpooled.buffer().writeInt(1).writeShort(0).writeInt(0).writeByte(17),
+            Unpooled.buffer().writeInt(1).writeShort(0).writeInt(0).writeShort(1).writeInt(-1),
+            Unpooled.buffer().writeInt(1).writeShort(0).writeInt(0).writeShort(0).writeByte(0))) {
+      answer(whole(ByteBufUtil.getBytes(bad)));
+      PeerException failure =
+          catchThrowableOfType(
+              PeerException.class,
+              () ->
+                  client.blocks(
+                      peer, PATH, FakeService.version(new byte[9]), HeldBlocks.Wanted.NOTHING));
+      assertThat(failure.kind()).isEqualTo(PeerException.Kind.CORRUPT);
+    }
     answer("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".getBytes(ISO_8859_1));
     assertThat(catchThrowableOfType(PeerException.class, () -> client.status(peer, PATH)).kind())
         .isEqualTo(PeerException.Kind.CORRUPT);

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Random;
 import java.util.UUID;
@@ -273,6 +274,34 @@ final class PeerHttpTest {
     }
     read("large", whole, 0, 1000);
     assertThat(service.asker).as("the asker, if it keeps no copies").isNull();
+  }
+
+  @Test
+  void blocks_ofAFile_comeAsTheyWereSent() throws Exception {
+    UUID self = new UUID(1, 2);
+    SourceVersion version = FakeService.version(new byte[7]);
+    HeldBlocks.Wanted wanted = new HeldBlocks.Wanted(List.of(0, 70_000), List.of(3));
+    HttpPeerClient keeping =
+        new HttpPeerClient(KEY, null, FakeService.PATIENT, 2, m -> false, self);
+    try {
+      for (int count : new int[] {1, 4096, 4097, 1 << 20}) {
+        BitSet has = new BitSet();
+        has.set(0, count / 2 + 1);
+        service.blocks =
+            HeldBlocks.of(count, has, 511, List.of(new UUID(3, 4)), List.of(5, 1 << 20));
+        HeldBlocks held = keeping.blocks(peer, FileName.of("large"), version, wanted);
+        assertThat(held).isEqualTo(service.blocks);
+        assertThat(held.has(0)).isEqualTo(count < 4097 || count / 2 + 1 >= held.unit());
+        assertThat(held.has(count)).isFalse();
+        assertThat(service.wanted).isEqualTo(wanted);
+        assertThat(service.asker).isEqualTo(self);
+      }
+      service.blocks = null;
+      assertThatThrownBy(() -> keeping.blocks(peer, FileName.of("large"), version, wanted))
+          .hasMessageContaining("no copy");
+    } finally {
+      keeping.close();
+    }
   }
 
   @Test

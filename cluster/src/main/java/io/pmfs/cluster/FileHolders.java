@@ -1,0 +1,365 @@
+package io.pmfs.cluster;
+
+import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.HeldBlocks;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a node knows about the blocks of one large file that it reads: which other nodes have which,
+ * and which ones the owner wants to be asked for. It decides what is read next and from whom. All
+ * of it are hints. Safe for use by many threads; no method asks a node.
+ */
+final class FileHolders {
+  /** So many threads read a file: enough to have a block on its way from each of some nodes. */
+  static final int STREAMS = 4;
+
+  /** The most nodes to ask for blocks, besides the owner. */
+  static final int MOST_HOLDERS = 16;
+
+  private static final int MOST_READS_OF_ONE = 2;
+
+  /** A node that has nothing new is asked again after this time, for each node that is known. */
+  private static final long AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+  private static final long LEAST_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+  /** The same for an owner, for each node that asks it. */
+  private static final long OWNER_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+  private static final long LEAST_OWNER_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+  /** A node that refused or failed is asked again after this time, which doubles each time. */
+  private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  private static final int MOST_DOUBLINGS = 6;
+
+  private static final long OVERDUE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+  /** If no block came for so long, the owner is asked for one that it did not offer. */
+  private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+  /** The longest that a reader waits for other nodes to have its block. */
+  private static final long LONGEST_WAIT_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+  private final int count;
+  private final LongSupplier nanoTime;
+  private final Node owner; // its fields are GUARDED_BY(this)
+  private final Map<UUID, Node> others = new LinkedHashMap<>(); // GUARDED_BY(this)
+
+  /** Blocks that the owner offered, in its order. */
+  private final Set<Integer> granted = new LinkedHashSet<>(); // GUARDED_BY(this)
+
+  /** Blocks that a thread is about to read, and from whom. */
+  private final Map<Integer, Node> planned = new HashMap<>(); // GUARDED_BY(this)
+
+  private long progressNanos; // GUARDED_BY(this)
+  private long turns; // GUARDED_BY(this)
+
+  /** How a read ended. */
+  enum End {
+    READ,
+    /** The node was sending to others. */
+    BUSY,
+    FAILED
+  }
+
+  private static final class Node {
+    private final Member member;
+    private @Nullable HeldBlocks held;
+    private boolean isAsking;
+    private long dueNanos;
+    private long busyUntilNanos;
+    private int reads;
+    private int failures;
+    private long turn;
+
+    Node(Member member, long now) {
+      this.member = member;
+      this.dueNanos = now;
+      this.busyUntilNanos = now;
+    }
+
+    boolean has(int block) {
+      HeldBlocks known = held;
+      return known != null && known.has(block);
+    }
+  }
+
+  /** For a file of so many blocks; no other node is known. */
+  FileHolders(Member owner, int count, LongSupplier nanoTime) {
+    this.count = count;
+    this.nanoTime = nanoTime;
+    this.owner = new Node(owner, nanoTime.getAsLong());
+    this.progressNanos = nanoTime.getAsLong();
+  }
+
+  Member owner() {
+    return owner.member;
+  }
+
+  private boolean isOwner(Member member) {
+    return member.equals(owner.member);
+  }
+
+  private @Nullable Node node(Member member) {
+    return isOwner(member) ? owner : others.get(member.id());
+  }
+
+  /** A node may have blocks. */
+  synchronized void add(Member member) {
+    if (!isOwner(member) && others.size() < MOST_HOLDERS) {
+      others.putIfAbsent(member.id(), new Node(member, nanoTime.getAsLong()));
+    }
+  }
+
+  /**
+   * Chooses one of the missing blocks that can be had now; -1 if there is none. {@link #take} says
+   * from whom to read it.
+   */
+  synchronized int plan(BitSet missing) {
+    planned.keySet().removeIf(block -> !missing.get(block));
+    granted.removeIf(block -> !missing.get(block));
+    Node best = null;
+    int chosen = -1;
+    int offered = granted.stream().filter(b -> !planned.containsKey(b)).findFirst().orElse(-1);
+    if (offered >= 0 && load(owner) < mostOfOwner()) {
+      best = owner;
+      chosen = offered;
+    }
+    for (Node node : others.values()) {
+      boolean isBetter =
+          load(node) < MOST_READS_OF_ONE
+              && !isBusy(node)
+              && (best == null || comesBefore(node, best));
+      int block = isBetter ? firstOf(node, missing) : -1;
+      if (block >= 0) {
+        best = node;
+        chosen = block;
+      }
+    }
+    if (best != null) {
+      plan(chosen, best);
+    }
+    return chosen;
+  }
+
+  /** The same, from the owner without its offer; for a case where nothing else helps. */
+  synchronized int planOfOwner(BitSet missing) {
+    for (int block = missing.nextSetBit(0); block >= 0; block = missing.nextSetBit(block + 1)) {
+      if (!planned.containsKey(block)) {
+        progressNanos = nanoTime.getAsLong();
+        plan(block, owner);
+        return block;
+      }
+    }
+    return -1;
+  }
+
+  private void plan(int block, Node from) {
+    planned.put(block, from);
+    from.turn = ++turns;
+  }
+
+  private boolean isBusy(Node node) {
+    return node.busyUntilNanos - nanoTime.getAsLong() > 0;
+  }
+
+  private int load(Node node) {
+    return node.reads + (int) planned.values().stream().filter(from -> from == node).count();
+  }
+
+  private int mostOfOwner() {
+    HeldBlocks known = owner.held;
+    return known != null && known.askers() > 1 ? MOST_READS_OF_ONE : STREAMS;
+  }
+
+  /** Whether to read from one node rather than from another: it is less busy. */
+  private boolean comesBefore(Node node, Node other) {
+    int difference = load(node) - load(other);
+    return difference < 0 || (difference == 0 && node.turn < other.turn);
+  }
+
+  private int firstOf(Node node, BitSet missing) {
+    if (node.held != null) {
+      for (int block = missing.nextSetBit(0); block >= 0; block = missing.nextSetBit(block + 1)) {
+        if (node.has(block) && !planned.containsKey(block)) {
+          return block;
+        }
+      }
+    }
+    return -1;
+  }
+
+  /**
+   * Whom to read a block from, as planned, or a node that has it; null if nobody is known to. The
+   * caller reads it and calls {@link #done}.
+   */
+  synchronized @Nullable Member take(int block) {
+    Node best = planned.remove(block);
+    if (best == null) {
+      best = granted.contains(block) ? owner : null;
+      for (Node node : others.values()) {
+        if (node.has(block) && !isBusy(node) && (best == null || comesBefore(node, best))) {
+          best = node;
+        }
+      }
+    }
+    if (best == null) {
+      return null;
+    }
+    granted.remove(block);
+    best.reads++;
+    best.turn = ++turns;
+    return best.member;
+  }
+
+  /** A read has ended. */
+  synchronized void done(Member from, End end) {
+    Node node = node(from);
+    if (node == null) {
+      return;
+    }
+    node.reads--;
+    switch (end) {
+      case READ -> {
+        progressNanos = nanoTime.getAsLong();
+        node.failures = 0;
+      }
+      case BUSY -> node.busyUntilNanos = nanoTime.getAsLong() + LEAST_AGAIN_NANOS;
+      case FAILED -> failed(node);
+    }
+    notifyAll();
+  }
+
+  /** It claims what it does not have, or cannot be reached. */
+  private void failed(Node node) {
+    node.held = null;
+    node.dueNanos = nanoTime.getAsLong() + (PAUSE_NANOS << node.failures);
+    node.failures = Math.min(node.failures + 1, MOST_DOUBLINGS);
+    if (node == owner) {
+      granted.clear();
+    }
+  }
+
+  /**
+   * A node that may have more blocks, or more to offer, by now; null if none is due. The caller
+   * asks it and calls {@link #heard}.
+   */
+  synchronized @Nullable Member due() {
+    long now = nanoTime.getAsLong();
+    if (isOwnerDue(now)) {
+      owner.isAsking = true;
+      return owner.member;
+    }
+    for (Node node : others.values()) {
+      if (isDue(node, now)) {
+        node.isAsking = true;
+        return node.member;
+      }
+    }
+    return null;
+  }
+
+  /**
+   * The same for a node of which too little is known to choose well: the owner if it is idle, nodes
+   * that had nothing yet, and those that were not asked for long.
+   */
+  synchronized @Nullable Member overdue() {
+    long now = nanoTime.getAsLong();
+    if (isOwnerDue(now) && load(owner) == 0) {
+      owner.isAsking = true;
+      return owner.member;
+    }
+    for (Node node : others.values()) {
+      boolean hasNothing = node.held == null || node.held.units().isEmpty();
+      if (isDue(node, now) && (hasNothing || now - node.dueNanos > OVERDUE_NANOS)) {
+        node.isAsking = true;
+        return node.member;
+      }
+    }
+    return null;
+  }
+
+  private boolean isOwnerDue(long now) {
+    return !owner.isAsking && granted.isEmpty() && now - owner.dueNanos >= 0;
+  }
+
+  private static boolean isDue(Node node, long now) {
+    return !node.isAsking && now - node.dueNanos >= 0;
+  }
+
+  /** What a node answered; null if it has nothing, or did not answer. */
+  synchronized void heard(Member member, @Nullable HeldBlocks held) {
+    Node node = node(member);
+    if (node == null) {
+      return;
+    }
+    node.isAsking = false;
+    if (held == null) {
+      failed(node);
+    } else if (node == owner) {
+      owner.held = held;
+      held.granted().stream().filter(block -> block < count).forEach(granted::add);
+      boolean isOfUse = !granted.isEmpty() && held.askers() <= Handout.MOST_PENDING;
+      node.dueNanos = nanoTime.getAsLong() + (isOfUse ? 0 : ownerAgain(held.askers()));
+    } else {
+      node.held = held;
+      boolean isWhole = held.units().cardinality() == (count + held.unit() - 1) / held.unit();
+      long again = Math.max(LEAST_AGAIN_NANOS, others.size() * AGAIN_NANOS);
+      node.dueNanos = nanoTime.getAsLong() + (isWhole ? LONGEST_WAIT_NANOS : again);
+    }
+    notifyAll();
+  }
+
+  private static long ownerAgain(int askers) {
+    return Math.max(LEAST_OWNER_AGAIN_NANOS, Math.min(askers, 1024) * OWNER_AGAIN_NANOS);
+  }
+
+  /** What to ask the owner for. */
+  synchronized HeldBlocks.Wanted wanted(BitSet missing) {
+    List<Integer> missed = new ArrayList<>();
+    List<Integer> more = new ArrayList<>();
+    for (int block = missing.nextSetBit(0);
+        block >= 0 && missed.size() < HeldBlocks.MOST_LISTED;
+        block = missing.nextSetBit(block + 1)) {
+      if (!planned.containsKey(block)) {
+        int wanted = block;
+        boolean isMissed = others.values().stream().noneMatch(node -> node.has(wanted));
+        if (isMissed) {
+          missed.add(block);
+        } else if (more.size() < HeldBlocks.MOST_LISTED) {
+          more.add(block);
+        }
+      }
+    }
+    return new HeldBlocks.Wanted(missed, more);
+  }
+
+  /** Whether the owner says nothing about blocks, or no node has given one for long. */
+  synchronized boolean isStuck() {
+    return (owner.held == null && !owner.isAsking && load(owner) < STREAMS)
+        || nanoTime.getAsLong() - progressNanos > STALL_NANOS;
+  }
+
+  /** Whether a reader should go on waiting for a block that nobody has yet. */
+  synchronized boolean isWorthWaiting(long sinceNanos) {
+    return !isStuck() && nanoTime.getAsLong() - sinceNanos < LONGEST_WAIT_NANOS;
+  }
+
+  /** Waits for news, for a short time. */
+  @SuppressWarnings("WaitNotInLoop") // the caller looks again
+  synchronized void awaitNews() throws InterruptedException {
+    wait(TimeUnit.NANOSECONDS.toMillis(AGAIN_NANOS));
+  }
+}

@@ -1,0 +1,147 @@
+package io.pmfs.cluster;
+
+import io.pmfs.cluster.peers.HeldBlocks;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which blocks of a large file an owner gives to which of the nodes that read it at the same time:
+ * each block to one node, which passes it on. Few are on their way at once, so that each arrives
+ * soon. Takes 256 KiB at most, and is safe for use by many threads.
+ */
+final class Handout {
+  /** The most blocks on their way to all nodes. */
+  static final int MOST_PENDING = 16;
+
+  /** A block is given to another node that still misses it after this time. */
+  static final long LEASE_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+  /** A node that has not asked for so long does not count, and after that all begins anew. */
+  static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+  /** Blocks that are this far apart share an entry: 64 GiB. */
+  private static final int MOST_ENTRIES = 1 << 16;
+
+  private static final int MOST_ASKERS = 1024;
+
+  private final int count;
+  private final LongSupplier nanoTime;
+
+  /** When a block was given last, in milliseconds after the first question plus one; 0 if never. */
+  private final int[] given; // GUARDED_BY(this)
+
+  /** Blocks on their way, oldest first, and since when. */
+  private final Map<Integer, Long> pending = new LinkedHashMap<>(); // GUARDED_BY(this)
+
+  /** Who asks, longest ago first, and when. */
+  private final Map<UUID, Long> askers = new LinkedHashMap<>(16, 0.75f, true); // GUARDED_BY(this)
+
+  private final long startNanos;
+  private long lastNanos; // GUARDED_BY(this)
+  private int next; // GUARDED_BY(this); all blocks below it were given
+
+  /** For a file of so many blocks, of which none was given. */
+  Handout(int count, LongSupplier nanoTime) {
+    this.count = count;
+    this.nanoTime = nanoTime;
+    this.given = new int[Math.min(count, MOST_ENTRIES)];
+    this.startNanos = nanoTime.getAsLong();
+    this.lastNanos = startNanos;
+  }
+
+  /**
+   * The blocks that a node should read from this one; none if enough are on their way.
+   *
+   * @param asker null for a node that keeps nothing, and passes nothing on: it gets what it wants
+   */
+  synchronized List<Integer> grant(@Nullable UUID asker, HeldBlocks.Wanted wanted) {
+    if (asker == null) {
+      return wanted.missed().isEmpty() ? wanted.more() : wanted.missed();
+    }
+    long now = nanoTime.getAsLong();
+    if (now - lastNanos > IDLE_NANOS) {
+      next = 0;
+    }
+    lastNanos = now;
+    askers.put(asker, now);
+    removeOld(askers, now - IDLE_NANOS, MOST_ASKERS);
+    removeOld(pending, now - LEASE_NANOS, MOST_PENDING);
+    int most = Math.max(2, MOST_PENDING / 2 / askers.size());
+    List<Integer> granted = new ArrayList<>();
+    giveOf(wanted.missed(), most, granted, now);
+    if (wanted.missed().isEmpty()) {
+      // Others have all that it wants, but this node's link has nothing better to do.
+      giveOf(wanted.more(), most, granted, now);
+    }
+    while (next < count && hasRoom(granted, most)) {
+      int block = next++;
+      if (isFree(block, now)) {
+        give(block, granted, now);
+      }
+    }
+    return granted;
+  }
+
+  private static <T> void removeOld(Map<T, Long> entries, long beforeNanos, int most) {
+    var oldest = entries.entrySet().iterator();
+    while (oldest.hasNext()) {
+      if (oldest.next().getValue() - beforeNanos >= 0 && entries.size() <= most) {
+        return;
+      }
+      oldest.remove();
+    }
+  }
+
+  private void giveOf(List<Integer> blocks, int most, List<Integer> granted, long now) {
+    for (int block : blocks) {
+      if (hasRoom(granted, most) && block < count && isFree(block, now)) {
+        give(block, granted, now);
+      }
+    }
+  }
+
+  private boolean hasRoom(List<Integer> granted, int most) {
+    return granted.size() < most && pending.size() < MOST_PENDING;
+  }
+
+  /** Whether a block was not given lately. */
+  private boolean isFree(int block, long now) {
+    int before = given[block % given.length];
+    return before == 0 || millis(now) - before >= TimeUnit.NANOSECONDS.toMillis(LEASE_NANOS);
+  }
+
+  private int millis(long now) {
+    return (int) TimeUnit.NANOSECONDS.toMillis(now - startNanos) + 1;
+  }
+
+  private void give(int block, List<Integer> granted, long now) {
+    given[block % given.length] = millis(now);
+    pending.put(block, now);
+    granted.add(block);
+  }
+
+  /** Some of the other nodes that read the file now. */
+  synchronized List<UUID> others(@Nullable UUID asker) {
+    List<UUID> others = new ArrayList<>(askers.keySet());
+    others.remove(asker);
+    Collections.shuffle(others);
+    return List.copyOf(others.subList(0, Math.min(HolderHints.MAX_TOLD, others.size())));
+  }
+
+  /** A block was sent. */
+  synchronized void sent(int block) {
+    pending.remove(block);
+  }
+
+  /** How many nodes read the file now. */
+  synchronized int askers() {
+    return askers.size();
+  }
+}

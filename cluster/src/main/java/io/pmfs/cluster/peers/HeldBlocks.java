@@ -1,0 +1,58 @@
+package io.pmfs.cluster.peers;
+
+import java.util.BitSet;
+import java.util.List;
+import java.util.UUID;
+
+/**
+ * What a node says about the blocks of a large file. Hints only: a block may be gone when it is
+ * asked for.
+ *
+ * @param unit how many blocks a bit stands for, a power of two
+ * @param units which of these the node has whole
+ * @param askers how many nodes read the file from this owner now; 0 from any other node
+ * @param others ids of other nodes that may have blocks of it
+ * @param granted blocks that the asker should read from this owner, since no other node has them
+ */
+public record HeldBlocks(
+    int unit, BitSet units, int askers, List<UUID> others, List<Integer> granted) {
+  /** The most bits that are sent. */
+  public static final int MOST_UNITS = 4096;
+
+  /** The most blocks that an asker names as wanted, or is granted. */
+  public static final int MOST_LISTED = 16;
+
+  /**
+   * What the asker would read next.
+   *
+   * @param missed blocks that it knows no other node to have
+   * @param more further blocks
+   */
+  public record Wanted(List<Integer> missed, List<Integer> more) {
+    public static final Wanted NOTHING = new Wanted(List.of(), List.of());
+  }
+
+  /** A node that has these blocks of so many. */
+  public static HeldBlocks of(
+      int count, BitSet blocks, int askers, List<UUID> others, List<Integer> granted) {
+    int unit = 1;
+    while (count > (long) unit * MOST_UNITS) {
+      unit *= 2;
+    }
+    if (unit == 1) {
+      return new HeldBlocks(unit, blocks, askers, others, granted);
+    }
+    BitSet units = new BitSet();
+    for (int first = 0; first < count; first += unit) {
+      if (blocks.nextClearBit(first) >= Math.min(count, first + unit)) {
+        units.set(first / unit);
+      }
+    }
+    return new HeldBlocks(unit, units, askers, others, granted);
+  }
+
+  /** Whether the node has a block. */
+  public boolean has(int block) {
+    return units.get(block / unit);
+  }
+}
