@@ -71,6 +71,11 @@ class Handout:
         while self.next < self.count and len(granted) < most and len(self.pending) < MOST_PENDING:
             self.give([self.next], most, granted, now)
             self.next += 1
+        if self.next >= self.count and not missed:
+            for block in more:
+                if len(granted) < most and len(self.pending) < MOST_PENDING and block not in self.pending:
+                    self.given[block] = self.pending[block] = now
+                    granted.append(block)
         return granted
 
     def give(self, blocks, most, granted, now):

@@ -5,6 +5,7 @@ import io.pmfs.cluster.peers.HeldBlocks;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -46,7 +47,7 @@ final class FileHolders {
 
   private static final long OVERDUE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
-  /** If no block came for so long, the owner is asked for one that it did not offer. */
+  /** If no block came for so long, the owner is asked for blocks that it did not offer. */
   private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(3);
 
   /** The longest that a reader waits for other nodes to have its block. */
@@ -63,7 +64,12 @@ final class FileHolders {
   /** Blocks that a thread is about to read, and from whom. */
   private final Map<Integer, Node> planned = new HashMap<>(); // GUARDED_BY(this)
 
+  /** Blocks that are read from the owner although it did not offer them. */
+  private final Set<Integer> unoffered = new HashSet<>(); // GUARDED_BY(this)
+
+  /** When a block last came as it should. */
   private long progressNanos; // GUARDED_BY(this)
+
   private long turns; // GUARDED_BY(this)
 
   /** How a read ended. */
@@ -158,7 +164,7 @@ final class FileHolders {
   synchronized int planOfOwner(BitSet missing) {
     for (int block = missing.nextSetBit(0); block >= 0; block = missing.nextSetBit(block + 1)) {
       if (!planned.containsKey(block)) {
-        progressNanos = nanoTime.getAsLong();
+        unoffered.add(block);
         plan(block, owner);
         return block;
       }
@@ -225,15 +231,18 @@ final class FileHolders {
   }
 
   /** A read has ended. */
-  synchronized void done(Member from, End end) {
+  synchronized void done(int block, Member from, End end) {
     Node node = node(from);
+    boolean isOffered = !unoffered.remove(block);
     if (node == null) {
       return;
     }
     node.reads--;
     switch (end) {
       case READ -> {
-        progressNanos = nanoTime.getAsLong();
+        if (isOffered) {
+          progressNanos = nanoTime.getAsLong();
+        }
         node.failures = 0;
       }
       case BUSY -> node.busyUntilNanos = nanoTime.getAsLong() + LEAST_AGAIN_NANOS;

@@ -86,6 +86,14 @@ final class Handout {
         give(block, granted, now);
       }
     }
+    if (next >= count && wanted.missed().isEmpty()) {
+      // Each block was given away, so this node's link carries a share of what is left.
+      for (int block : wanted.more()) {
+        if (hasRoom(granted, most) && !pending.containsKey(block) && !granted.contains(block)) {
+          give(block, granted, now);
+        }
+      }
+    }
     return granted;
   }
 

@@ -644,7 +644,7 @@ public final class PeerStore implements BackingStore {
               end[0] = FileHolders.End.READ;
             }
           } finally {
-            spread.done(from, end[0]);
+            spread.done(block, from, end[0]);
           }
           isPassedOn |= status != null && !isOwner;
           if (status != null || isOwner) {
@@ -692,16 +692,15 @@ public final class PeerStore implements BackingStore {
       requireNoContradiction();
       PeerClient.Given given =
           client.fetch(peer, path, expected, offset, range.duplicate(), onlyCopies);
-      FileHolders spread = spread(owners.of(path));
-      // Who passes blocks on has not seen the source itself.
-      Member reader = spread == null ? peer : spread.owner();
-      if (!isWitnessed && isOnlyWitness(reader, path)) {
+      // Who passes a block on may not have read the source; it accepted the block by this rule.
+      if (!isWitnessed && isOnlyWitness(peer, path)) {
         own = own == null ? ownView.of(path, expected) : own;
         requireNoContradiction();
       }
       if (!isWitnessed && own != OwnView.Answer.NONE) {
         isWitnessed();
       }
+      FileHolders spread = spread(owners.of(path));
       if (spread != null) {
         given.holders().forEach(id -> add(spread, id));
       }

@@ -85,7 +85,7 @@ final class FileHoldersTest {
   void nodeThatIsBusy_isLeftAloneForAMoment() {
     hear(A, blocks(3, 4));
     assertThat(holders.take(3)).isEqualTo(A);
-    holders.done(A, FileHolders.End.BUSY);
+    holders.done(3, A, FileHolders.End.BUSY);
     assertThat(holders.take(3)).isNull();
     pass(20);
     assertThat(holders.take(3)).isEqualTo(A);
@@ -98,7 +98,7 @@ final class FileHoldersTest {
     for (int pause : new int[] {100, 200, 400}) {
       hear(A, blocks(3, 4));
       assertThat(holders.take(3)).isEqualTo(A);
-      holders.done(A, FileHolders.End.FAILED);
+      holders.done(3, A, FileHolders.End.FAILED);
       pass(pause - 1);
       assertThat(holders.due()).isNotEqualTo(A);
       pass(1);
@@ -115,7 +115,7 @@ final class FileHoldersTest {
     for (int i = 0; i < 4; i++) {
       pass(2000);
       assertThat(holders.isWorthWaiting(since)).isTrue();
-      holders.done(A, FileHolders.End.READ);
+      holders.done(3, A, FileHolders.End.READ);
     }
     pass(2001);
     assertThat(holders.isWorthWaiting(since)).as("for 10 s at most").isFalse();
@@ -124,6 +124,13 @@ final class FileHoldersTest {
     assertThat(holders.isWorthWaiting(nanos.get())).as("nothing came for 3 s").isFalse();
     assertThat(holders.planOfOwner(missing)).isZero();
     assertThat(holders.take(0)).isEqualTo(OWNER);
+    holders.done(0, OWNER, FileHolders.End.READ);
+    assertThat(holders.isStuck())
+        .as("an owner that offers nothing is not waited for again")
+        .isTrue();
+    assertThat(holders.take(3)).isEqualTo(A);
+    holders.done(3, A, FileHolders.End.READ);
+    assertThat(holders.isStuck()).isFalse();
   }
 
   @Test
