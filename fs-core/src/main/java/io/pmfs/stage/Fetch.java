@@ -288,6 +288,12 @@ final class Fetch {
     notifyAll();
   }
 
+  /** The same for a caller that stores the block itself: readers do not wait for the tier. */
+  void share(int block, BufferPool.Loan loan) {
+    loan.retain();
+    hold(block, loan);
+  }
+
   /** The caller gives a claimed block back unread. */
   synchronized void release(int block) {
     states[block] = MISSING;

@@ -121,6 +121,7 @@ final class FetchThreads {
               return;
             }
             fetches.countForReaders(fetch.blockSize(block));
+            fetch.share(block, loan);
             fetches.store(fetch, block, content);
           }
         }

@@ -21,6 +21,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +38,12 @@ import org.slf4j.LoggerFactory;
  * answered, and the fetch threads read the block again later.
  */
 public final class Stager implements AutoCloseable {
+  /** How long a reader waits for memory. */
+  private static final Duration PATIENCE = Duration.ofMillis(200);
+
+  /** How long none waits after that. */
+  private static final Duration HURRY = Duration.ofSeconds(5);
+
   private static final Logger log = LoggerFactory.getLogger(Stager.class);
 
   private static final int ROUNDS = 4;
@@ -64,6 +71,10 @@ public final class Stager implements AutoCloseable {
   private final Fetches fetches;
   private final FetchThreads fetchThreads;
   private final ExecutorService storeThreads;
+
+  /** Until then no reader waits for memory: one did in vain. */
+  private volatile long hurriedUntilNanos = System.nanoTime();
+
   private final OriginCounters readers;
   private final OriginCounters peers;
 
@@ -331,11 +342,37 @@ public final class Stager implements AutoCloseable {
     }
   }
 
+  /**
+   * Memory for a block; null if there is none now. A node that shares the source with others waits
+   * for it while tiers take blocks: what it reads without memory it has to read again.
+   */
+  private BufferPool.@Nullable Loan memoryFor(Fetch fetch, int block) throws FsException {
+    int size = fetch.blockSize(block);
+    BufferPool.Loan loan = buffers.tryAcquire(size);
+    long start = System.nanoTime();
+    if (loan != null || share == Share.ALL || start - hurriedUntilNanos < 0) {
+      return loan;
+    }
+    try {
+      BooleanSupplier givesUp =
+          () -> !fetch.isRunning() || System.nanoTime() - start > PATIENCE.toNanos();
+      loan = buffers.acquire(size, givesUp);
+    } catch (InterruptedException e) {
+      fetch.release(block);
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "interrupted while a block was read");
+    }
+    if (loan == null) {
+      hurriedUntilNanos = System.nanoTime() + HURRY.toNanos();
+    }
+    return loan;
+  }
+
   /** Reads a claimed block into memory, answers from it, and leaves it to the store threads. */
   private boolean readAndHold(
       Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
       throws FsException {
-    BufferPool.Loan loan = buffers.tryAcquire(fetch.blockSize(block));
+    BufferPool.Loan loan = memoryFor(fetch, block);
     if (loan == null) {
       fetch.release(block);
       fetchThreads.queue(fetch);

@@ -248,6 +248,7 @@ public final class Staging {
         if (fetch.countStaged(content.remaining())) {
           moved.accept(content.remaining());
         }
+        fetch.share(block, loan);
         fetches.store(fetch, block, content);
       }
       return isRead;

@@ -21,9 +21,11 @@ import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
@@ -31,6 +33,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -229,6 +232,68 @@ final class StagerTest {
       stage.awaitIdle();
       assertThat(stage.stager.status().completed()).isEqualTo(1);
       assertThat(stage.store.bytesRead("f")).isEqualTo(5000);
+    }
+  }
+
+  /** Readers that are faster than the tier do not cost the other nodes' source another read. */
+  @Test
+  void read_ofASharedSourceThatOutrunsTheTier_readsTheSourceOnce() throws Exception {
+    Share shared = inode -> true;
+    try (Stage stage =
+        new Stage(directory, ROOM).with(new StagerSettings(2, 8 * BLOCK, 100)).with(shared)) {
+      stage.tiers.get(0).faults(StagerTest::slowWrites);
+      Inode file = stage.file("f", 7, 64L * BLOCK);
+      byte[] expected = Stage.expected(7, file);
+      List<CompletableFuture<Void>> reads = new ArrayList<>();
+      for (int reader = 0; reader < 8; reader++) {
+        int offset = reader * 8 * BLOCK;
+        reads.add(
+            CompletableFuture.runAsync(
+                () -> {
+                  try {
+                    assertThat(stage.read(file, offset, 8 * BLOCK))
+                        .isEqualTo(Arrays.copyOfRange(expected, offset, offset + 8 * BLOCK));
+                  } catch (FsException e) {
+                    throw new IllegalStateException(e);
+                  }
+                },
+                command -> new Thread(command).start()));
+      }
+      for (CompletableFuture<Void> read : reads) {
+        read.get();
+      }
+      stage.awaitIdle();
+      assertThat(stage.store.bytesRead("f")).isEqualTo(64L * BLOCK);
+    }
+  }
+
+  private static Fault slowWrites(Point point, long number) {
+    if (point == Point.WRITE) {
+      LockSupport.parkNanos(5_000_000);
+    }
+    return Fault.NONE;
+  }
+
+  @Test
+  void read_sharedSourceAndATierThatHangs_isAnswered() throws Exception {
+    Share shared = inode -> true;
+    try (Stage stage =
+        new Stage(directory, ROOM).with(new StagerSettings(2, 8 * BLOCK, 100)).with(shared)) {
+      CountDownLatch written = new CountDownLatch(1);
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point == Point.WRITE) {
+                  await(written);
+                }
+                return Fault.NONE;
+              });
+      Inode file = stage.file("f", 7, 64L * BLOCK);
+      assertThat(stage.read(file)).isEqualTo(Stage.expected(7, file));
+      written.countDown();
+      stage.awaitIdle();
     }
   }
 
