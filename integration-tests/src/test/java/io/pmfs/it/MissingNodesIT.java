@@ -170,6 +170,17 @@ final class MissingNodesIT {
     assertMissesNobody(bed.node(2), 3);
   }
 
+  /** The others take a cut-off node for a member for some 12 s. */
+  @Test
+  void nodesThatLeaveAfterAnotherWasCutOff_areNotMissed() {
+    bed.mountAll();
+    Node cut = bed.node(3);
+    cut.cut();
+    bed.node(1).mounted().close();
+    bed.node(2).mounted().close();
+    assertMisses(bed.node(0), 1, 2, cut);
+  }
+
   @Test
   void nodesWithoutAList_missThoseThatWereHere() {
     Path shared = bed.scratch().directory("nodes").resolve("d");

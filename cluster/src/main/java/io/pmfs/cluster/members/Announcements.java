@@ -13,6 +13,7 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.infinispan.AdvancedCache;
 import org.infinispan.context.Flag;
+import org.infinispan.distribution.DistributionManager;
 import org.infinispan.remoting.transport.Address;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -39,8 +40,16 @@ final class Announcements {
   /** Announcements without a cause are this many times rarer: a node hears at most 5 a second. */
   private static final int SELDOM = 10;
 
-  /** Keys of farewells begin with it, and continue with the id of the node that left. */
+  /**
+   * Keys of farewells begin with it, and continue with the id of the node that left, and a number.
+   */
   private static final String FAREWELL = "left ";
+
+  /**
+   * Enough to find a key of each of the cache's 256 segments. A node of a larger group may be the
+   * first of none.
+   */
+  private static final int MOST_NUMBERS = 2_000;
 
   /** The most farewells, of all nodes that ever left; a node that leaves after them is missed. */
   private static final int MOST_FAREWELLS = 8_192;
@@ -129,8 +138,31 @@ final class Announcements {
   /** Says that this node leaves because it is told to; returns what ends when all have heard it. */
   CompletableFuture<?> sayGoodbye() {
     return farewells.size() < MOST_FAREWELLS
-        ? all.putAsync(ownFarewell, own)
+        ? all.putAsync(keptHere(ownFarewell), own)
         : CompletableFuture.completedFuture(null);
+  }
+
+  /**
+   * A key whose first copy is on this node, which then tells all others itself. Another node may be
+   * gone by now, and would tell nobody.
+   */
+  private String keptHere(String farewell) {
+    DistributionManager places = all.getDistributionManager();
+    if (places != null) {
+      for (int number = 0; number < MOST_NUMBERS; number++) {
+        String key = farewell + " " + number;
+        if (places.getCacheTopology().getDistribution(key).isPrimary()) {
+          return key;
+        }
+      }
+    }
+    return farewell;
+  }
+
+  /** What a farewell's key says without its number: a node may have left several times. */
+  private static String withoutNumber(String key) {
+    int end = key.indexOf(' ', FAREWELL.length());
+    return end < 0 ? key : key.substring(0, end);
   }
 
   /**
@@ -157,9 +189,10 @@ final class Announcements {
   List<Member> farewells() {
     here.forEach(
         (gone, text) -> {
+          String who = withoutNumber(gone);
           boolean isOne = gone.startsWith(FAREWELL);
-          if (isOne && (farewells.size() < MOST_FAREWELLS || farewells.containsKey(gone))) {
-            farewells.merge(gone, text, Announcements::later);
+          if (isOne && (farewells.size() < MOST_FAREWELLS || farewells.containsKey(who))) {
+            farewells.merge(who, text, Announcements::later);
           }
         });
     return farewells.values().stream().flatMap(text -> Announcement.parse(text).stream()).toList();
