@@ -313,7 +313,10 @@ public final class InfinispanMembership implements Membership {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException | TimeoutException | RejectedExecutionException e) {
-      log.debug("cluster {}: not all others heard this node's goodbye", settings.name(), e);
+      log.info(
+          "cluster {}: not all others heard this node's goodbye: {}",
+          settings.name(),
+          e.toString());
     }
   }
 

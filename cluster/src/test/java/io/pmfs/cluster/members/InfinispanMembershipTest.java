@@ -312,6 +312,23 @@ final class InfinispanMembershipTest {
     awaitNames(first, "a");
   }
 
+  /** The others take the dead one for a member for a while, then agree on who keeps what. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 10, 30, 60, 120, 250, 500, 1000, 1500})
+  void goodbye_soonAfterAnotherWasKilled_isHeard(int millis) throws Exception {
+    Membership first = join("a");
+    Membership second = join("b");
+    Process process = start("p");
+    awaitNames(first, "a", "b", "p");
+    awaitNames(second, "a", "b", "p");
+    process.destroyForcibly();
+    Thread.sleep(millis);
+    second.sayGoodbye();
+    second.close();
+    awaitNames(first, "a");
+    assertThat(first.farewells()).containsExactly(member("b"));
+  }
+
   /** It has seen the same members before and after, unlike the others. */
   @Test
   void view_memberWasFrozen_hasItAgain() throws Exception {
