@@ -1,0 +1,311 @@
+package io.pmfs.it;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.common.collect.ImmutableList;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+
+/**
+ * A real shared file system, its servers and its client on this machine, on a network of their own.
+ * Takes root. The servers can be killed and started again, the client unmounted and mounted again.
+ */
+final class SharedFileSystem implements AutoCloseable {
+  private static final Duration START = Duration.ofMinutes(1);
+
+  /** What is served and how, and what of a file it can tell. */
+  enum Kind {
+    /** Gives a file another inode number after the kernel forgot it. */
+    SSHFS("sshfs", "/usr/lib/openssh/sftp-server"),
+    /** The same, by WebDAV, which has no modes, owners and links. */
+    RCLONE("rclone"),
+    GLUSTERFS("glusterfs", "glusterfsd"),
+    MOOSEFS("mfsmount", "mfsmaster", "mfschunkserver");
+
+    private final ImmutableList<String> programs;
+
+    Kind(String... programs) {
+      this.programs = ImmutableList.copyOf(programs);
+    }
+
+    boolean hasHardLinks() {
+      return this == GLUSTERFS || this == MOOSEFS;
+    }
+
+    boolean hasExtendedAttributes() {
+      return this == GLUSTERFS || this == MOOSEFS;
+    }
+  }
+
+  private static final String GLUSTER_SERVER =
+      """
+      volume disk
+        type storage/posix
+        option directory %1$s/served
+      end-volume
+      volume locks
+        type features/locks
+        subvolumes disk
+      end-volume
+      volume brick
+        type performance/io-threads
+        subvolumes locks
+      end-volume
+      volume server
+        type protocol/server
+        option transport-type tcp
+        option transport.socket.listen-port 24100
+        option transport.socket.bind-address %2$s
+        option auth.addr.brick.allow *
+        subvolumes brick
+      end-volume
+      """;
+
+  private static final String GLUSTER_CLIENT =
+      """
+      volume brick
+        type protocol/client
+        option transport-type tcp
+        option remote-host %2$s
+        option remote-port 24100
+        option remote-subvolume brick
+        option ping-timeout 5
+      end-volume
+      """;
+
+  private static final String MOOSE_MASTER =
+      """
+      WORKING_USER = root
+      WORKING_GROUP = root
+      DATA_PATH = %1$s/master
+      EXPORTS_FILENAME = %1$s/exports
+      TOPOLOGY_FILENAME = %1$s/none
+      MATOML_LISTEN_HOST = %2$s
+      MATOCS_LISTEN_HOST = %2$s
+      MATOCL_LISTEN_HOST = %2$s
+      """;
+
+  private static final String MOOSE_CHUNKS =
+      """
+      WORKING_USER = root
+      WORKING_GROUP = root
+      DATA_PATH = %1$s/chunks
+      HDD_CONF_FILENAME = %1$s/disks
+      MASTER_HOST = %2$s
+      CSSERV_LISTEN_HOST = %2$s
+      BIND_HOST = %2$s
+      HDD_LEAVE_SPACE_DEFAULT = 16MiB
+      """;
+
+  /** A server of sftp for as long as the file "up" exists; the client starts it. */
+  private static final String SFTP =
+      """
+      #!/bin/sh
+      [ -e %1$s/up ] || exit 1
+      echo $$ >%1$s/sftp.pid
+      exec /usr/lib/openssh/sftp-server
+      """;
+
+  private final Kind kind;
+  private final Nodes network = new Nodes(1);
+  private final Node node = network.all().get(0);
+  private final Scratch scratch = new Scratch();
+  private final Path root = scratch.directory("client");
+
+  SharedFileSystem(Kind kind) {
+    this.kind = kind;
+    try {
+      scratch.directory("served");
+      prepare();
+      startServers();
+      mountClient();
+    } catch (IOException e) {
+      close();
+      throw new UncheckedIOException(e);
+    } catch (RuntimeException | AssertionError e) {
+      close();
+      throw e;
+    }
+  }
+
+  /** What is not there is named as the reason why the test is skipped. */
+  static void require(Kind kind) {
+    Nodes.require();
+    Machine.requireFuse();
+    kind.programs.forEach(Machine::requireCommand);
+  }
+
+  /** Where the client is mounted. */
+  Path root() {
+    return root;
+  }
+
+  private void prepare() throws IOException {
+    switch (kind) {
+      case SSHFS -> {
+        Files.setPosixFilePermissions(
+            write("sftp", SFTP), PosixFilePermissions.fromString("rwxr-xr-x"));
+      }
+      case RCLONE -> write("rclone.conf", "");
+      case GLUSTERFS -> {
+        write("server.vol", GLUSTER_SERVER);
+        write("client.vol", GLUSTER_CLIENT);
+      }
+      case MOOSEFS -> {
+        write("master.cfg", MOOSE_MASTER);
+        write("chunks.cfg", MOOSE_CHUNKS);
+        write("exports", "* / rw,alldirs,admin,maproot=0:0\n");
+        write("disks", "%1$s/served\n");
+        scratch.directory("chunks");
+        Files.writeString(scratch.directory("master").resolve("metadata.mfs"), "MFSM NEW");
+      }
+    }
+  }
+
+  private Path write(String name, String text) throws IOException {
+    return Files.writeString(
+        scratch.root().resolve(name), text.formatted(scratch.root(), node.address()), UTF_8);
+  }
+
+  private String path(String name) {
+    return scratch.root().resolve(name).toString();
+  }
+
+  void startServers() {
+    switch (kind) {
+      case SSHFS -> touch("up");
+      case RCLONE ->
+          node.run(
+                  "sh",
+                  "-c",
+                  "setsid rclone --config \"$1\" serve webdav \"$2\" --addr \"$3:8080\""
+                      + " --dir-cache-time 0s </dev/null >\"$4\" 2>&1 &",
+                  "-",
+                  path("rclone.conf"),
+                  path("served"),
+                  node.address(),
+                  path("server.log"))
+              .expect(0);
+      case GLUSTERFS ->
+          node.run("glusterfsd", "-f", path("server.vol"), "-l", path("server.log")).expect(0);
+      case MOOSEFS -> {
+        // Each start after a kill reads what was written since the last image of its metadata.
+        node.run("mfsmaster", "-a", "-c", path("master.cfg"), "start").expect(0);
+        node.run("mfschunkserver", "-c", path("chunks.cfg"), "start").expect(0);
+      }
+    }
+  }
+
+  private void touch(String name) {
+    try {
+      Files.write(scratch.root().resolve(name), new byte[0]);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Kills what serves; the client stays. */
+  void killServers() {
+    switch (kind) {
+      case SSHFS -> {
+        Command.run("rm", "-f", path("up")).expect(0);
+        Command.run("sh", "-c", "kill -9 $(cat \"$1\")", "-", path("sftp.pid"));
+      }
+      case RCLONE -> kill("rclone", "serve");
+      case GLUSTERFS -> kill("glusterfsd", path("server.vol"));
+      case MOOSEFS -> {
+        kill("mfsmaster", path("master.cfg"));
+        kill("mfschunkserver", path("chunks.cfg"));
+      }
+    }
+  }
+
+  /** Kills the processes of a program that name this directory and another word. */
+  private void kill(String program, String word) {
+    ProcessHandle.allProcesses()
+        .filter(
+            process -> {
+              String line = line(process.pid());
+              return line.contains(program)
+                  && line.contains(word)
+                  && line.contains(scratch.root().toString());
+            })
+        .forEach(ProcessHandle::destroyForcibly);
+  }
+
+  private static String line(long pid) {
+    try {
+      return new String(Files.readAllBytes(Path.of("/proc/" + pid + "/cmdline")), UTF_8)
+          .replace('\0', ' ');
+    } catch (IOException e) {
+      return "";
+    }
+  }
+
+  void mountClient() {
+    switch (kind) {
+      case SSHFS ->
+          Command.run(
+                  "sshfs",
+                  "-o",
+                  "ssh_command=" + path("sftp") + ",reconnect,allow_other",
+                  "server:" + path("served"),
+                  root.toString())
+              .expect(0);
+      case RCLONE ->
+          Await.until(
+              "mounted",
+              START,
+              () ->
+                  node.run(
+                              "rclone",
+                              "--config",
+                              path("rclone.conf"),
+                              "mount",
+                              ":webdav:",
+                              "--webdav-url",
+                              "http://" + node.address() + ":8080",
+                              root.toString(),
+                              "--allow-other",
+                              "--dir-cache-time",
+                              "1s",
+                              "--daemon")
+                          .exit()
+                      == 0);
+      case GLUSTERFS ->
+          node.run("glusterfs", "-f", path("client.vol"), "-l", path("client.log"), root.toString())
+              .expect(0);
+      case MOOSEFS -> node.run("mfsmount", "-H", node.address(), root.toString()).expect(0);
+    }
+    Await.until("the client answers", START, this::takesAFile);
+  }
+
+  /** Servers that have just started refuse for a moment. */
+  private boolean takesAFile() {
+    Path file = root.resolve(".there");
+    return Command.run("timeout", "20", "sh", "-c", "echo 1 >\"$1\"", "-", file.toString()).exit()
+        == 0;
+  }
+
+  void unmountClient() {
+    Await.until(
+        "the client is unmounted",
+        START,
+        () -> !Mounts.at(root) || Command.run("umount", root.toString()).exit() == 0);
+  }
+
+  @Override
+  public void close() {
+    if (Mounts.at(root)) {
+      Command.run("umount", "-l", root.toString());
+    }
+    killServers();
+    kill("", "client");
+    scratch.close();
+    network.close();
+  }
+}
