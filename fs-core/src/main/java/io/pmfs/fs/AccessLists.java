@@ -97,8 +97,7 @@ public final class AccessLists {
       return NONE;
     }
     SourceAccess now = source.access(importer.path(number));
-    if (now.status().identity().inode() != inode.identity().inode()
-        || now.status().attributes().type() != inode.attributes().type()) {
+    if (!inode.isFile(now.status().identity(), now.status().attributes())) {
       throw new FsException(Errno.ESTALE, "another file is at the path of inode " + number);
     }
     FileName list = now.list();

@@ -26,7 +26,7 @@ final class Forgetting {
     boolean regular = now.attributes().type() == FileType.REGULAR;
     if (regular
         && !(before.attributes().version().equals(now.attributes().version())
-            && before.identity().inode() == now.identity().inode())) {
+            && before.isFile(now.identity(), now.attributes()))) {
       copies.drop(now.number());
     }
     if (!before.attributes().changeTime().equals(now.attributes().changeTime())) {

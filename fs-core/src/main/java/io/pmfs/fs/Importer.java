@@ -21,6 +21,7 @@ import io.pmfs.tier.SourceStatus;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -282,6 +283,18 @@ final class Importer {
    */
   Inode lookAgain(long number) throws FsException {
     Inode before = namespace.inode(number);
+    markUnchecked(number);
+    if (!source.isSecondHand()) {
+      return checked(number);
+    }
+    Inode now = whole(() -> Objects.requireNonNull(check(number, true, this::lookMyself)));
+    if (before == null || !now.attributes().version().equals(before.attributes().version())) {
+      doubts.contradict(number);
+    }
+    return now;
+  }
+
+  private void markUnchecked(long number) {
     Lock lock = inodeLocks.get(number);
     lock.lock();
     try {
@@ -301,14 +314,12 @@ final class Importer {
     } finally {
       lock.unlock();
     }
-    if (!source.isSecondHand()) {
-      return checked(number);
-    }
-    Inode now = whole(() -> Objects.requireNonNull(check(number, true, this::lookMyself)));
-    if (before == null || !now.attributes().version().equals(before.attributes().version())) {
-      doubts.contradict(number);
-    }
-    return now;
+  }
+
+  /** The same for a file that has to be the same one still; null if it is not. */
+  private @Nullable Inode comparedAgain(long number) throws FsException {
+    markUnchecked(number);
+    return check(number, false, this::lookMyself);
   }
 
   /** What is known of the versions of files; of use only if the source is second-hand. */
@@ -356,8 +367,11 @@ final class Importer {
         throw e;
       }
       SourceStatus status = access.status();
-      if (!anyFile && !isSameFile(before, status)) {
+      if (!anyFile && !before.continuesAs(status.identity(), status.attributes())) {
         return null;
+      }
+      if (before.isRenumbered(status.identity(), status.attributes())) {
+        namespace.noteRenumbered(1);
       }
       if (status.attributes().type() != before.attributes().type()) {
         throw new FsException(
@@ -403,15 +417,9 @@ final class Importer {
         status.attributes());
   }
 
-  /** Compares inode numbers without devices: these are renumbered between mounts. */
-  private static boolean isSameFile(Inode before, SourceStatus now) {
-    return before.identity().inode() == now.identity().inode()
-        && before.attributes().type() == now.attributes().type();
-  }
-
   /** The listing, unless it belongs to another directory of the same name. */
   private static @Nullable Listing listing(Inode before, SourceStatus now) {
-    return isSameFile(before, now) ? before.listing() : null;
+    return before.isFile(now.identity(), now.attributes()) ? before.listing() : null;
   }
 
   /**
@@ -593,7 +601,7 @@ final class Importer {
           hurries,
           entries -> {
             isVerified[0] &= entries.stream().allMatch(SourceEntry::isVerified);
-            add(listing, entries);
+            add(listing, proven(directory, path, entries));
           });
       Attributes after = by.status(path, hurries).attributes();
       boolean settled = after.modificationTime().equals(before.modificationTime());
@@ -606,6 +614,47 @@ final class Importer {
         return;
       }
       before = after;
+    }
+  }
+
+  /**
+   * The entries, each of which may be taken for another name of a known file if it has that file's
+   * number, size and times. Where the source's numbers change, the number may be another file's by
+   * now: the known file is compared with the source once more, by a name of its own.
+   */
+  private List<SourceEntry> proven(Inode directory, FileName path, List<SourceEntry> entries)
+      throws FsException {
+    List<SourceEntry> proven = new ArrayList<>(entries.size());
+    for (SourceEntry entry : entries) {
+      Inode byNumber = entry.mayHaveOtherNames() ? namespace.linked(entry.identity()) : null;
+      DirectoryEntry former =
+          directory.listing() == null ? null : namespace.find(directory.number(), entry.name());
+      Inode byName = former == null ? null : namespace.inode(former.inode());
+      boolean isProven = byNumber == null || proveName(byNumber, directory, path, entry);
+      if (byName != null && byName.attributes().linkCount() > 1) {
+        isProven &= proveName(byName, directory, path, entry);
+      }
+      proven.add(isProven ? entry : entry.unverified());
+    }
+    return proven;
+  }
+
+  /** Whether an entry that looks like another name of a file is one. */
+  private boolean proveName(Inode file, Inode directory, FileName path, SourceEntry entry)
+      throws FsException {
+    boolean isUntouched = file.attributes().areUntouched(entry.attributes());
+    if (file.goesBy(directory.number(), entry.name())
+        || file.identity().inode() != entry.identity().inode()
+        || (isUntouched && entry.attributes().showChanges())) {
+      return true;
+    }
+    try {
+      Inode now = comparedAgain(file.number());
+      SourceStatus entryNow = source.ownStatus(path.resolve(entry.name()));
+      return now == null ? !isUntouched : now.identity().inode() == entryNow.identity().inode();
+    } catch (FsException e) {
+      log.debug("inode {}, of which {} may be a name: {}", file.number(), path, e.getMessage());
+      return !isUntouched;
     }
   }
 

@@ -427,7 +427,7 @@ public final class PmfsFileSystem {
     }
     try (SourceFile file = source.open(path(number))) {
       SourceStatus now = file.status();
-      if (!now.identity().equals(inode.identity())
+      if (!inode.isFile(now.identity(), now.attributes())
           || !now.attributes().version().equals(attributes.version())) {
         return allData;
       }

@@ -110,7 +110,7 @@ final class VerifyWork implements RunningTask.Work {
       try (SourceFile file = source.open(inode)) {
         int block = firstDifference(file, copy);
         SourceStatus now = file.status();
-        if (!now.identity().equals(inode.identity())
+        if (!inode.isFile(now.identity(), now.attributes())
             || !now.attributes().version().equals(copy.version())) {
           source.lookAgain(number);
           report(TaskFinding.Kind.STALE, "the file changed since it was copied");

@@ -1,5 +1,6 @@
 package io.pmfs.stage;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
@@ -49,12 +50,13 @@ final class OpenSources implements AutoCloseable {
     if (path == null) {
       throw new FsException(Errno.ESTALE, "inode " + inode.number() + " has no path");
     }
-    return new OpenSource(inode, source.openVersion(path, inode.attributes().version()));
+    SourceFile file = source.openVersion(path, inode.attributes().version());
+    return new OpenSource(inode, file, () -> namespace.noteRenumbered(1));
   }
 
   /** Wraps a file that the caller opened and closes. */
   static OpenSource opened(Inode inode, SourceFile file) {
-    return new OpenSource(inode, file);
+    return new OpenSource(inode, file, () -> {});
   }
 
   void invalidate(long number) {
@@ -74,11 +76,13 @@ final class OpenSources implements AutoCloseable {
   static final class OpenSource implements AutoCloseable {
     private final Inode inode;
     private final SourceFile file;
+    private final Runnable renumbered;
     private volatile boolean isTheFile;
 
-    private OpenSource(Inode inode, SourceFile file) {
+    private OpenSource(Inode inode, SourceFile file, Runnable renumbered) {
       this.inode = inode;
       this.file = file;
+      this.renumbered = renumbered;
     }
 
     /** Whether it was opened as this version of the file. */
@@ -127,15 +131,33 @@ final class OpenSources implements AutoCloseable {
 
     private synchronized boolean askWhetherItIs() throws FsException {
       if (!isTheFile) {
-        isTheFile = file.status().identity().equals(inode.identity());
+        isTheFile = isTheFile(file.status());
       }
       return isTheFile;
+    }
+
+    /**
+     * Some sources give a file another number from time to time. It is then the inode's if size and
+     * times are the same, and mode and owners, so that nothing is served with another file's
+     * permissions.
+     */
+    private boolean isTheFile(SourceStatus now) {
+      if (now.identity().equals(inode.identity())) {
+        return true;
+      }
+      Attributes known = inode.attributes();
+      boolean isUntouched =
+          known.areUntouched(now.attributes()) && known.giveSameAccess(now.attributes());
+      if (isUntouched && inode.isRenumbered(now.identity(), now.attributes())) {
+        renumbered.run();
+      }
+      return isUntouched;
     }
 
     /** Whether the file is still of the inode's version. Asks the source each time. */
     boolean isUnchanged() throws FsException {
       SourceStatus now = file.status();
-      isTheFile = now.identity().equals(inode.identity());
+      isTheFile = isTheFile(now);
       return isTheFile && now.attributes().version().equals(inode.attributes().version());
     }
 

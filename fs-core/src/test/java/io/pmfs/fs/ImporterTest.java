@@ -14,6 +14,7 @@ import io.pmfs.tier.FakeStore;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +29,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -411,6 +413,129 @@ final class ImporterTest {
       assertThat(dataset.inode("a/x").attributes().linkCount()).isEqualTo(3);
       assertThat(dataset.read("b/z")).isEqualTo(content(1, 100));
       assertThat(dataset.asked().bytes()).isZero();
+    }
+  }
+
+  // Numbers that change.
+
+  @Test
+  void renumbered_betweenMounts_nothingIsListedOrFetchedAgain() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      assertThat(dataset.namespace.renumbered()).isZero();
+      dataset.remount(store -> store.renumber(inode -> inode + 777));
+      var after = dataset.readAll();
+
+      assertThat(after).isEqualTo(before);
+      assertThat(dataset.asked().bytes()).isZero();
+      assertThat(dataset.asked().lists()).isZero();
+      assertThat(dataset.copyCount()).isEqualTo(4);
+      assertThat(dataset.namespace.renumbered()).as("all but the root").isEqualTo(6);
+      dataset.remount(store -> {});
+      assertThat(dataset.namespace.renumbered()).as("remembered").isPositive();
+    }
+  }
+
+  @Test
+  void renumbered_whileMounted_isReadAndCopied() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readNames();
+      dataset.store.renumber(inode -> inode * 3);
+      assertThat(dataset.read("a/f")).isEqualTo(content(1, 100));
+      dataset.readAll();
+      assertThat(dataset.copyCount()).isEqualTo(4);
+      assertThat(dataset.namespace.renumbered()).isPositive();
+    }
+  }
+
+  /** Each time that it is looked at, as of a client whose memory is short. */
+  @Test
+  void renumbered_atEachLook_isReadAndCopied() throws Exception {
+    try (Dataset dataset = sample()) {
+      AtomicInteger looks = new AtomicInteger();
+      dataset.store.renumber(inode -> 5000 + looks.incrementAndGet());
+      dataset.readAll();
+      dataset.remount(store -> {});
+      dataset.readAll();
+      assertThat(dataset.asked().bytes()).isZero();
+      assertThat(dataset.copyCount()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void renumbered_oneFileReplacedAndOneDirectoryGrown_onlyTheseAreFetched() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      Instant modified = dataset.inode("a/f").attributes().modificationTime();
+      dataset.remount(
+          store -> {
+            store.renumber(inode -> inode + 777);
+            store.file("a/f", 9, 100);
+            store.setModified("a/f", modified);
+            store.file("a/new", 5, 500);
+          });
+      var after = dataset.readAll();
+
+      assertThat(dataset.asked().bytes()).isEqualTo(600);
+      assertThat(dataset.read("a/f")).isEqualTo(content(9, 100));
+      assertThat(dataset.read("a/new")).isEqualTo(content(5, 500));
+      assertThat(of(after, "a/f")).isNotEqualTo(of(before, "a/f"));
+      for (String same : List.of("a", "a/b", "a/b/h", "a/g", "top")) {
+        assertThat(of(after, same)).as(same).isEqualTo(of(before, same));
+      }
+    }
+  }
+
+  @Test
+  void renumbered_asAnotherFilesNumber_isNeverThatFile() throws Exception {
+    for (boolean keepsTimes : new boolean[] {true, false}) {
+      for (boolean whileMounted : new boolean[] {true, false}) {
+        try (Dataset dataset =
+            new Dataset(
+                directory.resolve(keepsTimes + "-" + whileMounted),
+                store -> {
+                  for (String name : List.of("a", "b", "c")) {
+                    store.directory(name);
+                  }
+                  store.file("a/x", 1, 100);
+                  store.file("a/y", 2, 100);
+                  store.hardLink("b/x", "a/x");
+                  store.hardLink("c/y", "a/y");
+                  // Times of old protocols, which many files have in common.
+                  Instant second = store.now().truncatedTo(ChronoUnit.SECONDS);
+                  store.setModified("a/x", second);
+                  store.setModified("a/y", second);
+                  if (!keepsTimes) {
+                    store.keepNoChangeTimes();
+                  }
+                },
+                ROOM)) {
+          dataset.read("a/x");
+          dataset.read("a/y");
+          dataset.awaitIdle();
+          long x = dataset.inode("a/x").identity().inode();
+          long y = dataset.inode("a/y").identity().inode();
+          FakeStore store = dataset.store;
+          LongUnaryOperator swapped = inode -> inode == x ? y : inode == y ? x : inode;
+          if (whileMounted) {
+            store.renumber(swapped);
+          } else {
+            dataset.remount(next -> next.renumber(swapped));
+          }
+
+          String as = "change times %s, while mounted %s".formatted(keepsTimes, whileMounted);
+          assertThat(dataset.read("b/x")).as(as).isEqualTo(content(1, 100));
+          assertThat(dataset.read("c/y")).as(as).isEqualTo(content(2, 100));
+          assertThat(dataset.read("a/x")).as(as).isEqualTo(content(1, 100));
+          assertThat(dataset.read("a/y")).as(as).isEqualTo(content(2, 100));
+          dataset.remount(next -> next.renumber(LongUnaryOperator.identity()));
+          for (String path : List.of("c/y", "a/y", "b/x", "a/x")) {
+            assertThat(dataset.read(path))
+                .as(as)
+                .isEqualTo(content(path.endsWith("x") ? 1 : 2, 100));
+          }
+        }
+      }
     }
   }
 

@@ -47,10 +47,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Random operations on a file system whose tiers are small, lose copies, fail and corrupt data, and
- * whose source fails, answers partially, hangs, and changes between sessions. Every answer must be
- * the one that the source alone would give, or an error that the source returned to this very
- * request. {@code -Dpmfs.model.seed=N} runs one seed, {@code -Dpmfs.model.operations=N} more or
- * fewer operations.
+ * whose source fails, answers partially, hangs, gives its files other numbers, and changes between
+ * sessions. Every answer must be the one that the source alone would give, or an error that the
+ * source returned to this very request. {@code -Dpmfs.model.seed=N} runs one seed, {@code
+ * -Dpmfs.model.operations=N} more or fewer operations.
  */
 @Timeout(120)
 final class ModelTest {
@@ -60,6 +60,7 @@ final class ModelTest {
   private static final int BLOCK = 1 << 20;
 
   @TempDir private Path directory;
+  private boolean isRenumbered;
   private final ExecutorService readers = Executors.newSingleThreadExecutor();
 
   @AfterEach
@@ -81,6 +82,7 @@ final class ModelTest {
             || "all".equals(System.getProperty("pmfs.large")),
         "more random operations; -Dpmfs.large=all runs them");
     Random random = new Random(seed);
+    isRenumbered = seed % 3 == 2;
     long[] capacities = {
       20L * 4096 + random.nextInt(BLOCK), 300L * 4096 + random.nextInt(8 * BLOCK)
     };
@@ -112,6 +114,9 @@ final class ModelTest {
   }
 
   private void step(Dataset dataset, Random random) throws Exception {
+    if (isRenumbered && random.nextInt(50) == 0) {
+      renumber(dataset.store, random);
+    }
     FileName path = pick(new ArrayList<>(dataset.store.paths()), random);
     int kind = random.nextInt(1000);
     if (kind < 5) {
@@ -299,6 +304,9 @@ final class ModelTest {
           for (int i = 0; i < changes; i++) {
             change(store, random);
           }
+          if (isRenumbered) {
+            renumber(store, random);
+          }
         },
         eviction);
   }
@@ -397,6 +405,12 @@ final class ModelTest {
       case 2 -> store.symbolicLink(path.toString(), name(random));
       default -> store.file(path, random.nextInt(1000), size(random));
     }
+  }
+
+  /** Exchanges the numbers of all files among each other. */
+  private static void renumber(FakeStore store, Random random) {
+    int mask = random.nextInt(128);
+    store.renumber(inode -> inode ^ mask);
   }
 
   private static void change(FakeStore store, Random random) {

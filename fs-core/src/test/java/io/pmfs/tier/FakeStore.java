@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +33,8 @@ public final class FakeStore implements BackingStore {
   private final AtomicInteger openFiles = new AtomicInteger();
   private volatile int sequenceCount;
   private volatile boolean keepsLists = true;
+  private volatile boolean keepsChangeTimes = true;
+  private volatile LongUnaryOperator numbers = LongUnaryOperator.identity();
 
   public FakeStore() {
     this(1000);
@@ -180,6 +183,16 @@ public final class FakeStore implements BackingStore {
     require(path).claimedSize = size;
   }
 
+  /** From now on shows other inode numbers than it would otherwise. */
+  public void renumber(LongUnaryOperator next) {
+    numbers = next;
+  }
+
+  /** From now on shows modification times in the place of change times. */
+  public void keepNoChangeTimes() {
+    keepsChangeTimes = false;
+  }
+
   /** Puts a hole in a file, which then reports fewer blocks. */
   public synchronized void hole(String path, long from, long to) {
     Node node = require(path);
@@ -273,10 +286,10 @@ public final class FakeStore implements BackingStore {
     return at;
   }
 
-  private static SourceStatus status(Node node) {
+  private SourceStatus status(Node node) {
     long size = node.claimedSize >= 0 ? node.claimedSize : node.size;
     return new SourceStatus(
-        new FileIdentity(0, node.inode),
+        new FileIdentity(0, numbers.applyAsLong(node.inode)),
         new Attributes(
             node.type.number() << 12 | node.permissions,
             node.linkCount,
@@ -287,7 +300,7 @@ public final class FakeStore implements BackingStore {
             (size - (node.holeTo - node.holeFrom) + 511) / 512,
             node.modified,
             node.modified,
-            node.changed));
+            keepsChangeTimes ? node.changed : node.modified));
   }
 
   // The store.
@@ -482,7 +495,7 @@ public final class FakeStore implements BackingStore {
     public SourceStatus status() throws FsException {
       checkOpen();
       synchronized (FakeStore.this) {
-        return FakeStore.status(node);
+        return FakeStore.this.status(node);
       }
     }
 

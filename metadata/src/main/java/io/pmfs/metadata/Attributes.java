@@ -1,6 +1,7 @@
 package io.pmfs.metadata;
 
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 
 /**
  * What stat(2) reports for a file, without its identity.
@@ -25,6 +26,31 @@ public record Attributes(
 
   public FileType type() {
     return FileType.ofMode(mode);
+  }
+
+  /**
+   * Whether later attributes of the same name show that no program changed the file, or put another
+   * in its place: type, size, modification time and change time are the same. A source that keeps
+   * no change times shows less: {@link #showChanges}.
+   */
+  public boolean areUntouched(Attributes later) {
+    return type() == later.type()
+        && version().equals(later.version())
+        && changeTime.equals(later.changeTime());
+  }
+
+  /**
+   * Whether the change time is surely one that no program can set. Sources without change times
+   * show the modification time in their place, and old protocols full seconds.
+   */
+  public boolean showChanges() {
+    Instant second = changeTime.truncatedTo(ChronoUnit.SECONDS);
+    return !changeTime.equals(second) && !changeTime.equals(modificationTime);
+  }
+
+  /** Whether mode and owners, which decide about access, are the same. */
+  public boolean giveSameAccess(Attributes other) {
+    return mode == other.mode && uid == other.uid && gid == other.gid;
   }
 
   /** The version of the content that these attributes describe. */

@@ -24,4 +24,34 @@ public record Inode(
 
   /** No session: they begin at 1. */
   public static final int NEVER = 0;
+
+  /**
+   * Whether a file that the source shows under one of its names is the one that it represents: it
+   * has the same number or, as some sources give a file another number from time to time, it is
+   * {@linkplain Attributes#areUntouched untouched}. Ignores the device, whose number changes
+   * between mounts.
+   */
+  public boolean isFile(FileIdentity seen, Attributes now) {
+    return attributes.type() == now.type()
+        && (identity.inode() == seen.inode() || attributes.areUntouched(now));
+  }
+
+  /** Whether that is the same file with another number. */
+  public boolean isRenumbered(FileIdentity seen, Attributes now) {
+    return identity.inode() != seen.inode() && attributes.areUntouched(now);
+  }
+
+  /**
+   * Whether it goes on to represent what is under its name: the same file, or any directory. What
+   * another directory contains is compared name by name.
+   */
+  public boolean continuesAs(FileIdentity seen, Attributes now) {
+    return isFile(seen, now)
+        || (attributes.type() == FileType.DIRECTORY && now.type() == FileType.DIRECTORY);
+  }
+
+  /** Whether this is the name by which it is found. */
+  public boolean goesBy(long directory, FileName name) {
+    return parent == directory && this.name.equals(name);
+  }
 }

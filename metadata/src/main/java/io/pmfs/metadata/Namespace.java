@@ -74,6 +74,25 @@ public interface Namespace extends AutoCloseable {
    */
   @Nullable Inode adopt(long number);
 
+  /**
+   * The inode under which a file with several names was last recorded; null if there is none. Where
+   * the source's numbers change, it may be another file's by now.
+   */
+  @Nullable Inode linked(FileIdentity identity);
+
+  /**
+   * Records that files were seen under other numbers of the source than before, and otherwise
+   * unchanged.
+   */
+  void noteRenumbered(int files);
+
+  /**
+   * How many files that happened to since the dataset's state began; a power of two below that if
+   * earlier processes saw the last of them. 0 means that the source's numbers are stable, as far as
+   * is known.
+   */
+  long renumbered();
+
   /** The entry with that name in an imported directory; null if there is none. */
   @Nullable DirectoryEntry find(long directory, FileName name);
 
@@ -185,12 +204,13 @@ public interface Namespace extends AutoCloseable {
   /** A running import of one directory. Not for concurrent use. */
   interface DirectoryImport {
     /**
-     * Adds names in the order of the listing. A name that was there before with the same source
-     * inode and file type keeps its number. A file with several hard links that is known under
-     * another name gets that name's number, even if this name had another one. All other names get
-     * new numbers. Inodes are written with the given attributes, as checked in this session if the
-     * entry is verified, else as {@link Inode#NEVER} checked; an inode that keeps its number keeps
-     * its {@link Listing}. Unverified entries share no number, whatever identity they claim.
+     * Adds names in the order of the listing. A name that was there before and stands for
+     * {@linkplain Inode#continuesAs the same file} keeps its number. A file with several hard links
+     * that is known under another name, with the same source inode, size and times, gets that
+     * name's number, even if this name had another one. All other names get new numbers. Inodes are
+     * written with the given attributes, as checked in this session if the entry is verified, else
+     * as {@link Inode#NEVER} checked; an inode that keeps its number keeps its {@link Listing}.
+     * Unverified entries share no number, whatever identity they claim.
      *
      * <p>Returns the previous inodes of entries that kept their number, so that the caller can see
      * which versions changed.

@@ -21,8 +21,12 @@ final class Resolution {
   private final @Nullable NameValue[] names;
   private final @Nullable Inode[] kept;
   private final long[] numbers;
-  private final Map<FileIdentity, Long> links = new HashMap<>();
+  private final Map<FileIdentity, Link> links = new HashMap<>();
   private final Map<Long, Inode> previous = new LinkedHashMap<>();
+  private int renumbered;
+
+  /** The number of a file of the batch, and its attributes. */
+  private record Link(long number, Attributes file) {}
 
   /** Knows the numbers of names that the database has lost. */
   interface Lost {
@@ -82,17 +86,13 @@ final class Resolution {
     }
   }
 
-  /**
-   * The inode, if it represents the entry's file. Ignores the device, whose number changes between
-   * mounts.
-   */
-  private static @Nullable Inode sameFile(long number, byte @Nullable [] value, SourceEntry entry) {
+  private @Nullable Inode sameFile(long number, byte @Nullable [] value, SourceEntry entry) {
     Inode inode = value == null ? null : Values.inode(number, value);
-    return inode != null
-            && inode.identity().inode() == entry.identity().inode()
-            && inode.attributes().type() == entry.attributes().type()
-        ? inode
-        : null;
+    if (inode == null || !inode.continuesAs(entry.identity(), entry.attributes())) {
+      return null;
+    }
+    renumbered += inode.isRenumbered(entry.identity(), entry.attributes()) ? 1 : 0;
+    return inode;
   }
 
   /**
@@ -131,28 +131,36 @@ final class Resolution {
     return inode.number();
   }
 
-  /** The number under which a file with several hard links is known. */
+  /**
+   * The number under which a file with several hard links is known. Where numbers change, another
+   * file may have its number by now: size and times must be the same, too.
+   */
   private @Nullable Long linked(SourceEntry entry) {
-    if (!RocksImport.isLinked(entry)) {
+    if (!entry.mayHaveOtherNames()) {
       return null;
     }
-    Long inBatch = links.get(entry.identity());
+    Link inBatch = links.get(entry.identity());
     if (inBatch != null) {
-      return inBatch;
+      return inBatch.file.areUntouched(entry.attributes()) ? (Long) inBatch.number : null;
     }
     byte[] value = database.get(Family.LINKS, Keys.link(entry.identity()));
     Long number = value == null ? null : Values.number(value);
     if (number == null) {
       return null;
     }
-    Inode inode = sameFile(number, database.get(Family.INODES, Keys.number(number)), entry);
-    return inode == null ? null : (Long) keep(inode);
+    byte[] known = database.get(Family.INODES, Keys.number(number));
+    Inode inode = known == null ? null : Values.inode(number, known);
+    return inode != null
+            && inode.identity().inode() == entry.identity().inode()
+            && inode.attributes().areUntouched(entry.attributes())
+        ? (Long) keep(inode)
+        : null;
   }
 
   private void remember(int i) {
     SourceEntry entry = entries.get(i);
-    if (RocksImport.isLinked(entry)) {
-      links.put(entry.identity(), numbers[i]);
+    if (entry.mayHaveOtherNames()) {
+      links.put(entry.identity(), new Link(numbers[i], entry.attributes()));
     }
   }
 
@@ -169,6 +177,11 @@ final class Resolution {
   @Nullable DirectoryEntry replaced(int i) {
     NameValue name = names[i];
     return name == null || name.inode() == numbers[i] ? null : name.entry(entries.get(i).name());
+  }
+
+  /** How many files have another number in the source than before, and are otherwise the same. */
+  int renumbered() {
+    return renumbered;
   }
 
   List<Inode> previousInodes() {

@@ -50,7 +50,7 @@ final class RocksImport implements Namespace.DirectoryImport {
   }
 
   private void addBatch(List<SourceEntry> entries, List<Inode> previous) {
-    boolean linked = entries.stream().anyMatch(RocksImport::isLinked);
+    boolean linked = entries.stream().anyMatch(SourceEntry::mayHaveOtherNames);
     long before = position;
     if (fresh && !linked && losses == 0) {
       // New names of new inodes: reads nothing that another import could write.
@@ -85,6 +85,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     Resolution resolution =
         new Resolution(database, directory, entries, fresh, losses == 0 ? null : lost());
     resolution.resolve(namespace.numbers());
+    namespace.noteRenumbered(resolution.renumbered());
     List<Inode> inodes = new ArrayList<>(entries.size());
     database.write(
         batch -> {
@@ -137,7 +138,7 @@ final class RocksImport implements Namespace.DirectoryImport {
             directory,
             name,
             entry.isVerified() ? namespace.session() : Inode.NEVER,
-            before == null ? null : before.listing(),
+            before != null && before.isFile(entry.identity(), attributes) ? before.listing() : null,
             attributes);
     batch.put(Family.INODES, Keys.number(number), Values.inode(inode));
     FileName list = entry.accessList();
@@ -153,22 +154,11 @@ final class RocksImport implements Namespace.DirectoryImport {
         Values.name(new NameValue(number, type, position, token)));
     batch.put(
         Family.LISTING, Keys.position(directory, position), Values.listed(number, type, name));
-    if (isLinked(entry)) {
+    if (entry.mayHaveOtherNames()) {
       batch.put(Family.LINKS, Keys.link(entry.identity()), Values.number(number));
       batch.put(Family.ALIASES, Keys.alias(number, directory, name), Values.bytes(new byte[0]));
     }
     return inode;
-  }
-
-  /**
-   * Whether the file may have other names, which must get the same number. An unverified identity
-   * never joins names: one of them could then be reached by the other's permissions.
-   */
-  static boolean isLinked(SourceEntry entry) {
-    Attributes attributes = entry.attributes();
-    return entry.isVerified()
-        && attributes.linkCount() > 1
-        && attributes.type() != FileType.DIRECTORY;
   }
 
   @Override

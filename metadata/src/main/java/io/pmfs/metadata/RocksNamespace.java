@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -33,6 +34,13 @@ import org.jspecify.annotations.Nullable;
 public final class RocksNamespace implements Namespace {
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
+  private static final String RENUMBERED_FILES = "source.renumbered";
+
+  private static final String RENUMBERED =
+      "the source gives files other inode numbers from time to time: they are known by path, size and times";
+
+  private final AtomicLong renumbered = new AtomicLong();
+  private final Consumer<String> log;
   private final StateSession session;
   private final Database database;
   private final InodeNumbers numbers;
@@ -124,6 +132,7 @@ public final class RocksNamespace implements Namespace {
       String bootId,
       NumberMark mark,
       Consumer<String> log) {
+    this.log = log;
     session = new StateSession(directory, found, id, bootId, mark.load(), log);
     database =
         new Database(place, found.store(), found.failure(), RocksFiles::openInMemory, memoryBytes);
@@ -134,6 +143,8 @@ public final class RocksNamespace implements Namespace {
     } else {
       session.begin(database, numbers);
     }
+    Long recorded = counter(RENUMBERED_FILES);
+    renumbered.set(recorded == null ? 0 : recorded);
   }
 
   /** Called while no other call runs. */
@@ -298,6 +309,35 @@ public final class RocksNamespace implements Namespace {
   void keep(RecentInodes kept, Inode inode) {
     kept.put(inode);
     lineage.note(inode);
+  }
+
+  @Override
+  public @Nullable Inode linked(FileIdentity identity) {
+    byte[] value = database.get(Family.LINKS, Keys.link(identity));
+    Long number = value == null ? null : Values.number(value);
+    return number == null ? null : inode(number);
+  }
+
+  @Override
+  public void noteRenumbered(int files) {
+    if (files == 0) {
+      return;
+    }
+    long all = renumbered.addAndGet(files);
+    long before = all - files;
+    if (before == 0) {
+      log.accept(RENUMBERED);
+    }
+    // Few writes, however many files there are.
+    long mark = Long.highestOneBit(all);
+    if (mark != Long.highestOneBit(before)) {
+      putCounter(RENUMBERED_FILES, mark);
+    }
+  }
+
+  @Override
+  public long renumbered() {
+    return renumbered.get();
   }
 
   @Override

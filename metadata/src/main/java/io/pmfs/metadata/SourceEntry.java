@@ -28,6 +28,14 @@ public record SourceEntry(
     this(name, identity, attributes, accessList, true);
   }
 
+  /**
+   * Whether the file may have other names, which must get the same number. An unverified identity
+   * never joins names: one of them could then be reached by the other's permissions.
+   */
+  public boolean mayHaveOtherNames() {
+    return isVerified && attributes.linkCount() > 1 && attributes.type() != FileType.DIRECTORY;
+  }
+
   /** The same entry as another node may report it. */
   public SourceEntry unverified() {
     return new SourceEntry(name, identity, attributes, null, false);
