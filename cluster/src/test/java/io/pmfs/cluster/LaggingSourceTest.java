@@ -8,6 +8,7 @@ import io.pmfs.stage.RemoteCopies;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.SourceOperations;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -150,6 +151,47 @@ final class LaggingSourceTest {
       for (TestNodes.Node node : nodes.nodes) {
         assertAllNew(node);
       }
+    }
+  }
+
+  /** Each node sees numbers of its own, and others after it was mounted again. */
+  @ParameterizedTest
+  @CsvSource({"2, 1, KEEP", "3, 1, NEVER", "3, 2, AUTO"})
+  void read_whereNodesSeeOtherNumbers_isOfOneVersionEverywhere(
+      int count, int replicas, RemoteCopies remoteCopies) throws Exception {
+    start(count, replicas, remoteCopies, 1L << 30);
+    renumber(0);
+    nodes.nodes.get(1).view.lagBehind(LaggingSourceTest::isChanged);
+    for (int i = 0; i < count; i++) {
+      if (i == 1) {
+        assertOldOrNew(nodes.nodes.get(i));
+      } else {
+        assertAllNew(nodes.nodes.get(i));
+      }
+    }
+    nodes.restart();
+    renumber(1);
+    nodes.meet();
+    for (TestNodes.Node node : nodes.nodes) {
+      // A name that was listed before its file was found to be another is looked up again.
+      assertOldOrNewAtLast(node);
+      assertAllNew(node);
+      node.awaitIdle();
+    }
+    nodes.restart();
+    renumber(2);
+    nodes.meet();
+    long before = nodes.asked(SourceOperations::bytes);
+    for (TestNodes.Node node : nodes.nodes) {
+      assertAllNew(node);
+    }
+    assertThat(nodes.asked(SourceOperations::bytes)).as("read again").isEqualTo(before);
+  }
+
+  private void renumber(int round) {
+    for (int i = 0; i < nodes.nodes.size(); i++) {
+      int mask = 16 * round + i + 1;
+      nodes.nodes.get(i).view.renumber(inode -> inode ^ mask);
     }
   }
 

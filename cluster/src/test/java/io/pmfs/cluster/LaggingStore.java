@@ -1,5 +1,6 @@
 package io.pmfs.cluster;
 
+import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.FakeStore;
@@ -10,6 +11,7 @@ import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.StoreStatistics;
 import java.nio.ByteBuffer;
 import java.util.Map;
+import java.util.function.LongUnaryOperator;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +23,7 @@ final class LaggingStore implements BackingStore {
   private final BackingStore now;
   private final FakeStore before;
   private volatile @Nullable Predicate<FileName> lagging;
+  private volatile LongUnaryOperator numbers = LongUnaryOperator.identity();
 
   /**
    * @param before the earlier state, in which the files were made in the same order: they then have
@@ -39,6 +42,17 @@ final class LaggingStore implements BackingStore {
     lagging = null;
   }
 
+  /** From now on shows other inode numbers than the others see. */
+  void renumber(LongUnaryOperator next) {
+    numbers = next;
+  }
+
+  private SourceStatus numbered(SourceStatus status) {
+    FileIdentity shown = status.identity();
+    long number = numbers.applyAsLong(shown.inode());
+    return new SourceStatus(new FileIdentity(shown.device(), number), status.attributes());
+  }
+
   private boolean lags(FileName path) {
     Predicate<FileName> paths = lagging;
     return paths != null && paths.test(path);
@@ -50,12 +64,13 @@ final class LaggingStore implements BackingStore {
 
   @Override
   public SourceStatus status(FileName path) throws FsException {
-    return seen(path).status(path);
+    return numbered(seen(path).status(path));
   }
 
   @Override
   public SourceAccess access(FileName path) throws FsException {
-    return seen(path).access(path);
+    SourceAccess access = seen(path).access(path);
+    return new SourceAccess(numbered(access.status()), access.keepsLists(), access.list());
   }
 
   @Override
@@ -84,7 +99,7 @@ final class LaggingStore implements BackingStore {
     try {
       return new OpenFile(path, current, before.open(path));
     } catch (FsException e) {
-      return current; // it is no older than that
+      return new OpenFile(path, current, current); // it is no older than that
     }
   }
 
@@ -126,13 +141,15 @@ final class LaggingStore implements BackingStore {
 
     @Override
     public SourceStatus status() throws FsException {
-      return seen().status();
+      return numbered(seen().status());
     }
 
     @Override
     public void close() {
       current.close();
-      earlier.close();
+      if (earlier != current) {
+        earlier.close();
+      }
     }
   }
 }
