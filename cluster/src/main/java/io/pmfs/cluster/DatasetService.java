@@ -102,11 +102,20 @@ final class DatasetService implements PeerService {
       }
       List<SourceEntry> batch = new ArrayList<>(entries.size());
       for (DirectoryEntry entry : entries) {
-        Inode inode = fileSystem.inode(entry.inode());
-        batch.add(new SourceEntry(entry.name(), inode.identity(), inode.attributes()));
+        batch.add(described(entry));
       }
       batches.accept(batch);
       position = entries.get(entries.size() - 1).position();
+    }
+  }
+
+  /** A file that the source does not describe spoils only its own entry. */
+  private SourceEntry described(DirectoryEntry entry) {
+    try {
+      Inode inode = fileSystem.inode(entry.inode());
+      return new SourceEntry(entry.name(), inode.identity(), inode.attributes());
+    } catch (FsException e) {
+      return SourceEntry.unknown(entry.name());
     }
   }
 

@@ -13,8 +13,11 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Reads a directory from the source for an import: its names and their attributes. It requests the
@@ -22,8 +25,13 @@ import org.jspecify.annotations.Nullable;
  * time.
  */
 final class DirectoryReader {
+  private static final Logger log = LoggerFactory.getLogger(DirectoryReader.class);
+
   /** Fewer names than this are not worth handing to other threads. */
   private static final int NAMES_PER_TASK = 64;
+
+  /** As many files of a directory may be beyond description, or as many as are not. */
+  private static final int MOST_UNKNOWN = 16;
 
   private final BackingStore source;
   private final ExecutorService threads;
@@ -70,8 +78,8 @@ final class DirectoryReader {
     pace.await(1, 0, hurries);
     if (!source.listWithStatus(
         directory, entries -> failure.first(() -> batches.accept(entries)))) {
-      source.list(
-          directory, names -> failure.first(() -> batches.accept(look(directory, names, hurries))));
+      Looks looks = new Looks(directory, hurries);
+      source.list(directory, names -> failure.first(() -> batches.accept(looks.at(names))));
     }
     if (failure.cause != null) {
       throw failure.cause;
@@ -111,8 +119,8 @@ final class DirectoryReader {
     }
   }
 
-  private SourceEntry entry(FileName directory, FileName name, BooleanSupplier hurries)
-      throws FsException {
+  /** One entry of a directory; fails as the source does. */
+  SourceEntry entry(FileName directory, FileName name, BooleanSupplier hurries) throws FsException {
     FileName path = directory.resolve(name);
     if (!withLists.getAsBoolean()) {
       SourceStatus status = status(path, hurries);
@@ -125,54 +133,79 @@ final class DirectoryReader {
     return new SourceEntry(name, status.identity(), status.attributes(), list);
   }
 
-  private List<SourceEntry> look(FileName directory, List<FileName> names, BooleanSupplier hurries)
-      throws FsException {
-    List<Future<List<SourceEntry>>> parts = new ArrayList<>();
-    int first = Math.min(names.size(), NAMES_PER_TASK);
-    for (int from = first; from < names.size(); from += NAMES_PER_TASK) {
-      List<FileName> part = names.subList(from, Math.min(names.size(), from + NAMES_PER_TASK));
-      parts.add(threads.submit(() -> lookAtEach(directory, part, hurries)));
-    }
-    List<SourceEntry> entries = new ArrayList<>(names.size());
-    FsException failure = null;
-    try {
-      entries.addAll(lookAtEach(directory, names.subList(0, first), hurries));
-    } catch (FsException e) {
-      failure = e;
-    }
-    for (Future<List<SourceEntry>> part : parts) {
-      try {
-        entries.addAll(part.get());
-      } catch (ExecutionException e) {
-        failure =
-            e.getCause() instanceof FsException cause
-                ? cause
-                : new FsException(Errno.EIO, directory.toString(), e.getCause());
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        failure = new FsException(Errno.EINTR, directory.toString(), e);
-      }
-    }
-    if (failure != null) {
-      throw failure;
-    }
-    return entries;
-  }
+  /**
+   * The looks at the files of one directory. A file that the source fails to describe spoils
+   * neither the directory nor its other files: it is listed as unknown. But if that is so of most
+   * files, the source is what fails, and the listing with it.
+   */
+  private final class Looks {
+    private final FileName directory;
+    private final BooleanSupplier hurries;
+    private final AtomicInteger known = new AtomicInteger();
+    private final AtomicInteger unknown = new AtomicInteger();
 
-  private List<SourceEntry> lookAtEach(
-      FileName directory, List<FileName> names, BooleanSupplier hurries) throws FsException {
-    List<SourceEntry> entries = new ArrayList<>(names.size());
-    for (FileName name : names) {
+    Looks(FileName directory, BooleanSupplier hurries) {
+      this.directory = directory;
+      this.hurries = hurries;
+    }
+
+    List<SourceEntry> at(List<FileName> names) throws FsException {
+      List<Future<List<SourceEntry>>> parts = new ArrayList<>();
+      int first = Math.min(names.size(), NAMES_PER_TASK);
+      for (int from = first; from < names.size(); from += NAMES_PER_TASK) {
+        List<FileName> part = names.subList(from, Math.min(names.size(), from + NAMES_PER_TASK));
+        parts.add(threads.submit(() -> atEach(part)));
+      }
+      List<SourceEntry> entries = new ArrayList<>(names.size());
+      FsException failure = null;
       try {
-        entries.add(entry(directory, name, hurries));
+        entries.addAll(atEach(names.subList(0, first)));
       } catch (FsException e) {
-        // A name that no longer exists is skipped; any other error must not make a file disappear
-        // silently.
-        if (e.errno() != Errno.ENOENT) {
-          throw e;
+        failure = e;
+      }
+      for (Future<List<SourceEntry>> part : parts) {
+        try {
+          entries.addAll(part.get());
+        } catch (ExecutionException e) {
+          failure =
+              e.getCause() instanceof FsException cause
+                  ? cause
+                  : new FsException(Errno.EIO, directory.toString(), e.getCause());
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+          failure = new FsException(Errno.EINTR, directory.toString(), e);
         }
       }
+      if (failure != null) {
+        throw failure;
+      }
+      return entries;
     }
-    return entries;
+
+    private List<SourceEntry> atEach(List<FileName> names) throws FsException {
+      List<SourceEntry> entries = new ArrayList<>(names.size());
+      for (FileName name : names) {
+        try {
+          entries.add(entry(directory, name, hurries));
+          known.incrementAndGet();
+        } catch (FsException e) {
+          // A name that no longer exists is skipped; any other error must not make a file disappear
+          // silently.
+          if (e.errno() != Errno.ENOENT) {
+            entries.add(unknown(name, e));
+          }
+        }
+      }
+      return entries;
+    }
+
+    private SourceEntry unknown(FileName name, FsException failure) throws FsException {
+      if (failure.errno() == Errno.EINTR
+          || unknown.incrementAndGet() > MOST_UNKNOWN + known.get()) {
+        throw failure;
+      }
+      log.debug("{}: listed without attributes: {}", directory, failure.getMessage());
+      return SourceEntry.unknown(name);
+    }
   }
 }

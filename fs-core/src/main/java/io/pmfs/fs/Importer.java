@@ -539,6 +539,10 @@ final class Importer {
       int losses = namespace.losses();
       ensureListed(directory);
       DirectoryEntry entry = namespace.find(directory, name);
+      if (entry != null && entry.type() == FileType.UNKNOWN) {
+        identify(directory, name);
+        entry = namespace.find(directory, name);
+      }
       boolean isWhole = entry != null && namespace.inode(entry.inode()) != null;
       if (isWhole || losses == namespace.losses()) {
         return entry;
@@ -576,6 +580,20 @@ final class Importer {
       if (!wanted[0] || isWhole) {
         return;
       }
+    }
+  }
+
+  /** Asks once more for a file that the source could not describe when its directory was listed. */
+  private void identify(long number, FileName name) throws FsException {
+    Inode directory = directory(number);
+    FileName path = path(number);
+    SourceEntry entry = reader.entry(path, name, () -> false);
+    Lock lock = directoryLocks.get(number);
+    lock.lock();
+    try {
+      namespace.identify(number, proven(directory, path, List.of(entry)).get(0));
+    } finally {
+      lock.unlock();
     }
   }
 

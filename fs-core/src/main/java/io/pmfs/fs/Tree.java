@@ -52,10 +52,22 @@ final class Tree {
           }
           throw new FsException(Errno.ENOENT, path.toString());
         }
-        at = entry.inode();
+        at = identified(at, entry).inode();
       }
     }
     return at;
+  }
+
+  /** An entry whose file the source could not describe before is asked for again. */
+  DirectoryEntry identified(long directory, DirectoryEntry entry) throws FsException {
+    if (entry.type() != FileType.UNKNOWN || reader == null) {
+      return entry;
+    }
+    DirectoryEntry now = importer.find(directory, entry.name());
+    if (now == null) {
+      throw new FsException(Errno.ENOENT, path(directory).resolve(entry.name()).toString());
+    }
+    return now;
   }
 
   /** Makes sure that a directory can be listed. */

@@ -1,7 +1,6 @@
 package io.pmfs.fs;
 
 import io.pmfs.metadata.DirectoryEntry;
-import io.pmfs.metadata.FileType;
 import io.pmfs.tier.FsException;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -37,8 +36,8 @@ final class Walk {
 
     default void symbolicLink(long number) {}
 
-    /** A directory that cannot be listed. */
-    default void failed(long directory, FsException e) {}
+    /** A directory that cannot be listed, or a name whose file the source does not describe. */
+    default void failed(long number, FsException e) {}
   }
 
   private static final class OpenDirectory {
@@ -58,7 +57,7 @@ final class Walk {
       OpenDirectory in = open.element();
       DirectoryEntry entry = next(in);
       if (entry != null) {
-        show(entry.inode(), entry.type());
+        show(in.number, entry);
       } else {
         open.pop();
         if (!open.isEmpty()) {
@@ -81,8 +80,16 @@ final class Walk {
     return entry;
   }
 
-  private void show(long number, FileType type) {
-    switch (type) {
+  private void show(long directory, DirectoryEntry listed) {
+    DirectoryEntry entry;
+    try {
+      entry = tree.identified(directory, listed);
+    } catch (FsException e) {
+      visitor.failed(listed.inode(), e);
+      return;
+    }
+    long number = entry.inode();
+    switch (entry.type()) {
       case DIRECTORY -> {
         if (visitor.enters(number)) {
           open(number);

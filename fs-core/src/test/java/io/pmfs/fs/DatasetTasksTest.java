@@ -464,6 +464,24 @@ final class DatasetTasksTest {
   }
 
   @Test
+  void stage_fileBeyondDescription_isReportedAndTheRestStaged() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      dataset.faulty.on(Operation.STATUS).of("a/one").fail(Errno.EIO);
+      FileTask task = ended(dataset.tasks, stage(""));
+      assertThat(findings(task)).containsExactly("FAILED a/one");
+      assertThat(task.findings(0, 9)).allMatch(finding -> finding.reason().contains("EIO"));
+      assertThat(task.progress().done()).isEqualTo(4);
+      assertThat(findings(ended(dataset.tasks, stage("a/one")))).containsExactly("FAILED a/one");
+
+      dataset.faulty.clearFaults();
+      task = ended(dataset.tasks, stage(""));
+      assertThat(findings(task)).isEmpty();
+      assertThat(task.progress().done()).isEqualTo(1);
+      assertThat(dataset.copyCount()).isEqualTo(5);
+    }
+  }
+
+  @Test
   void stage_sourceHangs_cancelEndsItSoonAndTheNextTaskMayStart() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
       Hold reads = dataset.faulty.on(READ).hold();

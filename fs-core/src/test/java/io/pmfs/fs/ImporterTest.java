@@ -1,11 +1,13 @@
 package io.pmfs.fs;
 
 import static io.pmfs.fs.PmfsFileSystemTest.errnoOf;
+import static io.pmfs.metadata.FileType.UNKNOWN;
 import static io.pmfs.tier.FaultyStore.Operation.LIST;
 import static io.pmfs.tier.FaultyStore.Operation.STATUS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
@@ -33,6 +35,8 @@ import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 @Timeout(60)
 final class ImporterTest {
@@ -539,6 +543,78 @@ final class ImporterTest {
     }
   }
 
+  // Files that the source does not describe.
+
+  @ParameterizedTest
+  @EnumSource(names = {"EIO", "ESTALE", "EACCES", "EAGAIN"})
+  void list_oneFileIsBeyondDescription_hasAllNamesAndItsErrorEachTime(Errno errno)
+      throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.faulty.on(STATUS).of("a/f").fail(errno);
+      assertThat(dataset.names("a")).containsExactly("b", "f", "g");
+      assertThat(dataset.read("a/g")).isEqualTo(content(2, 200));
+      assertThat(dataset.read("a/b/h")).isEqualTo(content(3, 300));
+      for (int i = 0; i < 3; i++) {
+        assertThat(errnoOf(() -> dataset.inode("a/f"))).isEqualTo(errno);
+      }
+
+      dataset.faulty.clearFaults();
+      assertThat(dataset.read("a/f")).isEqualTo(content(1, 100));
+      assertThat(dataset.list("a")).extracting(DirectoryEntry::type).doesNotContain(UNKNOWN);
+      dataset.readAll();
+      assertThat(dataset.copyCount()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void list_oneDirectoryIsBeyondDescription_isEnteredOnceItIsNot() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.faulty.on(STATUS).of("a/b").fail(Errno.EIO);
+      assertThat(dataset.names("a")).containsExactly("b", "f", "g");
+      assertThat(errnoOf(() -> dataset.read("a/b/h"))).isEqualTo(Errno.EIO);
+      dataset.faulty.clearFaults();
+      assertThat(dataset.read("a/b/h")).isEqualTo(content(3, 300));
+      dataset.remount(store -> {});
+      assertThat(dataset.readAll()).hasSize(7);
+    }
+  }
+
+  /** As a file with a copy, in a directory that has to be listed again. */
+  @Test
+  void remount_aKnownFileIsBeyondDescription_keepsItsCopy() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      dataset.remount(store -> store.file("a/new", 5, 500));
+      dataset.faulty.on(STATUS).of("a/f").fail(Errno.EIO);
+      assertThat(dataset.names("a")).containsExactly("b", "f", "g", "new");
+      assertThat(errnoOf(() -> dataset.inode("a/f"))).isEqualTo(Errno.EIO);
+      dataset.faulty.clearFaults();
+      assertThat(dataset.read("a/f")).isEqualTo(content(1, 100));
+      assertThat(dataset.number("a/f")).isEqualTo(of(before, "a/f"));
+      assertThat(dataset.asked().bytes()).isZero();
+    }
+  }
+
+  @Test
+  void list_mostFilesAreBeyondDescription_fails() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.directory("a");
+              for (int i = 0; i < 300; i++) {
+                store.file("a/f" + i, i, 10);
+              }
+            },
+            ROOM)) {
+      dataset.faulty.on(STATUS).of(path -> path.toString().startsWith("a/f")).fail(Errno.EIO);
+      assertThat(errnoOf(() -> dataset.names("a"))).isEqualTo(Errno.EIO);
+      assertThat(dataset.asked().stats()).as("looks, with 4 threads").isLessThan(100);
+      dataset.faulty.clearFaults();
+      assertThat(dataset.names("a")).hasSize(300);
+    }
+  }
+
   // Changes while it is listed.
 
   @Test
@@ -627,23 +703,6 @@ final class ImporterTest {
 
   // Failures.
 
-  @Test
-  void list_statOfOneNameFails_failsTheDirectoryUntilItWorksAgain() throws Exception {
-    // A name whose attributes cannot be read must not disappear silently: the reader gets the error
-    // instead of a listing without the name.
-    try (Dataset dataset = sample()) {
-      dataset.number("a");
-      dataset.faulty.on(STATUS).of("a/g").fail(Errno.EACCES);
-      assertThat(errnoOf(() -> dataset.names("a"))).isEqualTo(Errno.EACCES);
-      assertThat(errnoOf(() -> dataset.number("a/f"))).isEqualTo(Errno.EACCES);
-      assertThat(dataset.names("")).containsExactly("a", "top");
-
-      dataset.faulty.clearFaults();
-      assertThat(dataset.names("a")).containsExactly("b", "f", "g");
-    }
-  }
-
-  /** readdir(3) would take ENOENT for the end of an empty directory. */
   @Test
   void list_sourceHasNoSuchDirectoryNow_isStale() throws Exception {
     try (Dataset dataset = new Dataset(directory, ImporterTest::sample, ROOM)) {

@@ -273,7 +273,15 @@ final class ModelTest {
     Map<FileName, FileType> children = new HashMap<>();
     List<DirectoryEntry> entries = new ArrayList<>();
     dataset.fs.list(directory.number(), 0, entries::add);
-    entries.forEach(entry -> children.put(entry.name(), entry.type()));
+    for (DirectoryEntry entry : entries) {
+      FileType type = entry.type();
+      if (type == FileType.UNKNOWN) {
+        // The source failed to describe it when the directory was listed. A lookup asks again.
+        DirectoryEntry now = dataset.fs.find(directory.number(), entry.name());
+        type = now.type();
+      }
+      children.put(entry.name(), type);
+    }
     assertThat(children).hasSameSizeAs(entries);
     return children;
   }

@@ -5,6 +5,8 @@ package io.pmfs.metadata;
  * Linux's).
  */
 public enum FileType {
+  /** Of a name whose file the source could not describe yet. */
+  UNKNOWN(0x0),
   FIFO(0x1),
   CHARACTER_DEVICE(0x2),
   DIRECTORY(0x4),

@@ -97,6 +97,12 @@ public interface Namespace extends AutoCloseable {
   @Nullable DirectoryEntry find(long directory, FileName name);
 
   /**
+   * Puts an entry of an imported directory in the place of one that was {@linkplain
+   * SourceEntry#unknown unknown} when the directory was imported; does nothing if there is none.
+   */
+  void identify(long directory, SourceEntry entry);
+
+  /**
    * Passes the entries with positions above {@code afterPosition}, in order, to the visitor until
    * the visitor returns false.
    */
@@ -209,8 +215,9 @@ public interface Namespace extends AutoCloseable {
      * that is known under another name, with the same source inode, size and times, gets that
      * name's number, even if this name had another one. All other names get new numbers. Inodes are
      * written with the given attributes, as checked in this session if the entry is verified, else
-     * as {@link Inode#NEVER} checked; an inode that keeps its number keeps its {@link Listing}.
-     * Unverified entries share no number, whatever identity they claim.
+     * as {@link Inode#NEVER} checked; an inode that keeps its number keeps its {@link Listing}. A
+     * name that is unknown now, but was known before, keeps its inode as it was. Unverified entries
+     * share no number, whatever identity they claim.
      *
      * <p>Returns the previous inodes of entries that kept their number, so that the caller can see
      * which versions changed.

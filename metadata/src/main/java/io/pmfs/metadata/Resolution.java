@@ -74,7 +74,8 @@ final class Resolution {
     List<byte[]> keys = new ArrayList<>();
     for (int i = 0; i < names.length; i++) {
       NameValue name = names[i];
-      if (name != null && name.type() == entries.get(i).attributes().type()) {
+      SourceEntry entry = entries.get(i);
+      if (name != null && (entry.isUnknown() || name.type() == entry.attributes().type())) {
         places.add(i);
         keys.add(Keys.number(name.inode()));
       }
@@ -88,6 +89,9 @@ final class Resolution {
 
   private @Nullable Inode sameFile(long number, byte @Nullable [] value, SourceEntry entry) {
     Inode inode = value == null ? null : Values.inode(number, value);
+    if (inode != null && entry.isUnknown()) {
+      return inode;
+    }
     if (inode == null || !inode.continuesAs(entry.identity(), entry.attributes())) {
       return null;
     }

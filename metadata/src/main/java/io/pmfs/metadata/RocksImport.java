@@ -128,9 +128,13 @@ final class RocksImport implements Namespace.DirectoryImport {
 
   private Inode put(Batch batch, SourceEntry entry, long number, @Nullable Inode before) {
     FileName name = entry.name();
-    Attributes attributes = entry.attributes();
-    FileType type = attributes.type();
     position++;
+    if (entry.isUnknown() && before != null) {
+      // What was known of it is compared once the source describes it again.
+      putName(batch, name, number, before.attributes().type());
+      return before;
+    }
+    Attributes attributes = entry.attributes();
     Inode inode =
         new Inode(
             number,
@@ -148,17 +152,35 @@ final class RocksImport implements Namespace.DirectoryImport {
           Keys.accessList(number),
           Values.accessListOf(attributes.changeTime(), list));
     }
+    putName(batch, name, number, attributes.type());
+    if (entry.mayHaveOtherNames()) {
+      batch.put(Family.LINKS, Keys.link(entry.identity()), Values.number(number));
+      batch.put(Family.ALIASES, Keys.alias(number, directory, name), Values.bytes(new byte[0]));
+    }
+    return inode;
+  }
+
+  private void putName(Batch batch, FileName name, long number, FileType type) {
     batch.put(
         Family.NAMES,
         Keys.name(directory, name),
         Values.name(new NameValue(number, type, position, token)));
     batch.put(
         Family.LISTING, Keys.position(directory, position), Values.listed(number, type, name));
-    if (entry.mayHaveOtherNames()) {
-      batch.put(Family.LINKS, Keys.link(entry.identity()), Values.number(number));
-      batch.put(Family.ALIASES, Keys.alias(number, directory, name), Values.bytes(new byte[0]));
+  }
+
+  /** Puts an entry in the place of one that was unknown when its directory was imported. */
+  static void identify(RocksNamespace namespace, long directory, SourceEntry entry) {
+    byte[] value = namespace.database().get(Family.NAMES, Keys.name(directory, entry.name()));
+    NameValue name = value == null ? null : Values.name(value);
+    if (name == null || name.type() != FileType.UNKNOWN) {
+      return;
     }
-    return inode;
+    RocksImport one = new RocksImport(namespace, directory, name.importToken(), false);
+    one.position = name.position() - 1;
+    one.addResolved(List.of(entry));
+    namespace.replacedIn(directory).remove(name.entry(entry.name()));
+    namespace.removeInode(name.inode());
   }
 
   @Override

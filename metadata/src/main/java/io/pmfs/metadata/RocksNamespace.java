@@ -354,6 +354,15 @@ public final class RocksNamespace implements Namespace {
   }
 
   @Override
+  public void identify(long directory, SourceEntry entry) {
+    locked(
+        () -> {
+          RocksImport.identify(this, directory, entry);
+          return true;
+        });
+  }
+
+  @Override
   public void list(long directory, long afterPosition, EntryVisitor visitor) {
     if (afterPosition == Long.MAX_VALUE) {
       return;

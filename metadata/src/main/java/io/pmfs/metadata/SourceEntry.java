@@ -1,5 +1,6 @@
 package io.pmfs.metadata;
 
+import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,6 +35,17 @@ public record SourceEntry(
    */
   public boolean mayHaveOtherNames() {
     return isVerified && attributes.linkCount() > 1 && attributes.type() != FileType.DIRECTORY;
+  }
+
+  /** A name whose file the source could not describe: it is asked again when the file is wanted. */
+  public static SourceEntry unknown(FileName name) {
+    Attributes none =
+        new Attributes(0, 1, 0, 0, 0, 0, 0, Instant.EPOCH, Instant.EPOCH, Instant.EPOCH);
+    return new SourceEntry(name, new FileIdentity(0, 0), none, null, false);
+  }
+
+  public boolean isUnknown() {
+    return attributes.type() == FileType.UNKNOWN;
   }
 
   /** The same entry as another node may report it. */

@@ -116,7 +116,8 @@ final class PeerFormat {
             throw new IllegalArgumentException("a directory entry has an invalid name");
           }
           SourceStatus status = readStatus(bytes);
-          return new SourceEntry(name, status.identity(), status.attributes());
+          SourceEntry entry = new SourceEntry(name, status.identity(), status.attributes());
+          return entry.isUnknown() ? SourceEntry.unknown(name) : entry;
         });
   }
 
