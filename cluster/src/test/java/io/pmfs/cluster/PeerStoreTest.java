@@ -1,18 +1,23 @@
 package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerService;
 import io.pmfs.fs.FileTask;
+import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskRequest;
+import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PosixAcl;
 import io.pmfs.stage.Blocks;
 import io.pmfs.stage.RemoteCopies;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.CollectingSink;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.SourceOperations;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -89,6 +94,37 @@ final class PeerStoreTest {
         assertThat(node.asked().xattrs()).isEqualTo(before + 1);
       }
       assertThat(nodes.asked(SourceOperations::xattrs)).isEqualTo(3);
+    }
+  }
+
+  @Test
+  void list_oneFileIsBeyondDescription_hasAllNamesOnEachNodeAndItsErrorEachTime() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.NEVER, 1, AMPLE)) {
+      tree(nodes);
+      for (int i = 0; i < 3; i++) {
+        nodes.add();
+        nodes.nodes.get(i).faulty.on(Operation.STATUS).of("d0/f01").fail(Errno.EIO);
+      }
+      nodes.meet();
+      for (TestNodes.Node node : nodes.nodes) {
+        long d0 = node.fs.find(PmfsFileSystem.ROOT, FileName.of("d0")).inode();
+        List<DirectoryEntry> entries = new ArrayList<>();
+        node.fs.list(d0, 0, entries::add);
+        assertThat(entries).hasSize(FILES);
+        for (DirectoryEntry entry : entries) {
+          if (!entry.name().equals(FileName.of("f01"))) {
+            node.read("d0/" + entry.name());
+          }
+        }
+        for (int i = 0; i < 2; i++) {
+          assertThatThrownBy(() -> node.read("d0/f01")).hasMessageContaining("EIO");
+        }
+      }
+      nodes.nodes.forEach(node -> node.faulty.clearFaults());
+      for (TestNodes.Node node : nodes.nodes) {
+        node.read("d0/f01"); // shows that it is a regular file
+        assertThat(TestNodes.difference(nodes.expected(), node.readAll())).isNull();
+      }
     }
   }
 

@@ -102,7 +102,7 @@ public final class Beneath {
    */
   public int open(Path absolute, int flags) throws FsException {
     FileName what = FileName.of(absolute.toString());
-    int top = LIBC.openat(Posix.AT_FDCWD, TOP, DIRECTORY | Posix.O_CLOEXEC);
+    int top = openat(Posix.AT_FDCWD, TOP, DIRECTORY | Posix.O_CLOEXEC);
     if (top < 0) {
       throw Posix.failure(what);
     }
@@ -153,9 +153,15 @@ public final class Beneath {
     Errno errno = Posix.errno();
     return switch (errno) {
       // EAGAIN and EXDEV: a directory of the path was moved meanwhile. ELOOP: which component?
-      case EAGAIN, EXDEV, ELOOP -> walk(directory, name, flags, what);
+      // EINTR:
+      // once more.
+      case EAGAIN, EXDEV, ELOOP, EINTR -> walk(directory, name, flags, what);
       default -> throw new FsException(errno, what.toString());
     };
+  }
+
+  private static int openat(int directory, byte[] path, int flags) {
+    return (int) Posix.retried(() -> LIBC.openat(directory, path, flags));
   }
 
   private static int openat2(int directory, byte[] path, int flags) {
@@ -184,7 +190,7 @@ public final class Beneath {
         boolean isLast = path[end] == 0;
         byte[] name = Arrays.copyOf(Arrays.copyOfRange(path, start, end), end - start + 1);
         int step = isLast ? flags : DIRECTORY | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
-        int next = LIBC.openat(at, name, step);
+        int next = openat(at, name, step);
         if (next < 0) {
           throw Posix.failure(what);
         }

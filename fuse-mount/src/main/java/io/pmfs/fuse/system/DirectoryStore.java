@@ -175,7 +175,7 @@ public final class DirectoryStore implements BackingStore {
       throws FsException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
     int flags = Posix.AT_SYMLINK_NOFOLLOW | (name.length == 1 ? Posix.AT_EMPTY_PATH : 0);
-    if (LIBC.statx(file, name, flags, wanted, result) != 0) {
+    if (Posix.retried(() -> LIBC.statx(file, name, flags, wanted, result)) != 0) {
       throw Posix.failure(what);
     }
     return result;
@@ -198,7 +198,8 @@ public final class DirectoryStore implements BackingStore {
     Pointer buffer = kept == null ? Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES) : kept;
     try {
       while (true) {
-        long count = LIBC.syscall(Posix.SYS_GETDENTS64, file, buffer, LISTING_BYTES);
+        long count =
+            Posix.retried(() -> LIBC.syscall(Posix.SYS_GETDENTS64, file, buffer, LISTING_BYTES));
         if (count < 0) {
           throw Posix.failure(directory);
         }
@@ -236,7 +237,8 @@ public final class DirectoryStore implements BackingStore {
         at(
             path,
             file -> {
-              long read = LIBC.readlinkat(file, EMPTY_PATH, target, target.length);
+              long read =
+                  Posix.retried(() -> LIBC.readlinkat(file, EMPTY_PATH, target, target.length));
               if (read < 0) {
                 // Of no link, readlinkat(2) says that an empty path is missing.
                 throw Posix.errno() == Errno.ENOENT
@@ -271,7 +273,7 @@ public final class DirectoryStore implements BackingStore {
   @Override
   public StoreStatistics statistics() throws FsException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
-    if (LIBC.fstatvfs(root, result) != 0) {
+    if (Posix.retried(() -> LIBC.fstatvfs(root, result)) != 0) {
       throw new FsException(Posix.errno(), path);
     }
     return Posix.statistics(result);
@@ -313,7 +315,7 @@ public final class DirectoryStore implements BackingStore {
 
     /** Moves the file offset, which nothing here uses. */
     private long seek(long offset, int whence) throws FsException {
-      long found = LIBC.lseek(file, offset, whence);
+      long found = Posix.retried(() -> LIBC.lseek(file, offset, whence));
       if (found < 0) {
         throw Posix.failure(name);
       }

@@ -32,12 +32,12 @@ final class ExtendedAttributes {
     // Before Linux 6.13 no system call reads attributes of a file that is open as a place. This
     // path leads to the open file itself, a symbolic link included.
     byte[] path = Posix.terminated("/proc/self/fd/" + file);
-    long size = LIBC.listxattr(path, new byte[1], 0);
+    long size = Posix.retried(() -> LIBC.listxattr(path, NO_ROOM, 0));
     if (size == 0 || (size < 0 && Posix.errno() == Errno.EOPNOTSUPP)) {
       return Map.of();
     }
     byte[] list = new byte[MAX_BYTES];
-    size = size < 0 ? size : LIBC.listxattr(path, list, list.length);
+    size = size < 0 ? size : Posix.retried(() -> LIBC.listxattr(path, list, list.length));
     if (size < 0) {
       throw Posix.failure(what);
     }
@@ -48,7 +48,8 @@ final class ExtendedAttributes {
       if (list[at] == 0) {
         FileName name = FileName.of(Arrays.copyOfRange(list, start, at));
         start = at + 1;
-        long length = LIBC.getxattr(path, Posix.terminated(name), value, value.length);
+        byte[] wanted = Posix.terminated(name);
+        long length = Posix.retried(() -> LIBC.getxattr(path, wanted, value, value.length));
         // One that was removed meanwhile, or that we may list but not read, counts as absent. Not
         // so
         // the one that decides about access.
@@ -72,10 +73,10 @@ final class ExtendedAttributes {
   static SourceAccess access(int file, SourceStatus status, FileName what) throws FsException {
     byte[] path = Posix.terminated("/proc/self/fd/" + file);
     // Nearly no file has one: asks for its size first.
-    long size = LIBC.getxattr(path, ACCESS_LIST, NO_ROOM, 0);
+    long size = Posix.retried(() -> LIBC.getxattr(path, ACCESS_LIST, NO_ROOM, 0));
     if (size > 0) {
       byte[] list = new byte[MAX_BYTES];
-      size = LIBC.getxattr(path, ACCESS_LIST, list, list.length);
+      size = Posix.retried(() -> LIBC.getxattr(path, ACCESS_LIST, list, list.length));
       if (size >= 0) {
         return new SourceAccess(
             status, true, FileName.of(Arrays.copyOf(list, Math.toIntExact(size))));

@@ -2,7 +2,6 @@ package io.pmfs.fuse.system;
 
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
@@ -127,11 +126,11 @@ public final class PassedFile implements AutoCloseable {
     while (destination.hasRemaining()) {
       int at = destination.position();
       long count =
-          LIBC.pread(file, address + at - first, destination.remaining(), offset + at - first);
+          Posix.retried(
+              () ->
+                  LIBC.pread(
+                      file, address + at - first, destination.remaining(), offset + at - first));
       if (count < 0) {
-        if (Posix.errno() == Errno.EINTR) {
-          continue;
-        }
         throw Posix.failure(name);
       }
       if (count == 0) {

@@ -54,10 +54,46 @@ public final class Posix {
                 "pmfs runs on x86-64 and AArch64, not on " + Platform.getNativePlatform().getCPU());
       };
 
+  private static final int ATTEMPTS_AT_ONCE = 10;
+
+  /** With pauses of 1, 2, 3 ... ms. */
+  private static final int ATTEMPTS = 50;
+
   private Posix() {}
 
   public static Errno errno() {
     return Errno.of(LastError.getLastError(RUNTIME));
+  }
+
+  /** A system call: negative, with errno, if it fails. */
+  interface SystemCall {
+    long run();
+  }
+
+  /**
+   * The result of a system call, which is made again if a signal interrupted it (EINTR), or if the
+   * file system wants to be asked again (EAGAIN): network file systems and those in user space pass
+   * on both. Gives up after a second or two, because some say so for ever.
+   */
+  static long retried(SystemCall call) {
+    for (int attempt = 1; ; attempt++) {
+      long result = call.run();
+      if (result >= 0 || attempt == ATTEMPTS) {
+        return result;
+      }
+      Errno errno = errno();
+      if (errno != Errno.EINTR && errno != Errno.EAGAIN) {
+        return result;
+      }
+      if (errno == Errno.EAGAIN || attempt > ATTEMPTS_AT_ONCE) {
+        try {
+          Thread.sleep(attempt);
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+          return result;
+        }
+      }
+    }
   }
 
   /** The descriptor of an open file; negative if the JDK gives no access ({@code --add-opens}). */
