@@ -13,6 +13,7 @@ import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.Holder;
 import io.pmfs.settings.MountFailure;
@@ -48,7 +49,8 @@ import picocli.CommandLine.Parameters;
           + " have no room, or evict copies before they are read again; a line on standard error"
           + " says which. It is not 4 before the first read, and not while the first epoch fills"
           + " the tiers. It is also 4 while the disk of the state is full or fails: then names and"
-          + " copies are not recorded for the next mount. Of a writable mount it is 4 while the"
+          + " copies are not recorded for the next mount, and for ten minutes after a request of a"
+          + " reader failed, as by an error of the source. Of a writable mount it is 4 while the"
           + " source refuses changes, or changes wait for a node that is away. In a cluster it is 4"
           + " while expected nodes are missing.%n"
     },
@@ -242,6 +244,10 @@ final class StatusCommand implements Callable<Integer> {
     String absence = report.cluster() == null ? null : report.cluster().absence();
     if (absence != null) {
       warnings.add(report.mountpoint() + ": " + absence);
+    }
+    String failures = StatusHeadline.failures(report);
+    if (failures != null) {
+      warnings.add(report.mountpoint() + ": " + PathText.printable(failures));
     }
     if (report.stateFailure() != null) {
       warnings.add(report.mountpoint() + ": the state is not recorded: " + report.stateFailure());

@@ -17,7 +17,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** The first lines of {@code pmfs status}, six at most: whether a mount works. */
+/** The first lines of {@code pmfs status}, seven at most: whether a mount works. */
 final class StatusHeadline {
   private static final long MINUTE_SECONDS = 60;
 
@@ -38,6 +38,7 @@ final class StatusHeadline {
     if (verdict != null) {
       headline.lines.add("  " + verdict);
     }
+    headline.add("errors", failures(report));
     headline.add("nodes", absence(report));
     RecentReport recent = report.recent();
     headline.add("read lately", recent == null ? null : origins(report, recent));
@@ -85,6 +86,30 @@ final class StatusHeadline {
     return cluster == null ? null : cluster.absence();
   }
 
+  /** Which requests of readers failed lately; null if none did. */
+  static @Nullable String failures(StatusReport report) {
+    StatusReport.Failures failures = report.failures();
+    if (failures == null || failures.lately() <= 0) {
+      return null;
+    }
+    String count =
+        String.format(
+            Locale.ROOT,
+            failures.lately() == 1
+                ? "%,d request of readers failed in the last ten minutes"
+                : "%,d requests of readers failed in the last ten minutes",
+            failures.lately());
+    return failures.errno() == null
+        ? count
+        : "%s, the last at %s: %s of %s: %s"
+            .formatted(
+                count,
+                failures.time(),
+                failures.operation(),
+                failures.path() == null ? "an unknown path" : "/" + failures.path(),
+                failures.errno());
+  }
+
   private static String kept(long seconds) {
     return "kept without a mount point for another " + TimeSpan.format(Duration.ofSeconds(seconds));
   }
@@ -121,7 +146,9 @@ final class StatusHeadline {
     parts.put("just copied", recent.fetched());
     parts.put(others(report), recent.fromPeers());
     parts.put("the source", recent.fromSource());
-    return ByteSize.format(recent.bytes()) + ": " + shares(parts);
+    // A file that the kernel reads by itself counts as if it were read whole.
+    String atMost = recent.leftToKernel() > 0 ? "at most " : "";
+    return atMost + ByteSize.format(recent.bytes()) + ": " + shares(parts);
   }
 
   /** Where bytes come from that come neither from a tier nor from the source. */

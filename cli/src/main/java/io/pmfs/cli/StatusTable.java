@@ -252,6 +252,7 @@ final class StatusTable {
     RequestReport requests = report.requests();
     add("requests", requests == null ? null : text(requests));
     add("waiting", waiting(report.waiting()));
+    add("numbers", numbers(report));
     StatusReport.Staging s = report.staging();
     add(
         "staging",
@@ -310,6 +311,19 @@ final class StatusTable {
   }
 
   /** Null if no request waits, or if the daemon does not report it. */
+  /** Whether the source's inode numbers are stable; null if they are, as far as is known. */
+  private static @Nullable String numbers(StatusReport report) {
+    Long renumbered = report.renumberedFiles();
+    if (renumbered == null || renumbered == 0) {
+      return null;
+    }
+    return String.format(
+        Locale.ROOT,
+        "the source gives files other inode numbers from time to time (%,d seen): they are known by"
+            + " path, size and times",
+        renumbered);
+  }
+
   static @Nullable String waiting(StatusReport.@Nullable Waiting waiting) {
     if (waiting == null || waiting.count() == 0) {
       return null;

@@ -45,6 +45,25 @@ final class StatusTableTest {
   }
 
   @Test
+  void of_failedRequestsAndNumbersThatChange_saysSo() {
+    StatusReport report =
+        FakeDataset.failing(
+            new StatusReport.Failures(
+                3512, 4000, "read", "train/a%0A", "ESTALE", "2026-11-26T18:00:00Z"),
+            43);
+    assertThat(StatusHeadline.of(report))
+        .startsWith(
+            "/lustre/imagenet on /mnt/dataset",
+            "  working with errors: the source was asked for 12 % of what was read",
+            "  errors       3,512 requests of readers failed in the last ten minutes, the last at"
+                + " 2026-11-26T18:00:00Z: read of /train/a%0A: ESTALE");
+    assertThat(StatusTable.of(report))
+        .contains(
+            "numbers      the source gives files other inode numbers from time to time (43 seen):"
+                + " they are known by path, size and times");
+  }
+
+  @Test
   void of_severalMounts_isTheHeadlineOfEach() {
     StatusReport one = FakeDataset.report("/mnt/a", "/lustre/a");
     StatusReport other = FakeDataset.report("/mnt/b", "/lustre/b");

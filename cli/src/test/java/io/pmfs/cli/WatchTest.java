@@ -86,7 +86,9 @@ final class WatchTest {
         null,
         null,
         null,
-        null);
+        null,
+        new StatusReport.Failures(0, 0, null, null, null, null),
+        0L);
   }
 
   @Test

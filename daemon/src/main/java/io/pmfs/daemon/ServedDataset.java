@@ -221,7 +221,9 @@ final class ServedDataset implements MountedDataset {
         null,
         null,
         null,
-        NodeCacheReport.of(source.cache()));
+        NodeCacheReport.of(source.cache()),
+        StatusReport.Failures.of(requests),
+        namespace.renumbered());
   }
 
   private long sourceOperations() {

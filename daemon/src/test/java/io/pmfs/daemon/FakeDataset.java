@@ -77,6 +77,45 @@ public final class FakeDataset implements MountedDataset {
     return nodes;
   }
 
+  /** A report with failed requests and numbers that changed. */
+  public static StatusReport failing(StatusReport.Failures failures, long renumbered) {
+    StatusReport of = report("/mnt/dataset", "/lustre/imagenet");
+    return new StatusReport(
+        of.mountpoint(),
+        of.source(),
+        of.user(),
+        of.pid(),
+        of.uptimeSeconds(),
+        of.bridge(),
+        of.bridgeReason(),
+        of.readMode(),
+        of.readModeReason(),
+        of.logFile(),
+        of.stateDirectory(),
+        of.stateFailure(),
+        of.tiers(),
+        of.reads(),
+        of.staging(),
+        of.sourceOperations(),
+        of.cluster(),
+        of.task(),
+        of.metrics(),
+        of.engagement(),
+        of.requests(),
+        of.memory(),
+        of.accessLog(),
+        of.waiting(),
+        of.sourceAbsence(),
+        of.recent(),
+        of.detached(),
+        of.outputs(),
+        of.holders(),
+        of.keptSeconds(),
+        of.nodeCache(),
+        failures,
+        renumbered);
+  }
+
   /** The same for a node in a cluster of two, n1 and n2. */
   public static StatusReport inCluster(String node) {
     return inCluster(node, List.of());
@@ -234,7 +273,9 @@ public final class FakeDataset implements MountedDataset {
         null,
         null,
         null,
-        null);
+        null,
+        new StatusReport.Failures(0, 0, null, null, null, null),
+        0L);
   }
 
   @Override

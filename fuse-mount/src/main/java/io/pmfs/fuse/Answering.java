@@ -58,7 +58,9 @@ final class Answering {
       if (opcode != null) {
         long nanos = latencies.end(opcode, begin);
         RequestListener told = listener;
-        if (told != null && nanos >= told.leastNanos() && opcode.isAnswered()) {
+        if (told != null
+            && opcode.isAnswered()
+            && (nanos >= told.leastNanos() || (nanos >= 0 && told.wants(opcode, reply.errno())))) {
           told.answered(request.answered(opcode, reply, begin, nanos));
         }
       }

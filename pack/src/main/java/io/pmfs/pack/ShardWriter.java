@@ -272,7 +272,8 @@ final class ShardWriter {
           case FIFO -> TarConstants.LF_FIFO;
           case CHARACTER_DEVICE -> TarConstants.LF_CHR;
           case BLOCK_DEVICE -> TarConstants.LF_BLK;
-          case DIRECTORY, SOCKET -> throw new IllegalArgumentException(file.planned.toString());
+          case DIRECTORY, SOCKET, UNKNOWN ->
+              throw new IllegalArgumentException(file.planned.toString());
         };
     long size = type == TarConstants.LF_NORMAL ? attributes.size() : 0;
     return new TarMember(file.planned.path(), type, file.target(), attributes, size);

@@ -102,6 +102,7 @@ final class Listing {
       case CHARACTER_DEVICE -> "c";
       case BLOCK_DEVICE -> "b";
       case SOCKET -> "s";
+      case UNKNOWN -> "U";
     };
   }
 

@@ -17,6 +17,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * Checks an existing mount for {@code pmfs doctor}, with the settings that its daemon reports; the
@@ -57,6 +58,8 @@ final class MountedExamination {
       }
       MountExamination examination = new MountExamination(settings, surroundings);
       findings.addAll(examination.places());
+      addNumbers(status, findings);
+      addFailures(status, findings);
       ClusterReport cluster = status.cluster();
       if (cluster != null) {
         findings.addAll(ClusterExamination.ofMembers(cluster));
@@ -80,6 +83,39 @@ final class MountedExamination {
                   .formatted(mount.mountpoint(), mount.pid(), why, mount.logFile())));
     }
     return findings;
+  }
+
+  private static void addNumbers(StatusReport status, List<Finding> findings) {
+    Long renumbered = status.renumberedFiles();
+    if (renumbered != null) {
+      findings.add(
+          new Finding(
+              Finding.Grade.OK,
+              "inode numbers",
+              renumbered == 0
+                  ? "the source's are stable, as far as is known"
+                  : String.format(
+                      Locale.ROOT,
+                      "the source gives files other ones from time to time (%,d seen): they are"
+                          + " known by path, size and times, and each name of a hard-linked file"
+                          + " may count as a file of its own",
+                      renumbered)));
+    }
+  }
+
+  private static void addFailures(StatusReport status, List<Finding> findings) {
+    StatusReport.Failures failures = status.failures();
+    if (failures != null && failures.lately() > 0) {
+      findings.add(
+          new Finding(
+              Finding.Grade.PART,
+              "errors",
+              String.format(
+                  Locale.ROOT,
+                  "%,d requests of readers failed in the last ten minutes; pmfs status shows the"
+                      + " last one",
+                  failures.lately())));
+    }
   }
 
   private String ask(String resource) throws IOException, MountFailure {

@@ -79,6 +79,7 @@ public final class Metrics implements AutoCloseable {
     ofStatus(TaskReport.class, StatusReport::task);
     ofStatus(StatusReport.Memory.class, StatusReport::memory);
     ofStatus(StatusReport.Waiting.class, StatusReport::waiting);
+    ofStatus(StatusReport.Failures.class, StatusReport::failures);
     if (first.outputs() != null) {
       ofStatus(OutputsReport.class, StatusReport::outputs);
     }
@@ -123,7 +124,7 @@ public final class Metrics implements AutoCloseable {
     figures(type, Tags.empty(), now -> part.apply(now.status()));
   }
 
-  /** Registers the figures of a part of a snapshot; they are 0 while that part is null. */
+  /** Registers the figures of a part of a snapshot; they are 0 while they or that part are null. */
   private <T> void figures(Class<T> type, Tags tags, Function<Snapshot, @Nullable T> part) {
     for (Method getter : type.getMethods()) {
       Figure figure = getter.getAnnotation(Figure.class);
@@ -141,13 +142,15 @@ public final class Metrics implements AutoCloseable {
     if (part == null) {
       return 0;
     }
-    Object value;
+    @Nullable Object value;
     try {
       value = getter.invoke(part);
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(getter.toString(), e);
     }
-    return value instanceof Boolean is ? (is ? 1 : 0) : ((Number) value).doubleValue();
+    return value instanceof Boolean is
+        ? (is ? 1 : 0)
+        : value == null ? 0 : ((Number) value).doubleValue();
   }
 
   private void meter(

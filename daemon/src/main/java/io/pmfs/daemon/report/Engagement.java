@@ -31,16 +31,18 @@ public record Engagement(
    * The state and its reason in words for people.
    *
    * @param hasAllNodes false if nodes of the cluster are missing
+   * @param fails whether requests of readers fail
    */
-  String verdict(boolean hasAllNodes) {
+  String verdict(boolean hasAllNodes, boolean fails) {
     String word =
         switch (state) {
-          case UNREAD -> "not read yet";
-          case ENGAGED -> hasAllNodes ? "working" : "working without all nodes";
+          case UNREAD -> fails ? "failing" : "not read yet";
+          case ENGAGED ->
+              fails ? "working with errors" : hasAllNodes ? "working" : "working without all nodes";
           case SOURCE_ONLY -> "not helping";
           default -> state;
         };
-    return word + ": " + reason;
+    return word + ": " + (fails && state.equals(UNREAD) ? "no read got data" : reason);
   }
 
   /**

@@ -2,6 +2,7 @@ package io.pmfs.daemon.report;
 
 import io.pmfs.daemon.requests.AccessLogFile;
 import io.pmfs.daemon.requests.Call;
+import io.pmfs.daemon.requests.FailedRequests;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.requests.WaitingRequest;
 import io.pmfs.fs.PmfsFileSystem;
@@ -9,6 +10,7 @@ import io.pmfs.stage.Copies;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.StagerStatus;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -62,7 +64,15 @@ public record StatusReport(
             "with `--keep`, how long the daemon still stays without a mount point; null while it has"
                 + " one")
         @Nullable Long keptSeconds,
-    @Figure("null without `--cache`") @Nullable NodeCacheReport nodeCache) {
+    @Figure("null without `--cache`") @Nullable NodeCacheReport nodeCache,
+    @Figure("null for a writable mount") @Nullable Failures failures,
+    @Figure(
+            value =
+                "how many files the source gave other inode numbers than before, at least, while"
+                    + " size and times stayed the same: 0 if its numbers are stable, as far as is"
+                    + " known; null for a writable mount",
+            metric = "pmfs_source_renumbered_files")
+        @Nullable Long renumberedFiles) {
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",
@@ -75,7 +85,9 @@ public record StatusReport(
   public @Nullable String verdict() {
     return engagement == null
         ? null
-        : engagement.verdict(cluster == null || cluster.absent().isEmpty());
+        : engagement.verdict(
+            cluster == null || cluster.absent().isEmpty(),
+            failures != null && failures.lately() > 0);
   }
 
   /** The same report with the values that only the daemon knows. */
@@ -163,7 +175,9 @@ public record StatusReport(
         outputs,
         seenHolders,
         seconds,
-        nodeCache);
+        nodeCache,
+        failures,
+        renumberedFiles);
   }
 
   /** One of the places where the dataset is mounted. */
@@ -245,6 +259,44 @@ public record StatusReport(
     }
   }
 
+  /** Requests of readers that failed. */
+  public record Failures(
+      @Figure(
+              value =
+                  "requests that failed in the last ten minutes and did not give a program its"
+                      + " data or names: with EIO, ESTALE, ETIMEDOUT and the like, not ENOENT;"
+                      + " `pmfs status` then ends with 4. Always 0 where `bridge` is `jnr`",
+              metric = "pmfs_failed_requests_lately")
+          long lately,
+      @Figure(
+              value = "such requests since the daemon started",
+              metric = "pmfs_failed_requests_total")
+          long total,
+      @Figure(
+              "the operation of the last of them, as FUSE calls it, in lower case; null if there is"
+                  + " none")
+          @Nullable String operation,
+      @Figure("its path below the mount point, as in `waiting.path`; null if it is not known")
+          @Nullable String path,
+      @Figure("its error, as in errno(3); null if there is none") @Nullable String errno,
+      @Figure("when it failed, as in ISO 8601; null if there is none") @Nullable String time) {
+    public static Failures of(RequestLog requests) {
+      FailedRequests.Counts counts = requests.failed();
+      FailedRequests.Last last = counts.last();
+      if (last == null) {
+        return new Failures(counts.lately(), counts.total(), null, null, null, null);
+      }
+      Call call = last.call();
+      return new Failures(
+          counts.lately(),
+          counts.total(),
+          call.operation(),
+          call.path() == null ? null : call.target().substring(1),
+          last.errno(),
+          last.time().truncatedTo(ChronoUnit.SECONDS).toString());
+    }
+  }
+
   /** The report of a writable mount, whose tiers keep outputs instead of copies. */
   public static StatusReport ofOutputs(Outputs mount, OutputsReport outputs) {
     return new StatusReport(
@@ -276,6 +328,8 @@ public record StatusReport(
         null,
         mount.isAtMountpoint() ? null : Detached.UNCOUNTED,
         outputs,
+        null,
+        null,
         null,
         null,
         null);

@@ -2,6 +2,7 @@ package io.pmfs.daemon.requests;
 
 import io.pmfs.fuse.protocol.AnsweredRequest;
 import io.pmfs.fuse.protocol.AskedRequest;
+import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
@@ -56,6 +57,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   private final int queueLength;
   private final List<LineReader> readers = new CopyOnWriteArrayList<>();
   private final Queue<AnsweredRequest> queue = new ConcurrentLinkedQueue<>();
+  private final FailedRequests failed;
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
   private final Thread writer = new Thread(this::run, "requests");
@@ -96,6 +98,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     this.slow = slow;
     this.clock = clock;
     this.queueLength = queueLength;
+    this.failed = new FailedRequests(clock);
     decideWhatToTell();
   }
 
@@ -155,9 +158,26 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   }
 
   @Override
+  public boolean wants(Opcode opcode, int errno) {
+    return FailedRequests.isFailure(opcode.word(), errno);
+  }
+
+  private static boolean isFailure(AnsweredRequest request) {
+    return FailedRequests.isFailure(request.asked().operation(), request.errno());
+  }
+
+  /** The requests that failed so far. */
+  public FailedRequests.Counts failed() {
+    return failed.counts();
+  }
+
+  @Override
   public void answered(AnsweredRequest request) {
     if (isClosed) {
       return;
+    }
+    if (isFailure(request)) {
+      failed.count();
     }
     int length = queued.incrementAndGet();
     if (length > queueLength) {
@@ -244,7 +264,8 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     long nowNanos = System.nanoTime();
     for (AnsweredRequest request : batch) {
       boolean isSlow = request.nanos() >= slow.leastNanos();
-      if (isWanted || isSlow) {
+      boolean isFailed = isFailure(request);
+      if (isWanted || isSlow || isFailed) {
         Instant begin = now.minusNanos(nowNanos - request.asked().beginNanos());
         LogLine.Request line = line(request, begin);
         if (isWanted) {
@@ -253,6 +274,9 @@ public final class RequestLog implements RequestListener, AutoCloseable {
         }
         if (isSlow) {
           slow.tell(line);
+        }
+        if (isFailed) {
+          failed.describe(line.call(), line.outcome(), now);
         }
       }
     }

@@ -163,7 +163,9 @@ public final class MeasuredDataset implements AutoCloseable {
             new OutputsReport.Away("n2", false, "2026-11-26T18:00:00Z", "f", 3)),
         null,
         null,
-        new NodeCacheReport(1, 2, 3, null));
+        new NodeCacheReport(1, 2, 3, null),
+        new StatusReport.Failures(4, 5, "read", "a", "EIO", "2026-11-26T18:00:00Z"),
+        6L);
   }
 
   private static ClusterStatus cluster() {

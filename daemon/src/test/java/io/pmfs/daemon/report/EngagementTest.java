@@ -133,7 +133,7 @@ final class EngagementTest {
 
   private static String verdict(
       String tier, StatusReport.Staging staging, RecentReads.Counts recent) {
-    return engagement(List.of(tier(tier)), staging, recent).verdict(true);
+    return engagement(List.of(tier(tier)), staging, recent).verdict(true, false);
   }
 
   @Test

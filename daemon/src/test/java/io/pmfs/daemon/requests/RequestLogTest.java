@@ -2,12 +2,16 @@ package io.pmfs.daemon.requests;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.protocol.AnsweredRequest;
 import io.pmfs.fuse.protocol.AskedRequest;
+import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.metadata.FileName;
 import io.pmfs.settings.OwnPath;
+import io.pmfs.tier.Errno;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -216,6 +220,43 @@ final class RequestLogTest {
       }
       assertThat(slowLines.get(1)).contains("took 13.000 s: OK");
     }
+  }
+
+  /** Without an access log, and though they took no time. */
+  @Test
+  void answered_requestsThatFailed_areCountedAndTheLastIsDescribed() {
+    try (RequestLog log = log(names::get, 100).start()) {
+      log.answered(Lines.lookup(2, "none", Errno.ENOENT.number()));
+      log.answered(Lines.lookup(2, "moved", Errno.ESTALE.number()));
+      assertThat(log.failed()).isEqualTo(new FailedRequests.Counts(0, 0, null));
+      log.answered(Lines.lookup(2, "bad", Errno.EIO.number()));
+      log.answered(new AnsweredRequest(Lines.asked(3, 1), Errno.ESTALE.number(), -1, 1));
+      assertThat(log.wants(Opcode.READ, Errno.EIO.number())).isTrue();
+      assertThat(log.wants(Opcode.READ, 0)).isFalse();
+
+      assertThat(log.failed().total()).isEqualTo(2);
+      assertThat(log.failed().lately()).isEqualTo(2);
+      FailedRequests.Last last = log.failed().last();
+      while (last == null || !last.errno().equals("ESTALE")) {
+        LockSupport.parkNanos(1_000_000);
+        last = log.failed().last();
+      }
+      assertThat(last.call().target()).isEqualTo("/train/a");
+    }
+  }
+
+  @Test
+  void failed_elevenMinutesLater_isNotLateAnyMore() {
+    Instant[] now = {Instant.parse("2026-11-22T02:26:04Z")};
+    FailedRequests failed = new FailedRequests(() -> now[0]);
+    failed.count();
+    now[0] = now[0].plus(Duration.ofMinutes(6));
+    failed.count();
+    assertThat(failed.counts().lately()).isEqualTo(2);
+    now[0] = now[0].plus(Duration.ofMinutes(5));
+    assertThat(failed.counts().lately()).isEqualTo(1);
+    now[0] = now[0].plus(Duration.ofMinutes(70));
+    assertThat(failed.counts()).isEqualTo(new FailedRequests.Counts(2, 0, null));
   }
 
   @Test

@@ -79,7 +79,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   }
 
   /** The errno that was answered: 0 for success, EIO if the request could not be answered. */
-  int errno() {
+  public int errno() {
     return answered ? -out.getInt(KernelProtocol.OUT_ERROR) : Errno.EIO.number();
   }
 

@@ -11,6 +11,11 @@ public interface RequestListener {
    */
   long leastNanos();
 
+  /** Whether to report a request with this outcome, however little time it took. */
+  default boolean wants(Opcode opcode, int errno) {
+    return false;
+  }
+
   /** Receives one request. Requests that expect no answer, such as FORGET, are not reported. */
   void answered(AnsweredRequest request);
 }
