@@ -6,9 +6,12 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A node's own view of a source: what it shows can be older than what other nodes see, it can hang,
@@ -17,6 +20,7 @@ import java.util.Map;
 final class NodeView implements AutoCloseable {
   private final Process process;
   private final BufferedReader answers;
+  private final @Nullable Path mounted;
 
   /**
    * Mounts, and has the node see it from now on. The directory must be a private mount, so that
@@ -25,29 +29,64 @@ final class NodeView implements AutoCloseable {
   NodeView(Node node, Path directory) {
     // What the node mounts is to be seen by the test.
     node.pmfs().scratch().shareMounts();
-    process =
-        node.startTalking(
-            "unshare",
-            "--mount",
-            "--propagation",
-            "unchanged",
-            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-            "-Xmx256m",
-            "-XX:TieredStopAtLevel=1",
-            "-Dfile.encoding=ISO-8859-1", // jnr-fuse decodes names by it
-            "-cp",
-            System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-            SourceView.class.getName(),
-            directory.toString());
+    List<String> line =
+        new ArrayList<>(List.of("unshare", "--mount", "--propagation", "unchanged"));
+    line.addAll(program(directory));
+    process = node.startTalking(line.toArray(String[]::new));
     answers = process.inputReader();
-    String line = "";
-    while (line != null && !line.equals("mounted")) {
-      line = answer();
-      if (line == null) {
-        throw new AssertionError("no view of " + directory + " on " + node);
-      }
-    }
+    mounted = null;
+    awaitMounted(directory);
     node.enterMounts(process.pid());
+  }
+
+  /** Mounts here, for all; closing it unmounts. */
+  NodeView(Path directory) throws IOException {
+    process =
+        Command.builder(Map.of(), program(directory))
+            .redirectInput(ProcessBuilder.Redirect.PIPE)
+            .redirectErrorStream(true)
+            .start();
+    answers = process.inputReader();
+    mounted = directory;
+    awaitMounted(directory);
+  }
+
+  private static List<String> program(Path directory) {
+    return List.of(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-Xmx256m",
+        "-XX:TieredStopAtLevel=1",
+        "-Dfile.encoding=ISO-8859-1", // jnr-fuse decodes names by it
+        "-cp",
+        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+        SourceView.class.getName(),
+        directory.toString());
+  }
+
+  private void awaitMounted(Path directory) {
+    String line = "";
+    while (!line.equals("mounted")) {
+      String next = answer();
+      if (next == null) {
+        throw new AssertionError("no view of " + directory);
+      }
+      line = next;
+    }
+  }
+
+  /** Shows other inode numbers from now on; 0 for those of the files. */
+  void renumber(int mask) {
+    tell("renumber " + mask);
+  }
+
+  /** Keeps no change times, no parts of a second and no link counts from now on, as sshfs does. */
+  void keepLittle() {
+    tell("keep-little");
+  }
+
+  /** From now on answers every other request with EINTR or EAGAIN. */
+  void interrupt(SourceView.Operation operation) {
+    tell("interrupt " + operation + " *");
   }
 
   /** Shows a file as it is now from now on, whatever becomes of it. */
@@ -144,5 +183,9 @@ final class NodeView implements AutoCloseable {
   @Override
   public void close() {
     process.destroyForcibly();
+    Path place = mounted;
+    if (place != null) {
+      Command.run("umount", "-l", place.toString());
+    }
   }
 }

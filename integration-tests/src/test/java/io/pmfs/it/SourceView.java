@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import jnr.ffi.Pointer;
@@ -41,7 +42,10 @@ import ru.serce.jnrfuse.struct.Timespec;
  * catch-up              shows all files as they are
  * hang OPERATION PATH   leaves requests without an answer
  * fail OPERATION PATH   answers EIO
- * mend                  hangs and fails no more
+ * interrupt OPERATION PATH  answers every other request with EINTR or EAGAIN
+ * mend                  hangs, fails and interrupts no more
+ * renumber MASK         shows other inode numbers; 0 for those of the files
+ * keep-little           keeps no change times, parts of a second and link counts, as sshfs does
  * rate BYTES            passes at most so many bytes of content a second; 0 for any number
  * counts                what was asked for of each file
  * }</pre>
@@ -56,7 +60,9 @@ final class SourceView extends FuseStubFS {
   }
 
   private static final String ALL = "*";
+  private static final int EINTR = 4;
   private static final int EIO = 5;
+  private static final int EAGAIN = 11;
   private static final int BLOCK_BYTES = 4096;
 
   /** What the kernel may keep, which is nothing; and what is mounted over is not empty. */
@@ -70,6 +76,10 @@ final class SourceView extends FuseStubFS {
   private final Map<String, Counts> counts = new ConcurrentHashMap<>();
   private final Set<String> hanging = new HashSet<>(); // GUARDED_BY(this)
   private final Set<String> failing = ConcurrentHashMap.newKeySet();
+  private final Set<String> interrupting = ConcurrentHashMap.newKeySet();
+  private final AtomicInteger requests = new AtomicInteger();
+  private volatile int mask;
+  private volatile boolean keepsLittle;
   private final Object pace = new Object();
   private long bytesPerSecond; // GUARDED_BY(pace)
   private long freeAtNanos; // GUARDED_BY(pace)
@@ -151,7 +161,10 @@ final class SourceView extends FuseStubFS {
       case "catch-up" -> old.clear();
       case "hang" -> hang(fault(Operation.valueOf(words[1]), words[2]));
       case "fail" -> failing.add(fault(Operation.valueOf(words[1]), words[2]));
+      case "interrupt" -> interrupting.add(fault(Operation.valueOf(words[1]), words[2]));
       case "mend" -> mend();
+      case "renumber" -> mask = Integer.parseInt(words[1]);
+      case "keep-little" -> keepsLittle = true;
       case "rate" -> limit(Long.parseLong(words[1]));
       case "counts" -> {
         return counts.entrySet().stream()
@@ -192,6 +205,7 @@ final class SourceView extends FuseStubFS {
 
   private synchronized void mend() {
     failing.clear();
+    interrupting.clear();
     hanging.clear();
     notifyAll();
   }
@@ -229,6 +243,12 @@ final class SourceView extends FuseStubFS {
       synchronized (this) {
         while (hanging.contains(one) || hanging.contains(all)) {
           wait();
+        }
+      }
+      if (interrupting.contains(one) || interrupting.contains(all)) {
+        int count = requests.incrementAndGet() & 3;
+        if ((count & 1) == 0) {
+          return count == 0 ? -EINTR : -EAGAIN;
         }
       }
       return failing.contains(one) || failing.contains(all) ? -EIO : (int) work.run();
@@ -283,11 +303,11 @@ final class SourceView extends FuseStubFS {
         });
   }
 
-  private static void fill(FileStat stat, byte[] statx) {
+  private void fill(FileStat stat, byte[] statx) {
     Stat shown = Stat.parse(statx);
-    stat.st_ino.set(shown.ino());
+    stat.st_ino.set(shown.ino() ^ mask);
     stat.st_mode.set(shown.mode());
-    stat.st_nlink.set(shown.nlink());
+    stat.st_nlink.set(keepsLittle ? 1 : shown.nlink());
     stat.st_uid.set(shown.uid());
     stat.st_gid.set(shown.gid());
     stat.st_size.set(shown.size());
@@ -295,13 +315,13 @@ final class SourceView extends FuseStubFS {
     stat.st_blksize.set(BLOCK_BYTES);
     ByteBuffer raw = ByteBuffer.wrap(statx).order(ByteOrder.nativeOrder());
     set(stat.st_atim, raw, 64);
-    set(stat.st_ctim, raw, 96);
+    set(stat.st_ctim, raw, keepsLittle ? 112 : 96);
     set(stat.st_mtim, raw, 112);
   }
 
-  private static void set(Timespec time, ByteBuffer statx, int at) {
+  private void set(Timespec time, ByteBuffer statx, int at) {
     time.tv_sec.set(statx.getLong(at));
-    time.tv_nsec.set(statx.getInt(at + 8));
+    time.tv_nsec.set(keepsLittle ? 0 : statx.getInt(at + 8));
   }
 
   @Override

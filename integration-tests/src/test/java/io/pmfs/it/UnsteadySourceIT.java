@@ -1,0 +1,140 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Sources that do not give what a file system on a disk does: numbers change, times are coarse,
+ * calls are interrupted, and single files cannot be described.
+ */
+final class UnsteadySourceIT {
+  private static final int FILES = 40;
+  private static final int SIZE = 20_000;
+
+  @Installed private Installation pmfs;
+
+  private Path real;
+  private Dataset dataset;
+  private NodeView view;
+
+  @BeforeEach
+  void makeSource() throws IOException {
+    Machine.requireFuse();
+    Machine.requireRoot();
+    dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(FILES, SIZE));
+    Path root = dataset.root();
+    Files.createLink(root.resolve("linked"), root.resolve(dataset.items().get(0).name()));
+    Files.createSymbolicLink(root.resolve("link"), Path.of("linked"));
+    real = pmfs.directory("real");
+    Command.run("mount", "--bind", "--make-private", root.toString(), real.toString()).expect(0);
+    view = new NodeView(root);
+  }
+
+  @AfterEach
+  void unmount() {
+    if (view != null) {
+      view.close();
+    }
+    Command.run("umount", "-l", real.toString());
+  }
+
+  private void assertEqual(MountedPmfs mount) {
+    Command.run("diff", "-r", "--no-dereference", real.toString(), mount.mountpoint().toString())
+        .expect(0);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void numbers_changeWhileMountedAndBetweenMounts_filesAreReadOnce(boolean keepsLittle)
+      throws IOException {
+    if (keepsLittle) {
+      view.keepLittle();
+    }
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      Command.run("ls", "-lR", mount.mountpoint().toString()).expect(0);
+      view.renumber(0x155);
+      assertEqual(mount);
+      mount.awaitCopies(FILES);
+      assertThat(mount.status().number("renumberedFiles")).isPositive();
+      assertThat(mount.status().number("reads.errors")).isZero();
+      assertThat(pmfs.run("status", mount.mountpoint().toString()).expect(0).out())
+          .contains("inode numbers from time to time");
+    }
+    view.renumber(0x2aa);
+    long opens = opens();
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      assertEqual(mount);
+      Status status = mount.status();
+      assertThat(status.number("sourceOperations.reads")).as("%s", status).isZero();
+      assertThat(opens()).isEqualTo(opens);
+
+      // A file that was replaced is noticed.
+      Path file = real.resolve(dataset.items().get(1).name());
+      assertThat(pmfs.run("doctor", mount.mountpoint().toString()).out())
+          .contains("inode numbers", "from time to time");
+      byte[] other = new byte[SIZE];
+      new Random(1).nextBytes(other);
+      Files.delete(file);
+      Files.write(file, other);
+    }
+    view.renumber(0x3ff);
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      assertEqual(mount);
+      assertThat(mount.status().number("sourceOperations.bytes")).isEqualTo(SIZE);
+    }
+  }
+
+  private long opens() {
+    return view.counts().values().stream().mapToLong(NodeView.Counts::opens).sum();
+  }
+
+  @Test
+  void file_beyondDescription_spoilsNoOtherAndHasItsErrorEachTime() throws IOException {
+    String bad = dataset.items().get(3).name();
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      view.fail(SourceView.Operation.STAT, bad);
+      Path directory = mount.mountpoint().resolve(bad).resolveSibling(".");
+      assertThat(Command.run("ls", directory.toString()).expect(0).out().lines()).hasSize(10);
+      for (Dataset.Item item : dataset.items()) {
+        if (!item.name().equals(bad)) {
+          Dataset.assertEqualBelow(mount.mountpoint(), item);
+        }
+      }
+      for (int i = 0; i < 3; i++) {
+        assertThat(Posix.outcome(Posix.readByte(mount.path(bad)))).isEqualTo("EIO");
+      }
+      Command staged = pmfs.run("stage", mount.mountpoint().toString()).expect(4);
+      assertThat(staged.out() + staged.err()).contains(bad);
+      Command status = pmfs.run("status", mount.mountpoint().toString()).expect(4);
+      assertThat(status.out())
+          .contains("requests of readers failed", "lookup of /" + bad + ": EIO");
+      assertThat(status.err()).contains("requests of readers failed");
+
+      view.mend();
+      assertEqual(mount);
+      pmfs.run("stage", mount.mountpoint().toString()).expect(0);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(SourceView.Operation.class)
+  void calls_interruptedOrToBeMadeAgain_areMadeAgain(SourceView.Operation operation)
+      throws IOException {
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      view.interrupt(operation);
+      assertEqual(mount);
+      pmfs.run("stage", mount.mountpoint().toString()).expect(0);
+      assertThat(mount.status().number("reads.errors")).isZero();
+    }
+  }
+}
