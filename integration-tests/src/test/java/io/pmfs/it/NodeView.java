@@ -84,7 +84,7 @@ final class NodeView implements AutoCloseable {
     tell("keep-little");
   }
 
-  /** From now on answers every other request with EINTR or EAGAIN. */
+  /** From now on answers a third of the requests with EINTR or EAGAIN. */
   void interrupt(SourceView.Operation operation) {
     tell("interrupt " + operation + " *");
   }

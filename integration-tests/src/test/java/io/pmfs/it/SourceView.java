@@ -12,11 +12,11 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import jnr.ffi.Pointer;
@@ -42,7 +42,7 @@ import ru.serce.jnrfuse.struct.Timespec;
  * catch-up              shows all files as they are
  * hang OPERATION PATH   leaves requests without an answer
  * fail OPERATION PATH   answers EIO
- * interrupt OPERATION PATH  answers every other request with EINTR or EAGAIN
+ * interrupt OPERATION PATH  answers a third of the requests with EINTR or EAGAIN
  * mend                  hangs, fails and interrupts no more
  * renumber MASK         shows other inode numbers; 0 for those of the files
  * keep-little           keeps no change times, parts of a second and link counts, as sshfs does
@@ -77,7 +77,7 @@ final class SourceView extends FuseStubFS {
   private final Set<String> hanging = new HashSet<>(); // GUARDED_BY(this)
   private final Set<String> failing = ConcurrentHashMap.newKeySet();
   private final Set<String> interrupting = ConcurrentHashMap.newKeySet();
-  private final AtomicInteger requests = new AtomicInteger();
+  private final Random interruptions = new Random(1);
   private volatile int mask;
   private volatile boolean keepsLittle;
   private final Object pace = new Object();
@@ -246,9 +246,14 @@ final class SourceView extends FuseStubFS {
         }
       }
       if (interrupting.contains(one) || interrupting.contains(all)) {
-        int count = requests.incrementAndGet() & 3;
-        if ((count & 1) == 0) {
-          return count == 0 ? -EINTR : -EAGAIN;
+        switch (interruptions.nextInt(6)) {
+          case 0 -> {
+            return -EINTR;
+          }
+          case 1 -> {
+            return -EAGAIN;
+          }
+          default -> {}
         }
       }
       return failing.contains(one) || failing.contains(all) ? -EIO : (int) work.run();
