@@ -64,7 +64,10 @@ record CacheMessage(Kind kind, long id, long handle, long bytes, String text) {
     NO_ROOM(1),
     /** Root did not list its file system. */
     NOT_LISTED(2),
-    /** Not a regular file with content, or not open for reading. */
+    /**
+     * Not a regular file with content, or not open for reading; or its file system can give its
+     * number and times to another file.
+     */
     UNFIT(3),
     /** It changed or could not be read or written while it was copied. */
     FAILED(4),

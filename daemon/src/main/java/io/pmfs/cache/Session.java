@@ -6,11 +6,14 @@ import io.pmfs.cache.SharedCopies.Present;
 import io.pmfs.cache.SharedCopy.State;
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceStatus;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -148,9 +151,20 @@ final class Session {
       return null;
     }
     SourceStatus status = file.status();
-    boolean isFit =
-        status.attributes().type() == FileType.REGULAR && status.attributes().size() > 0;
-    return isFit ? CopyKey.of(fileSystem, status) : null;
+    return isFit(status, file.isServedByProgram()) ? CopyKey.of(fileSystem, status) : null;
+  }
+
+  /**
+   * Whether no other file can ever have the same key. A program that serves a file system may give
+   * numbers to other files later. Two files have the same change time if the program keeps none, or
+   * only full seconds.
+   */
+  static boolean isFit(SourceStatus status, boolean isServedByProgram) {
+    Attributes attributes = status.attributes();
+    Instant changed = attributes.changeTime();
+    return attributes.type() == FileType.REGULAR
+        && attributes.size() > 0
+        && !(isServedByProgram && changed.equals(changed.truncatedTo(ChronoUnit.SECONDS)));
   }
 
   private synchronized boolean isOverLimit() {

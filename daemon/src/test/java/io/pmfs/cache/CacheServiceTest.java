@@ -7,11 +7,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.DirectoryStore;
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.LentFile;
 import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
@@ -114,6 +117,21 @@ final class CacheServiceTest {
     byte[] read = new byte[file.read(offset, buffer)];
     buffer.flip().get(read);
     return read;
+  }
+
+  /** As sshfs shows files: others may get the same number and times. */
+  @Test
+  void key_ofAFileWithoutAChangeTimeOfItsOwn_isNone() {
+    Instant second = Instant.parse("2026-11-26T18:00:00Z");
+    assertThat(Session.isFit(status(second), true)).isFalse();
+    assertThat(Session.isFit(status(second), false)).isTrue();
+    assertThat(Session.isFit(status(second.plusNanos(1)), true)).isTrue();
+  }
+
+  private static SourceStatus status(Instant changed) {
+    return new SourceStatus(
+        new FileIdentity(0, 7),
+        new Attributes(0100644, 1, 0, 0, 0, 10, 8, changed, changed, changed));
   }
 
   private List<Path> files() throws IOException {

@@ -2,6 +2,8 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -91,6 +93,17 @@ final class UnsteadySourceIT {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       assertEqual(mount);
       assertThat(mount.status().number("sourceOperations.bytes")).isEqualTo(SIZE);
+    }
+  }
+
+  /** The node's cache keeps no copies of such files, unless they have change times of their own. */
+  @Test
+  void file_servedByAProgram_isKnownAsSuch() throws FsException {
+    String name = dataset.items().get(0).name();
+    try (PassedFile shown = PassedFile.open(dataset.root().resolve(name));
+        PassedFile file = PassedFile.open(real.resolve(name))) {
+      assertThat(shown.isServedByProgram()).isTrue();
+      assertThat(file.isServedByProgram()).isFalse();
     }
   }
 

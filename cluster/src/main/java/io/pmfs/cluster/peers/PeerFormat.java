@@ -62,7 +62,14 @@ final class PeerFormat {
   }
 
   static SourceStatus status(ByteBuf in) {
-    return decode(in, PeerFormat::readStatus);
+    return decode(in, bytes -> known(readStatus(bytes)));
+  }
+
+  private static SourceStatus known(SourceStatus status) {
+    if (status.attributes().type() == FileType.UNKNOWN) {
+      throw new IllegalArgumentException("a file has no type");
+    }
+    return status;
   }
 
   private static SourceStatus readStatus(ByteBuf in) {
@@ -116,8 +123,12 @@ final class PeerFormat {
             throw new IllegalArgumentException("a directory entry has an invalid name");
           }
           SourceStatus status = readStatus(bytes);
-          SourceEntry entry = new SourceEntry(name, status.identity(), status.attributes());
-          return entry.isUnknown() ? SourceEntry.unknown(name) : entry;
+          SourceEntry unknown = SourceEntry.unknown(name);
+          boolean isUnknown =
+              status.equals(new SourceStatus(unknown.identity(), unknown.attributes()));
+          return isUnknown
+              ? unknown
+              : new SourceEntry(name, known(status).identity(), status.attributes());
         });
   }
 

@@ -34,6 +34,8 @@ public interface LibC {
 
   int fstatvfs(int file, Pointer result);
 
+  int fstatfs(int file, Pointer result);
+
   int open(@In byte[] path, int flags);
 
   int mount(

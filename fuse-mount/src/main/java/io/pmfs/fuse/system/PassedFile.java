@@ -24,6 +24,9 @@ public final class PassedFile implements AutoCloseable {
 
   private static final int SYNC_FILE_RANGE_WRITE = 2;
 
+  /** Of struct statfs, linux/magic.h. */
+  private static final long FUSE_SUPER_MAGIC = 0x65735546;
+
   private static final LibC LIBC = LibC.INSTANCE;
 
   private final int descriptor;
@@ -79,6 +82,18 @@ public final class PassedFile implements AutoCloseable {
       throw Posix.failure(NAME);
     }
     return Posix.device(statx);
+  }
+
+  /**
+   * Whether a program serves its file system (FUSE), which then decides about inode numbers and
+   * change times.
+   */
+  public boolean isServedByProgram() throws FsException {
+    Pointer statfs = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
+    if (Posix.retried(() -> LIBC.fstatfs(descriptor, statfs)) != 0) {
+      throw Posix.failure(NAME);
+    }
+    return statfs.getLongLong(0) == FUSE_SUPER_MAGIC;
   }
 
   /** The file's status now; its identity has the number of the device. */
