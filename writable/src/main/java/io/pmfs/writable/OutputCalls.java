@@ -116,8 +116,8 @@ public interface OutputCalls {
   boolean isInGroup(int pid, int uid, int gid, int group);
 
   /**
-   * Lets the calling thread act at the source as a user, with the user's groups, until the result
-   * is closed. A process without that right goes on as itself.
+   * Lets the calling thread make the calls of this object as a user, with the user's groups, until
+   * the result is closed. A process without that right makes them as itself.
    */
   Acting actAs(int uid, int gid);
 

@@ -166,7 +166,7 @@ public final class Beneath {
 
   private static int openat2(int directory, byte[] path, int flags) {
     Pointer how = HOWS.computeIfAbsent(flags, Beneath::how);
-    return (int) FILES.syscall(SYS_OPENAT2, directory, path, how, HOW_SIZE);
+    return (int) FileUsers.call(() -> FILES.syscall(SYS_OPENAT2, directory, path, how, HOW_SIZE));
   }
 
   private static Pointer how(int flags) {
@@ -175,6 +175,11 @@ public final class Beneath {
     how.putLongLong(8, 0);
     how.putLongLong(16, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH);
     return how;
+  }
+
+  /** Opens a path one component after the other. */
+  static int walk(int directory, FileName path) throws FsException {
+    return walk(directory, Posix.terminated(path), DIRECTORY | Posix.O_NOFOLLOW, path);
   }
 
   /** Opens the components of a path, which ends with NUL, one by one. */
@@ -204,6 +209,10 @@ public final class Beneath {
     } finally {
       closeUnless(at, directory);
     }
+  }
+
+  private static int openat(int directory, byte[] name, int flags) {
+    return (int) FileUsers.call(() -> LIBC.openat(directory, name, flags));
   }
 
   private static void closeUnless(int file, int kept) {

@@ -2,11 +2,15 @@ package io.pmfs.fuse.system;
 
 import jnr.ffi.LibraryLoader;
 import jnr.ffi.Pointer;
+import jnr.ffi.annotations.IgnoreError;
 import jnr.ffi.annotations.In;
 import jnr.ffi.annotations.Out;
 import org.jspecify.annotations.Nullable;
 
-/** The system calls that change files; as in {@link LibC}, failures are -1 with errno. */
+/**
+ * The system calls that change files; as in {@link LibC}, failures are -1 with errno. Those that
+ * change the user of a thread leave errno as it is.
+ */
 public interface FileLibC {
   FileLibC INSTANCE = LibraryLoader.create(FileLibC.class).load("c");
 
@@ -44,8 +48,10 @@ public interface FileLibC {
 
   int lremovexattr(@In byte[] path, @In byte[] name);
 
+  @IgnoreError
   int setfsuid(int uid);
 
+  @IgnoreError
   int setfsgid(int gid);
 
   int getgroups(int count, @Out int[] groups);
@@ -61,5 +67,6 @@ public interface FileLibC {
   long syscall(long number, int directory, @In byte[] path, Pointer how, long size);
 
   /** For setgroups(2) of the calling thread: the C library's changes all threads. */
-  long syscall(long number, long count, @In int[] groups);
+  @IgnoreError
+  long syscall(long number, long count, long groups);
 }

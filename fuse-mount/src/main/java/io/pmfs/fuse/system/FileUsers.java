@@ -7,12 +7,18 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import jnr.ffi.Memory;
 import jnr.ffi.Platform;
 import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Lets threads act on files as other users, with their groups, and goes back. Only a process of
- * root can; any other goes on as itself.
+ * Lets threads make system calls as other users, with their groups. Only a process of root can; any
+ * other makes them as itself.
+ *
+ * <p>INVARIANT: a thread is another user for one system call at a time, and for nothing else. What
+ * the process opens meanwhile, it opens as that user: a class too, or the user database. So a call
+ * has been made once before ({@link LinuxOutputCalls}), and the way back needs no memory.
  */
 final class FileUsers {
   private static final FileLibC LIBC = FileLibC.INSTANCE;
@@ -32,16 +38,31 @@ final class FileUsers {
   private static final long FRESH_NANOS = 60_000_000_000L;
   private static final OutputCalls.Acting SELF = () -> {};
 
-  private final boolean isRoot = LibC.INSTANCE.geteuid() == 0;
-  private final int[] ownGroups;
-  private final Map<Long, Groups> known = new ConcurrentHashMap<>();
+  private static final boolean IS_ROOT = LibC.INSTANCE.geteuid() == 0;
+  private static final User ROOT = new User(0, 0, ownGroups());
 
-  private static final class Groups {
-    private final int[] numbers;
+  /** Who makes the system calls of a thread; nothing for the process itself. */
+  private static final ThreadLocal<@Nullable User> ACTING = new ThreadLocal<>();
+
+  private final Map<Long, User> known = new ConcurrentHashMap<>();
+
+  /** A user with groups, which are in native memory too. */
+  private static final class User {
+    private final int uid;
+    private final int gid;
+    private final int[] groups;
+    private final Pointer memory;
+    private final long address;
     private final long atNanos = System.nanoTime();
 
-    Groups(int[] numbers) {
-      this.numbers = numbers;
+    User(int uid, int gid, int[] groups) {
+      this.uid = uid;
+      this.gid = gid;
+      this.groups = groups;
+      this.memory =
+          Memory.allocateDirect(Posix.RUNTIME, Math.max(1, groups.length) * Integer.BYTES);
+      this.memory.put(0, groups, 0, groups.length);
+      this.address = memory.address();
     }
 
     boolean isFresh() {
@@ -49,54 +70,69 @@ final class FileUsers {
     }
   }
 
-  FileUsers() {
+  /** One system call. */
+  interface Call {
+    long make();
+  }
+
+  private static int[] ownGroups() {
     int count = Math.max(0, LIBC.getgroups(0, new int[0]));
     int[] groups = new int[count];
-    ownGroups = count == 0 ? groups : Arrays.copyOf(groups, Math.max(0, fill(groups)));
+    return count == 0 ? groups : Arrays.copyOf(groups, Math.max(0, fill(groups)));
   }
 
   private static int fill(int[] groups) {
     return LIBC.getgroups(groups.length, groups);
   }
 
+  /** Goes the way there and back once, so that nothing on it has to be loaded later. */
+  static void rehearse() {
+    if (IS_ROOT) {
+      callAs(ROOT, () -> 0);
+    }
+  }
+
+  /** Makes a system call as the user that the thread acts as; errno is that of the call. */
+  static long call(Call call) {
+    User user = ACTING.get();
+    return user == null ? call.make() : callAs(user, call);
+  }
+
+  private static long callAs(User user, Call call) {
+    try {
+      LIBC.syscall(SYS_SETGROUPS, user.groups.length, user.address);
+      LIBC.setfsgid(user.gid);
+      // Last: it takes the right to do the others.
+      LIBC.setfsuid(user.uid);
+      return call.make();
+    } finally {
+      LIBC.setfsuid(0);
+      LIBC.setfsgid(0);
+      LIBC.syscall(SYS_SETGROUPS, ROOT.groups.length, ROOT.address);
+    }
+  }
+
+  /** From now on, {@link #call} makes this thread's calls as a user. */
   OutputCalls.Acting as(int uid, int gid) {
-    if (!isRoot || (uid == 0 && gid == 0)) {
+    if (!IS_ROOT || (uid == 0 && gid == 0)) {
       return SELF;
     }
-    int[] groups = groups(uid, gid);
-    LIBC.syscall(SYS_SETGROUPS, groups.length, groups);
-    LIBC.setfsgid(gid);
-    // Last: it takes the right to do the others.
-    LIBC.setfsuid(uid);
-    return new Back();
+    ACTING.set(user(uid, gid));
+    return ACTING::remove;
   }
 
-  private final class Back implements OutputCalls.Acting {
-    private boolean isBack;
-
-    @Override
-    public void close() {
-      if (!isBack) {
-        isBack = true;
-        LIBC.setfsuid(0);
-        LIBC.setfsgid(0);
-        LIBC.syscall(SYS_SETGROUPS, ownGroups.length, ownGroups);
-      }
-    }
-  }
-
-  /** The groups of a user, as the user database says. */
-  private int[] groups(int uid, int gid) {
+  /** A user with the groups that the user database says. */
+  private User user(int uid, int gid) {
     long key = ((long) uid << 32) | (gid & 0xffffffffL);
-    Groups found = known.get(key);
+    User found = known.get(key);
     if (found == null || !found.isFresh()) {
       if (known.size() >= MOST_KNOWN) {
         known.clear();
       }
-      found = new Groups(ask(uid, gid));
+      found = new User(uid, gid, ask(uid, gid));
       known.put(key, found);
     }
-    return found.numbers;
+    return found;
   }
 
   /** The user database gives its answers in memory that belongs to the process. */
@@ -124,9 +160,9 @@ final class FileUsers {
       }
     } catch (IOException e) {
       // The process is gone, or is in another name space.
-      return contains(groups(uid, gid), group);
+      return contains(user(uid, gid).groups, group);
     }
-    return contains(groups(uid, gid), group);
+    return contains(user(uid, gid).groups, group);
   }
 
   private static boolean contains(int[] groups, int group) {

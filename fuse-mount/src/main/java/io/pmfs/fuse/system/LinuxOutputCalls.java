@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import jnr.ffi.Memory;
@@ -41,12 +42,58 @@ public final class LinuxOutputCalls implements OutputCalls {
   private static final int LINK_BYTES = 4096;
   private static final int KEPT_LISTINGS = 4;
   private static final byte[] EMPTY = {0};
+  private static final FileName NO_NAME = FileName.of("");
+  private static final int NO_FILE = -1;
 
   private static final ThreadLocal<Pointer> STATX =
       ThreadLocal.withInitial(() -> Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE));
 
   private final FileUsers users = new FileUsers();
   private final ArrayBlockingQueue<Pointer> listings = new ArrayBlockingQueue<>(KEPT_LISTINGS);
+
+  public LinuxOutputCalls() {
+    rehearse();
+  }
+
+  /** Makes each call of {@link FileUsers} once, in no directory, to load what it needs. */
+  private void rehearse() {
+    FileUsers.rehearse();
+    FileName name = FileName.of("name");
+    for (Rehearsal call :
+        List.<Rehearsal>of(
+            () -> open(NO_FILE, name, O_RDONLY, 0),
+            () -> openDirectory(NO_FILE, name),
+            () -> Beneath.walk(NO_FILE, name),
+            () -> status(NO_FILE, name),
+            () -> readSymbolicLink(NO_FILE, name),
+            () -> mkdir(NO_FILE, name, 0),
+            () -> mknod(NO_FILE, name, 0, 0),
+            () -> symlink(name, NO_FILE, name),
+            () -> link(NO_FILE, name, NO_FILE, name),
+            () -> unlink(NO_FILE, name),
+            () -> rmdir(NO_FILE, name),
+            () -> rename(NO_FILE, name, NO_FILE, name, 0),
+            () -> chmod(NO_FILE, name, 0),
+            () -> chmod(NO_FILE, NO_NAME, 0),
+            () -> chown(NO_FILE, name, 0, 0),
+            () -> chown(NO_FILE, NO_NAME, 0, 0),
+            () -> setTimes(NO_FILE, name, Instant.EPOCH, Instant.EPOCH),
+            () -> setTimes(NO_FILE, NO_NAME, Instant.EPOCH, Instant.EPOCH),
+            () -> setExtendedAttribute(NO_FILE, name, name, EMPTY),
+            () -> removeExtendedAttribute(NO_FILE, name, name))) {
+      try {
+        call.make();
+        throw new IllegalStateException("a call without a file succeeded");
+      } catch (FsException expected) {
+        // EBADF or ENOENT: there is no such directory.
+      }
+    }
+  }
+
+  /** A call that fails. */
+  private interface Rehearsal {
+    void make() throws FsException;
+  }
 
   // ---- directories
 
@@ -89,7 +136,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public void list(int directory, Names names) throws FsException {
     FileName what = FileName.of("a directory");
-    int file = Beneath.HERE.open(directory, FileName.of(""), Posix.O_DIRECTORY);
+    int file = Beneath.HERE.open(directory, NO_NAME, Posix.O_DIRECTORY);
     Pointer kept = listings.poll();
     Pointer buffer = kept == null ? Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES) : kept;
     try {
@@ -139,12 +186,12 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public int open(int directory, FileName name, int flags, int mode) throws FsException {
     int all = flags | Posix.O_NOFOLLOW | Posix.O_NONBLOCK | Posix.O_CLOEXEC;
-    int file = FILES.openat(directory, entry(name), all, mode);
+    byte[] entry = entry(name);
+    int file = (int) FileUsers.call(() -> FILES.openat(directory, entry, all, mode));
     if (file < 0) {
       throw Posix.failure(name);
     }
-    if ((flags & O_EXCL) == 0
-        && status(file, FileName.of(new byte[0])).attributes().type() != FileType.REGULAR) {
+    if ((flags & O_EXCL) == 0 && status(file, NO_NAME).attributes().type() != FileType.REGULAR) {
       LIBC.close(file);
       throw new FsException(Errno.EINVAL, name + " is not a regular file");
     }
@@ -162,7 +209,7 @@ public final class LinuxOutputCalls implements OutputCalls {
     byte[] path = name.size() == 0 ? EMPTY : entry(name);
     int flags = Posix.AT_SYMLINK_NOFOLLOW | (name.size() == 0 ? Posix.AT_EMPTY_PATH : 0);
     int wanted = Posix.STATX_BASIC_STATS | Posix.STATX_BTIME;
-    if (LIBC.statx(directory, path, flags, wanted, result) != 0) {
+    if (FileUsers.call(() -> LIBC.statx(directory, path, flags, wanted, result)) != 0) {
       throw Posix.failure(name);
     }
     boolean hasBirth = (result.getInt(0) & Posix.STATX_BTIME) != 0;
@@ -177,7 +224,8 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public FileName readSymbolicLink(int directory, FileName name) throws FsException {
     byte[] target = new byte[LINK_BYTES];
-    long size = LIBC.readlinkat(directory, entry(name), target, target.length);
+    byte[] entry = entry(name);
+    long size = FileUsers.call(() -> LIBC.readlinkat(directory, entry, target, target.length));
     if (size < 0) {
       throw Posix.failure(name);
     }
@@ -272,8 +320,8 @@ public final class LinuxOutputCalls implements OutputCalls {
     }
   }
 
-  private static void check(long result, FileName name) throws FsException {
-    if (result != 0) {
+  private static void make(FileUsers.Call call, FileName name) throws FsException {
+    if (FileUsers.call(call) != 0) {
       throw Posix.failure(name);
     }
   }
@@ -282,39 +330,49 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   @Override
   public void mkdir(int directory, FileName name, int mode) throws FsException {
-    check(FILES.mkdirat(directory, entry(name), mode), name);
+    byte[] entry = entry(name);
+    make(() -> FILES.mkdirat(directory, entry, mode), name);
   }
 
   @Override
   public void mknod(int directory, FileName name, int mode, long device) throws FsException {
-    check(FILES.syscall(SYS_MKNODAT, directory, entry(name), mode, device), name);
+    byte[] entry = entry(name);
+    make(() -> FILES.syscall(SYS_MKNODAT, directory, entry, mode, device), name);
   }
 
   @Override
   public void symlink(FileName target, int directory, FileName name) throws FsException {
-    check(FILES.symlinkat(Posix.terminated(target), directory, entry(name)), name);
+    byte[] content = Posix.terminated(target);
+    byte[] entry = entry(name);
+    make(() -> FILES.symlinkat(content, directory, entry), name);
   }
 
   @Override
   public void link(int directory, FileName name, int toDirectory, FileName toName)
       throws FsException {
-    check(FILES.linkat(directory, entry(name), toDirectory, entry(toName), 0), toName);
+    byte[] from = entry(name);
+    byte[] to = entry(toName);
+    make(() -> FILES.linkat(directory, from, toDirectory, to, 0), toName);
   }
 
   @Override
   public void unlink(int directory, FileName name) throws FsException {
-    check(FILES.unlinkat(directory, entry(name), 0), name);
+    byte[] entry = entry(name);
+    make(() -> FILES.unlinkat(directory, entry, 0), name);
   }
 
   @Override
   public void rmdir(int directory, FileName name) throws FsException {
-    check(FILES.unlinkat(directory, entry(name), AT_REMOVEDIR), name);
+    byte[] entry = entry(name);
+    make(() -> FILES.unlinkat(directory, entry, AT_REMOVEDIR), name);
   }
 
   @Override
   public void rename(int directory, FileName name, int toDirectory, FileName toName, int flags)
       throws FsException {
-    check(FILES.renameat2(directory, entry(name), toDirectory, entry(toName), flags), toName);
+    byte[] from = entry(name);
+    byte[] to = entry(toName);
+    make(() -> FILES.renameat2(directory, from, toDirectory, to, flags), toName);
   }
 
   // ---- attributes
@@ -333,16 +391,19 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public void chmod(int directory, FileName name, int mode) throws FsException {
     if (name.size() == 0) {
-      check(FILES.chmod(viaProc(directory, name), mode), name);
+      byte[] path = viaProc(directory, name);
+      make(() -> FILES.chmod(path, mode), name);
       return;
     }
-    int file =
-        LIBC.openat(directory, entry(name), Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC);
+    byte[] entry = entry(name);
+    int flags = Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
+    int file = (int) FileUsers.call(() -> LIBC.openat(directory, entry, flags));
     if (file < 0) {
       throw Posix.failure(name);
     }
     try {
-      check(FILES.chmod(viaProc(file, FileName.of(new byte[0])), mode), name);
+      byte[] path = viaProc(file, NO_NAME);
+      make(() -> FILES.chmod(path, mode), name);
     } finally {
       LIBC.close(file);
     }
@@ -351,9 +412,10 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public void chown(int directory, FileName name, int uid, int gid) throws FsException {
     if (name.size() == 0) {
-      check(FILES.fchown(directory, uid, gid), name);
+      make(() -> FILES.fchown(directory, uid, gid), name);
     } else {
-      check(FILES.fchownat(directory, entry(name), uid, gid, Posix.AT_SYMLINK_NOFOLLOW), name);
+      byte[] entry = entry(name);
+      make(() -> FILES.fchownat(directory, entry, uid, gid, Posix.AT_SYMLINK_NOFOLLOW), name);
     }
   }
 
@@ -366,9 +428,10 @@ public final class LinuxOutputCalls implements OutputCalls {
     times.putLongLong(16, modificationTime.getEpochSecond());
     times.putLongLong(24, modificationTime.getNano());
     if (name.size() == 0) {
-      check(FILES.futimens(directory, times), name);
+      make(() -> FILES.futimens(directory, times), name);
     } else {
-      check(FILES.utimensat(directory, entry(name), times, Posix.AT_SYMLINK_NOFOLLOW), name);
+      byte[] entry = entry(name);
+      make(() -> FILES.utimensat(directory, entry, times, Posix.AT_SYMLINK_NOFOLLOW), name);
     }
   }
 
@@ -386,20 +449,17 @@ public final class LinuxOutputCalls implements OutputCalls {
   public void setExtendedAttribute(int directory, FileName name, FileName attribute, byte[] value)
       throws FsException {
     byte[] path = viaProc(directory, name);
-    check(
-        FILES.lsetxattr(
-            path,
-            Posix.terminated(attribute),
-            Arrays.copyOf(value, value.length + 1),
-            value.length,
-            0),
-        attribute);
+    byte[] key = Posix.terminated(attribute);
+    byte[] content = Arrays.copyOf(value, value.length + 1);
+    make(() -> FILES.lsetxattr(path, key, content, value.length, 0), attribute);
   }
 
   @Override
   public void removeExtendedAttribute(int directory, FileName name, FileName attribute)
       throws FsException {
-    check(FILES.lremovexattr(viaProc(directory, name), Posix.terminated(attribute)), attribute);
+    byte[] path = viaProc(directory, name);
+    byte[] key = Posix.terminated(attribute);
+    make(() -> FILES.lremovexattr(path, key), attribute);
   }
 
   @Override
