@@ -260,7 +260,8 @@ public final class Daemon implements ControlRequests {
         logFile.toString(),
         dataset.device(),
         false,
-        dataset.devices());
+        dataset.devices(),
+        supervision != null && dataset.outlivesProcess());
   }
 
   private void serveUntilUnmounted(Presence presence, Registry registry, Runnable ready)

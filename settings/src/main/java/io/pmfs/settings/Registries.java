@@ -273,6 +273,9 @@ public final class Registries {
    * the wait, or has no successor.
    */
   public Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
+    if (!silent.mayBeReplaced()) {
+      return awaitNewRecord(silent);
+    }
     Wait wait = new Wait(Path.of(silent.mountpoint()), patience);
     while (true) {
       Registry.Entry entry = await(placeOf(silent));
@@ -298,7 +301,7 @@ public final class Registries {
   }
 
   private Registry.@Nullable Entry awaitNewRecord(Registry.Entry moving) throws MountFailure {
-    Wait wait = new Wait(Path.of(moving.mountpoint()), MOVE);
+    Wait wait = new Wait(null, MOVE);
     do {
       Path place = placeOf(moving);
       MountTable.Mount mount = surroundings.mounts().at(place);
@@ -336,24 +339,33 @@ public final class Registries {
             of(mount),
             registry -> {
               Registry.Entry last = registry.last(mountpoint);
-              return last == null ? registry.isRunning(mountpoint) : last.isOf(mount);
+              return last == null
+                  ? registry.isRunning(mountpoint)
+                  : last.isOf(mount) && last.mayBeReplaced();
             })) {
       if (isKnown.value()) {
         // Without a supervisor the mount died with its daemon.
         return MountProbe.of(mountpoint) != MountProbe.STALE;
       }
     }
-    return last(mount) != null && MountProbe.of(mountpoint) != MountProbe.STALE;
+    Registry.Known known = last(mount);
+    return known != null
+        && known.entry().mayBeReplaced()
+        && MountProbe.of(mountpoint) != MountProbe.STALE;
   }
 
   /** A wait for the next daemon. */
   private final class Wait {
-    private final Path mountpoint;
+    private final @Nullable Path mountpoint;
     private final Duration limit;
     private final long start = System.nanoTime();
     private boolean isTold;
 
-    Wait(Path mountpoint, Duration limit) {
+    /**
+     * @param mountpoint of the daemon that is being replaced, of which the user is told after a
+     *     while; null if none is
+     */
+    Wait(@Nullable Path mountpoint, Duration limit) {
       this.mountpoint = mountpoint;
       this.limit = limit;
     }
@@ -364,7 +376,7 @@ public final class Registries {
       if (waited > limit.toNanos()) {
         return false;
       }
-      if (waited > UNTOLD.toNanos() && !isTold) {
+      if (waited > UNTOLD.toNanos() && !isTold && mountpoint != null) {
         isTold = true;
         notice.accept(mountpoint + ": its daemon is being replaced; waiting for the next one");
       }
@@ -585,6 +597,18 @@ public final class Registries {
           ExitStatus.NOT_MOUNTED,
           mountpoint + ": a stale mount: its daemon died; run pmfs umount " + mountpoint);
     }
+    MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+    Registry.Entry last =
+        ask(of(mount), registry -> Optional.ofNullable(registry.last(mountpoint))).stream()
+            .flatMap(answer -> answer.value().stream())
+            .findFirst()
+            .orElse(null);
+    if (mount != null && last != null && last.isOf(mount) && !last.mayBeReplaced()) {
+      return new MountFailure(
+          ExitStatus.FAILED,
+          "%s: its daemon died, and a user's mount has no other; run pmfs umount %s; see %s"
+              .formatted(mountpoint, mountpoint, last.logFile()));
+    }
     if (!isBeingReplaced(mountpoint)) {
       return new MountFailure(
           ExitStatus.NOT_MOUNTED,
@@ -592,17 +616,10 @@ public final class Registries {
               + ": mounted by another user, or with another PMFS_RUNTIME_DIR; run this command in"
               + " the same way");
     }
-    String log =
-        ask(
-                of(surroundings.mounts().at(mountpoint)),
-                registry -> Optional.ofNullable(registry.last(mountpoint)))
-            .stream()
-            .flatMap(answer -> answer.value().stream())
-            .findFirst()
-            .map(last -> "; see " + last.logFile())
-            .orElse("");
     return new MountFailure(
         ExitStatus.FAILED,
-        mountpoint + ": its daemon died, and the next one is not ready yet" + log);
+        mountpoint
+            + ": its daemon died, and the next one is not ready yet"
+            + (last == null ? "" : "; see " + last.logFile()));
   }
 }

@@ -50,6 +50,8 @@ public final class Registry {
    * @param device the device number of one of its mounts, as in mountinfo; null if unknown
    * @param sessions the device numbers of all its mounts; null in the file of an older pmfs
    * @param detached whether its mount is no longer at the mount point, but has open files
+   * @param supervised whether another daemon follows if this one dies; null in the file of an older
+   *     pmfs
    */
   public record Entry(
       String mountpoint,
@@ -59,7 +61,20 @@ public final class Registry {
       String logFile,
       @Nullable String device,
       boolean detached,
-      @Nullable List<String> sessions) {
+      @Nullable List<String> sessions,
+      @Nullable Boolean supervised) {
+    public Entry(
+        String mountpoint,
+        String source,
+        long pid,
+        String socket,
+        String logFile,
+        @Nullable String device,
+        boolean detached,
+        @Nullable List<String> sessions) {
+      this(mountpoint, source, pid, socket, logFile, device, detached, sessions, null);
+    }
+
     public Entry(
         String mountpoint,
         String source,
@@ -88,18 +103,40 @@ public final class Registry {
     /** The same with another control socket. */
     public Entry at(Path other, boolean isDetached) {
       return new Entry(
-          mountpoint, source, pid, other.toString(), logFile, device, isDetached, sessions);
+          mountpoint,
+          source,
+          pid,
+          other.toString(),
+          logFile,
+          device,
+          isDetached,
+          sessions,
+          supervised);
     }
 
     /** The same, named by another of its mount points. */
     public Entry named(Path other) {
-      return new Entry(other.toString(), source, pid, socket, logFile, device, false, sessions);
+      return new Entry(
+          other.toString(), source, pid, socket, logFile, device, false, sessions, supervised);
     }
 
     /** The same with other mounts. */
     public Entry with(List<String> devices) {
       return new Entry(
-          mountpoint, source, pid, socket, logFile, device, detached, List.copyOf(devices));
+          mountpoint,
+          source,
+          pid,
+          socket,
+          logFile,
+          device,
+          detached,
+          List.copyOf(devices),
+          supervised);
+    }
+
+    /** Whether another daemon may follow this one; a user's own mount has only one. */
+    boolean mayBeReplaced() {
+      return supervised == null || supervised;
     }
 
     /** The device numbers of its mounts. */

@@ -254,11 +254,16 @@ final class RegistriesTest {
 
   /** A mount whose daemon died: the kernel still has it, and the daemon's files remain. */
   private void kill() throws Exception {
+    kill(true);
+  }
+
+  private void kill(boolean isSupervised) throws Exception {
     Path directory = world.makeDirectory("run");
     Registration registration =
         Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
     registration.publish(
-        new Registry.Entry(MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30"));
+        new Registry.Entry(
+            MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30", false, null, isSupervised));
     Path entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
     byte[] left = Files.readAllBytes(entry);
     registration.close();
@@ -299,6 +304,39 @@ final class RegistriesTest {
 
     assertThat(notices)
         .containsExactly(MOUNTPOINT + ": its daemon is being replaced; waiting for the next one");
+  }
+
+  /** Nobody waits for the next daemon of a mount that has only one. */
+  @Test
+  void await_daemonOfAUsersMount_endsAtOnceAndSaysWhatIsTheCase() throws Exception {
+    kill(false);
+    List<String> notices = new ArrayList<>();
+    Registries registries =
+        Registries.open(world.surroundings(), notices::add, Duration.ofMinutes(5));
+
+    assertThat(registries.await(MOUNTPOINT)).isNull();
+
+    assertThat(notices).isEmpty();
+    assertThat(registries.absence(MOUNTPOINT).line())
+        .isEqualTo(
+            "%s: its daemon died, and a user's mount has no other; run pmfs umount %s; see /log"
+                .formatted(MOUNTPOINT, MOUNTPOINT));
+  }
+
+  @Test
+  void awaitSuccessor_ofAUsersDaemonThatDoesNotAnswer_saysNothingOfAReplacement() throws Exception {
+    kill(false);
+    List<String> notices = new ArrayList<>();
+    Registry.Entry silent =
+        new Registry.Entry(
+            MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30", false, null, false);
+
+    assertThat(
+            Registries.open(world.surroundings(), notices::add, Duration.ofMinutes(5))
+                .awaitSuccessor(silent))
+        .isNull();
+
+    assertThat(notices).isEmpty();
   }
 
   /** What a user can write in place of a record; the name of its files is right. */
