@@ -49,8 +49,9 @@ import picocli.CommandLine.Parameters;
           + " have no room, or evict copies before they are read again; a line on standard error"
           + " says which. It is not 4 before the first read, and not while the first epoch fills"
           + " the tiers. It is also 4 while the disk of the state is full or fails: then names and"
-          + " copies are not recorded for the next mount, and for ten minutes after a request of a"
-          + " reader failed, as by an error of the source. Of a writable mount it is 4 while the"
+          + " copies are not recorded for the next mount; while a thread of the daemon fails again and"
+          + " again, for example for want of memory; and for ten minutes after a request of a reader"
+          + " failed, as by an error of the source. Of a writable mount it is 4 while the"
           + " source refuses changes, or changes wait for a node that is away. In a cluster it is 4"
           + " while expected nodes are missing.%n"
     },
@@ -251,6 +252,9 @@ final class StatusCommand implements Callable<Integer> {
     }
     if (report.stateFailure() != null) {
       warnings.add(report.mountpoint() + ": the state is not recorded: " + report.stateFailure());
+    }
+    if (report.threadFailure() != null) {
+      warnings.add(report.mountpoint() + ": its daemon has trouble: " + report.threadFailure());
     }
     return warnings;
   }

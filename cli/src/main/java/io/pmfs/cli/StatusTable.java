@@ -81,6 +81,7 @@ final class StatusTable {
     add("log", report.logFile());
     add("state", report.stateDirectory());
     add("not recorded", report.stateFailure());
+    add("trouble", report.threadFailure());
     StatusReport.Detached detached = report.detached();
     add(
         "open by",

@@ -97,6 +97,20 @@ final class LifeCycleTest {
   }
 
   @Test
+  void status_whileAThreadOfTheDaemonFails_saysSoAndEndsWith4() throws Exception {
+    mount();
+    datasets.get(0).threadFailure = "thread pmfs-slow-peers: java.lang.StackOverflowError";
+    assertThat(world.execute("status", "mnt")).isEqualTo(ExitStatus.PARTLY);
+    assertThat(world.errors())
+        .isEqualTo(
+            "pmfs: "
+                + path("mnt")
+                + ": its daemon has trouble: thread pmfs-slow-peers: java.lang.StackOverflowError\n");
+    datasets.get(0).threadFailure = null;
+    assertThat(world.execute("status", "mnt")).isZero();
+  }
+
+  @Test
   void status_ofAllNodes_namesTheSilentOnesAndFails() throws Exception {
     mount();
     assertThat(world.execute("status", "--all-nodes", "mnt")).isEqualTo(ExitStatus.FAILED);

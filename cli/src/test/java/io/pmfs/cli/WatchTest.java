@@ -81,6 +81,7 @@ final class WatchTest {
         null,
         before.waiting(),
         null,
+        null,
         before.recent(),
         null,
         null,

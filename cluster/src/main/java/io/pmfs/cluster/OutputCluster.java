@@ -143,7 +143,7 @@ public final class OutputCluster implements Peers, AutoCloseable {
     joined.onChange(view -> change(view.members()));
     change(joined.view().members());
     attendance.begin(joined);
-    DaemonThread.start("pmfs-outputs-members", () -> look(present));
+    DaemonThread.lasting("pmfs-outputs-members", () -> look(present)).start();
   }
 
   private void change(List<Member> members) {

@@ -47,7 +47,7 @@ final class SourceProbes implements AutoCloseable {
   SourceProbes(Suspects suspects, Duration patience) {
     this.suspects = suspects;
     this.patienceNanos = patience.toNanos();
-    DaemonThread.start("pmfs-slow-peers", this::watch);
+    DaemonThread.lasting("pmfs-slow-peers", this::watch).start();
   }
 
   /** The threads that ask the source in place of one peer. */
@@ -133,14 +133,24 @@ final class SourceProbes implements AutoCloseable {
           if (question.isOld()) {
             Probing probing = probings.computeIfAbsent(question.peer.id(), id -> new Probing());
             if (probing.enter()) {
-              question.isProbed = true;
-              DaemonThread.start("pmfs-source-probe", () -> question.ask(probing));
+              probe(question, probing);
             }
           }
         }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void probe(Question question, Probing probing) {
+    question.isProbed = true;
+    try {
+      DaemonThread.start("pmfs-source-probe", () -> question.ask(probing));
+    } catch (RuntimeException | Error e) {
+      question.isProbed = false;
+      probing.leave();
+      throw e;
     }
   }
 

@@ -109,15 +109,25 @@ public final class CacheClient implements AutoCloseable {
       return current;
     }
     try {
-      Connection made = new Connection(DescriptorSocket.connect(path, LIMIT));
+      Connection made = begin(DescriptorSocket.connect(path, LIMIT));
       connection = made;
-      DaemonThread.start("cache", made::receive);
       log.info("{}: connected to the cache", path);
       problem = null;
       return made;
     } catch (FsException e) {
       away(String.valueOf(e.getMessage()), PAUSE);
       return null;
+    }
+  }
+
+  private Connection begin(DescriptorSocket socket) throws FsException {
+    Connection made = new Connection(socket);
+    try {
+      DaemonThread.start("cache", made::receive);
+      return made;
+    } catch (OutOfMemoryError e) {
+      socket.close();
+      throw new FsException(Errno.EAGAIN, e.toString(), e);
     }
   }
 

@@ -179,7 +179,7 @@ public final class CacheService implements AutoCloseable {
   }
 
   private void start() {
-    DaemonThread.start("accept", this::accept);
+    DaemonThread.lasting("accept", this::accept).start();
     repeat(LOOK, this::answerOldQuestions);
     repeat(LOOK_AGAIN, this::lookAgain);
   }
@@ -204,27 +204,35 @@ public final class CacheService implements AutoCloseable {
   }
 
   private void accept() {
-    try (listening) {
-      while (!closed) {
-        acceptOne();
-      }
+    while (!closed) {
+      acceptOne();
     }
+    listening.close();
   }
 
   private void acceptOne() {
     try {
-      DescriptorSocket socket = listening.accept(QUEUE_BYTES);
-      Session session = admitted(socket);
-      if (session == null) {
-        socket.close();
-      } else {
-        start(session);
-      }
+      take(listening.accept(QUEUE_BYTES));
     } catch (FsException e) {
       if (!closed) {
         log.warn("no connection: {}", e.getMessage());
         pause();
       }
+    }
+  }
+
+  private void take(DescriptorSocket socket) throws FsException {
+    Session session;
+    try {
+      session = admitted(socket);
+    } catch (FsException | RuntimeException | Error e) {
+      socket.close();
+      throw e;
+    }
+    if (session == null) {
+      socket.close();
+    } else {
+      start(session);
     }
   }
 
@@ -251,13 +259,7 @@ public final class CacheService implements AutoCloseable {
   }
 
   private @Nullable Session admitted(DescriptorSocket socket) throws FsException {
-    int user;
-    try {
-      user = socket.peerUser();
-    } catch (FsException e) {
-      socket.close();
-      throw e;
-    }
+    int user = socket.peerUser();
     synchronized (this) {
       long own = sessions.stream().filter(session -> session.user() == user).count();
       if (sessions.size() >= settings.limits().connections()

@@ -105,12 +105,13 @@ final class Copier implements AutoCloseable {
   Copier(String name, int threads, Runnable first) {
     this.name = name;
     for (int i = 1; i <= threads; i++) {
-      DaemonThread.start(
-          name + "-" + i,
-          () -> {
-            first.run();
-            work();
-          });
+      DaemonThread.lasting(
+              name + "-" + i,
+              () -> {
+                first.run();
+                work();
+              })
+          .start();
     }
   }
 
@@ -141,11 +142,23 @@ final class Copier implements AutoCloseable {
   /** Works; returns whether this thread is to go on, and was not replaced. */
   private boolean isDone(Run run, ByteBuffer buffer) {
     try {
+      workAt(run, buffer);
+    } finally {
+      end(run);
+    }
+    return !run.hangs;
+  }
+
+  private void workAt(Run run, ByteBuffer buffer) {
+    try {
       run.work.run(buffer, bytes -> progressed(run, bytes));
     } catch (RuntimeException | Error e) {
       log.error("copying", e);
       run.work.drop();
     }
+  }
+
+  private void end(Run run) {
     synchronized (this) {
       runs.remove(run);
       run.queue.bytes -= run.left;
@@ -156,7 +169,6 @@ final class Copier implements AutoCloseable {
         replaced--;
       }
       notifyAll();
-      return !run.hangs;
     }
   }
 
@@ -222,15 +234,28 @@ final class Copier implements AutoCloseable {
         }
       }
     }
-    for (Run run : hanging) {
+    hanging.forEach(this::replace);
+    dropped.forEach(Work::drop);
+  }
+
+  private void replace(Run run) {
+    try {
       DaemonThread.start(
           name + "-in-place",
           () -> {
             run.work.giveUp();
             work();
           });
+    } catch (OutOfMemoryError e) {
+      log.warn("no thread in place of one that hangs, for now: {}", e.toString());
+      synchronized (this) {
+        if (runs.contains(run)) {
+          run.hangs = false;
+          run.queue.hanging--;
+          replaced--;
+        }
+      }
     }
-    dropped.forEach(Work::drop);
   }
 
   synchronized int running() {

@@ -101,7 +101,14 @@ public final class Drains implements AutoCloseable {
     Thread thread = DaemonThread.of("drain-" + id, () -> run(self[0]));
     self[0] = new Drain(thread);
     drains.put(id, self[0]);
-    thread.start();
+    try {
+      thread.start();
+    } catch (OutOfMemoryError e) {
+      drains.remove(id);
+      running.decrementAndGet();
+      throw new IllegalStateException(
+          "no thread can wait for the source now: " + e.getMessage(), e);
+    }
     return report(id, self[0]);
   }
 
@@ -116,7 +123,7 @@ public final class Drains implements AutoCloseable {
       outcome = outputs.drain(Long.MAX_VALUE) ? Report.DONE : Report.LEFT;
     } catch (InterruptedException e) {
       log.debug("a command waits no longer");
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       log.error("waiting for the source", e);
     } finally {
       drain.state = outcome;

@@ -42,7 +42,7 @@ final class Heartbeat implements AutoCloseable {
   private final CountDownLatch closed = new CountDownLatch(1);
   private volatile @Nullable Process asker;
   private boolean withoutAsker;
-  private volatile boolean asking;
+  private boolean asking;
   private long progress;
 
   /**
@@ -81,14 +81,17 @@ final class Heartbeat implements AutoCloseable {
     this.clock = clock;
   }
 
+  /** Starts process and thread: later there may be no room for them. */
   void start() {
-    DaemonThread.start("heartbeat", this::beat);
+    asker = startAsker();
+    DaemonThread.lasting("heartbeat", this::beat).start();
   }
 
   private void beat() {
     try {
       while (!closed.await(interval.toMillis(), TimeUnit.MILLISECONDS)) {
         eachTime.run();
+        hear();
         boolean idle = dataset.hasIdleWorker();
         boolean works = getsOn();
         if (!dataset.isAtMountpoint()) {
@@ -127,8 +130,6 @@ final class Heartbeat implements AutoCloseable {
         return;
       }
       asker = process;
-      InputStream answers = process.getInputStream();
-      DaemonThread.start("heartbeat-answers", () -> listen(answers));
     }
     asking = true;
     OutputStream questions = process.getOutputStream();
@@ -150,25 +151,29 @@ final class Heartbeat implements AutoCloseable {
               .start();
       withoutAsker = false;
       return process;
-    } catch (IOException e) {
+    } catch (IOException | OutOfMemoryError e) {
       if (!withoutAsker) {
-        log.warn("heartbeats continue without checking the mount for now: {}", Reason.of(e));
+        log.warn(
+            "heartbeats continue without checking the mount for now: {}",
+            e instanceof IOException failed ? Reason.of(failed) : e.getMessage());
       }
       withoutAsker = true;
       return null;
     }
   }
 
-  private void listen(InputStream answers) {
-    try {
-      while (answers.read() >= 0) {
-        supervision.touch(clock);
-        asking = false;
-      }
-    } catch (IOException e) {
-      log.debug("heartbeat: {}", e.getMessage());
+  /** Takes the answers that have come. */
+  private void hear() throws IOException {
+    Process process = asker;
+    if (process == null || !process.isAlive()) {
+      asking = false;
+      return;
     }
-    asking = false;
+    InputStream answers = process.getInputStream();
+    while (answers.available() > 0 && answers.read() >= 0) {
+      supervision.touch(clock);
+      asking = false;
+    }
   }
 
   @Override

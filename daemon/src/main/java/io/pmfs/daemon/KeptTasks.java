@@ -154,7 +154,12 @@ public final class KeptTasks implements AutoCloseable {
     log.info("task {}: {}", started.id(), started.report().activity());
     keep(begun);
     TaskPaths paths = begun.request().paths();
-    DaemonThread.start("task-end", () -> awaitEnd(started, paths));
+    try {
+      DaemonThread.start("task-end", () -> awaitEnd(started, paths));
+    } catch (OutOfMemoryError e) {
+      log.warn(
+          "the next daemon will look whether task {} has ended: {}", started.id(), e.getMessage());
+    }
     return started;
   }
 

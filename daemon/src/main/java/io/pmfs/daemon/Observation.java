@@ -130,7 +130,7 @@ final class Observation implements AutoCloseable {
         () -> {
           try {
             history.sample();
-          } catch (RuntimeException e) {
+          } catch (RuntimeException | Error e) {
             log.debug("no sample", e); // for example while the cluster closes
           }
         },

@@ -71,14 +71,15 @@ final class PeerPart {
           return;
         }
       }
-    } catch (UncheckedIOException e) {
+    } catch (RuntimeException | Error e) {
       if (!cancelled) {
-        isUndone(String.valueOf(e.getMessage()));
+        isUndone(e instanceof UncheckedIOException ? String.valueOf(e.getMessage()) : e.toString());
       }
     }
   }
 
-  private void isUndone(String why) {
+  /** The part is not done, for a reason. */
+  void isUndone(String why) {
     undone = why;
     String reason = "on " + name() + ": " + why + "; run this again";
     findings.add(new TaskFinding(FileName.of(""), TaskFinding.Kind.FAILED, reason));

@@ -32,6 +32,7 @@ import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerStatus;
 import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.Troubles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -212,6 +213,7 @@ final class ServedDataset implements MountedDataset {
         StatusReport.AccessLog.of(requests),
         StatusReport.Waiting.of(requests),
         source.absence(),
+        Troubles.recent(),
         RecentReport.of(
             tierReports,
             recent.origins(),

@@ -36,15 +36,20 @@ final class SharedTask implements FileTask {
   void start(Iterable<TaskRequest> requests) {
     CountDownLatch running = new CountDownLatch(parts.size());
     for (PeerPart part : parts) {
-      daemon(
-          "part-" + part.name(),
-          () -> {
-            try {
-              part.follow(requests);
-            } finally {
-              running.countDown();
-            }
-          });
+      try {
+        daemon(
+            "part-" + part.name(),
+            () -> {
+              try {
+                part.follow(requests);
+              } finally {
+                running.countDown();
+              }
+            });
+      } catch (OutOfMemoryError e) {
+        part.isUndone("no thread could ask for its part: " + e.getMessage());
+        running.countDown();
+      }
     }
     daemon(
         "parts",

@@ -18,7 +18,7 @@ final class StateRecovery implements AutoCloseable {
 
   private StateRecovery(Namespace namespace) {
     this.namespace = namespace;
-    this.thread = DaemonThread.of("state", this::run);
+    this.thread = DaemonThread.lasting("state", this::run);
   }
 
   static StateRecovery start(Namespace namespace) {

@@ -49,6 +49,9 @@ public final class FakeDataset implements MountedDataset {
 
   public @Nullable volatile MountFailure startFailure;
 
+  /** A thread that fails, as in the status. */
+  public @Nullable volatile String threadFailure;
+
   /** The reports of all nodes of its cluster; null without a cluster. */
   public @Nullable volatile NodesReport nodes;
 
@@ -69,7 +72,8 @@ public final class FakeDataset implements MountedDataset {
 
   @Override
   public StatusReport status() {
-    return report(settings.mountpoint().toString(), settings.source().path().toString());
+    return report(
+        settings.mountpoint().toString(), settings.source().path().toString(), null, threadFailure);
   }
 
   @Override
@@ -123,12 +127,12 @@ public final class FakeDataset implements MountedDataset {
 
   /** The same with more members. */
   public static StatusReport inCluster(String node, List<ClusterReport.MemberReport> more) {
-    return report("/mnt/dataset", "/lustre/imagenet", cluster(node, more, List.of()));
+    return report("/mnt/dataset", "/lustre/imagenet", cluster(node, more, List.of()), null);
   }
 
   /** The same cluster, of which more nodes are missing. */
   public static StatusReport withMissing(List<MissingNode> missing) {
-    return report("/mnt/dataset", "/lustre/imagenet", cluster("n1", List.of(), missing));
+    return report("/mnt/dataset", "/lustre/imagenet", cluster("n1", List.of(), missing), null);
   }
 
   /** A writable mount in the cluster, of which more nodes are missing. */
@@ -187,11 +191,14 @@ public final class FakeDataset implements MountedDataset {
   }
 
   public static StatusReport report(String mountpoint, String source) {
-    return report(mountpoint, source, null);
+    return report(mountpoint, source, null, null);
   }
 
   private static StatusReport report(
-      String mountpoint, String source, @Nullable ClusterReport cluster) {
+      String mountpoint,
+      String source,
+      @Nullable ClusterReport cluster,
+      @Nullable String threadFailure) {
     return new StatusReport(
         mountpoint,
         source,
@@ -260,6 +267,7 @@ public final class FakeDataset implements MountedDataset {
         new StatusReport.AccessLog("/var/log/pmfs/x.access", 1234),
         new StatusReport.Waiting(3, 12.9, "read", "part-000/x", 4711),
         null,
+        threadFailure,
         new RecentReport(
             4000,
             List.of(new RecentReport.TierBytes("pm", 3000), new RecentReport.TierBytes("ssd", 1)),

@@ -72,29 +72,37 @@ final class RunningTask implements FileTask {
     this.position = request instanceof TaskRequest.Prefetch prefetch ? prefetch.from() : 0;
   }
 
+  /**
+   * Starts the task.
+   *
+   * @throws IllegalStateException with a line for the user, if no thread can be had
+   */
   void start(Work work) {
-    startThreads(
-        1,
-        "task",
-        () -> {
-          try {
-            work.run(this);
-          } catch (InterruptedException e) {
-            cancel();
-          } catch (RuntimeException e) {
-            fail(e);
-          } finally {
-            endNanos = System.nanoTime();
-            ended.countDown();
-            request = request.with(TaskPaths.NONE);
-            whenCancelled.clear();
-          }
-        });
+    try {
+      startThreads(1, "task", () -> run(work));
+    } catch (OutOfMemoryError e) {
+      throw new IllegalStateException("no thread can run a task now: " + e.getMessage(), e);
+    }
+  }
+
+  private void run(Work work) {
+    try {
+      work.run(this);
+    } catch (InterruptedException e) {
+      cancel();
+    } catch (RuntimeException | Error e) {
+      fail(e);
+    } finally {
+      endNanos = System.nanoTime();
+      ended.countDown();
+      request = request.with(TaskPaths.NONE);
+      whenCancelled.clear();
+    }
   }
 
   // Called by the work.
 
-  /** Starts threads that all run the same code. */
+  /** Starts threads that all run the same code: at least one, and fewer if more cannot be had. */
   List<Thread> startThreads(int count, String name, Runnable body) {
     List<Thread> threads = new ArrayList<>();
     for (int i = 1; i <= count; i++) {
@@ -105,11 +113,19 @@ final class RunningTask implements FileTask {
                 try {
                   threadStart.run();
                   body.run();
-                } catch (RuntimeException e) {
+                } catch (RuntimeException | Error e) {
                   fail(e);
                 }
               });
-      thread.start();
+      try {
+        thread.start();
+      } catch (OutOfMemoryError e) {
+        if (threads.isEmpty()) {
+          throw e;
+        }
+        log.warn("only {} of {} threads: {}", threads.size(), count, e.getMessage());
+        break;
+      }
       threads.add(thread);
     }
     return threads;
@@ -169,12 +185,12 @@ final class RunningTask implements FileTask {
   }
 
   /** Ends the task, which cannot continue. */
-  private void fail(RuntimeException e) {
+  private void fail(Throwable e) {
     if (cancelled) {
       log.debug("failed after it was cancelled: {}", e.toString());
     } else {
       log.error("{} failed", request.getClass().getSimpleName(), e);
-      failure = String.valueOf(e.getMessage());
+      failure = e instanceof Error ? e.toString() : String.valueOf(e.getMessage());
     }
     cancel();
   }

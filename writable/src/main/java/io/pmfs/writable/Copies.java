@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -110,14 +111,22 @@ final class Copies implements AutoCloseable {
     for (Change change : changes) {
       if (isIntended(change)) {
         // A former attempt left something to remove.
-        ahead.put(change.sequence(), workers.submit(() -> copy(change, nearest(change))));
+        begin(workers, change, () -> copy(change, nearest(change)));
       } else {
         untried.put(change, nearest(change));
       }
     }
     record(untried);
-    untried.forEach(
-        (change, where) -> ahead.put(change.sequence(), workers.submit(() -> make(change, where))));
+    untried.forEach((change, where) -> begin(workers, change, () -> make(change, where)));
+  }
+
+  /** Without a thread the content is copied when it is its turn. */
+  private void begin(ExecutorService workers, Change change, Callable<Copy> copying) {
+    try {
+      ahead.put(change.sequence(), workers.submit(copying));
+    } catch (OutOfMemoryError e) {
+      log.debug("{} is not copied ahead: {}", change.name(), e.toString());
+    }
   }
 
   /** The copy of a content, made now if it was not made ahead. */

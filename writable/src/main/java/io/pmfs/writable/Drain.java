@@ -88,8 +88,8 @@ final class Drain implements AutoCloseable {
     if (settings.copiers() == 0) {
       return;
     }
-    threads.add(DaemonThread.of("pmfs-committer", this::commitLoop));
-    threads.add(DaemonThread.of("pmfs-outputs", this::tidyLoop));
+    threads.add(DaemonThread.lasting("pmfs-committer", this::commitLoop));
+    threads.add(DaemonThread.lasting("pmfs-outputs", this::tidyLoop));
     threads.forEach(Thread::start);
   }
 
@@ -106,7 +106,7 @@ final class Drain implements AutoCloseable {
           continue;
         }
         state.awaitChange(head, committed, IDLE_MILLIS);
-      } catch (FsException | RuntimeException e) {
+      } catch (FsException | RuntimeException | Error e) {
         if (closed) {
           return;
         }
@@ -165,7 +165,7 @@ final class Drain implements AutoCloseable {
     }
   }
 
-  private void refuse(Exception e, long pause) {
+  private void refuse(Throwable e, long pause) {
     Change change = committer.current();
     String path = change == null ? "" : path(change);
     String stateFailure = state.failure();
@@ -177,7 +177,9 @@ final class Drain implements AutoCloseable {
     } else if (cause != null) {
       refused = Failure.of(path, cause);
     } else {
-      refused = new Failure(path, String.valueOf(e.getMessage()), null);
+      refused =
+          new Failure(
+              path, e instanceof Error ? e.toString() : String.valueOf(e.getMessage()), null);
     }
     refusals.incrementAndGet();
     if (!isNew) {
@@ -185,7 +187,8 @@ final class Drain implements AutoCloseable {
     } else if (stateFailure != null) {
       log.warn("the state is not recorded, and changes wait: {}", stateFailure);
     } else {
-      log.warn("a change of {} is not at the source: {}; it is tried again", path, e.getMessage());
+      log.warn(
+          "a change of {} is not at the source: {}; it is tried again", path, refused.reason());
       if (change != null && cause != null) {
         untold.add(change.inode(), cause);
       }

@@ -40,6 +40,7 @@ final class State implements AutoCloseable {
   // LOCK ORDER: LiveFile.lock < State.lock < Listing. No call to the source while holding it.
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
+  private final Held held = lock::unlock; // Made now: with the lock held, memory may be short.
   private final TableStore store;
   private final Cache<Long, Inode> inodes =
       CacheBuilder.newBuilder().maximumSize(CACHED_INODES).concurrencyLevel(4).build();
@@ -49,6 +50,10 @@ final class State implements AutoCloseable {
   private long reserved; // GUARDED_BY(lock)
   private int openings; // GUARDED_BY(lock)
   private long wakeUps; // GUARDED_BY(lock)
+
+  /** Whether an error came between a change of the tables and what is kept of it here. */
+  private boolean isUncertain; // GUARDED_BY(lock)
+
   private volatile Runnable afterSync = () -> {};
   private volatile long head;
   private volatile long committed;
@@ -140,13 +145,14 @@ final class State implements AutoCloseable {
   Held hold() throws FsException {
     lock.lock();
     try {
-      if (store.openings() != openings) {
+      if (isUncertain || store.openings() != openings) {
         openings = store.openings();
         inodes.invalidateAll();
         load();
+        isUncertain = false;
       }
-      return lock::unlock;
-    } catch (FsException | RuntimeException e) {
+      return held;
+    } catch (FsException | RuntimeException | Error e) {
       lock.unlock();
       throw e;
     }
@@ -465,7 +471,11 @@ final class State implements AutoCloseable {
           reserved = next; // What was reserved may not be recorded.
         }
         throw failed(e);
+      } catch (RuntimeException | Error e) {
+        isUncertain = true;
+        throw e;
       }
+      isUncertain = true;
       for (Inode inode : changedInodes.values()) {
         inodes.put(inode.number(), inode);
       }
@@ -489,6 +499,7 @@ final class State implements AutoCloseable {
       if (wakes) {
         changed.signalAll();
       }
+      isUncertain = false;
     }
   }
 

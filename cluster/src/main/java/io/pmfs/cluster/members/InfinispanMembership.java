@@ -68,6 +68,9 @@ public final class InfinispanMembership implements Membership {
   private @Nullable DefaultCacheManager manager;
   private @Nullable Announcements announcements;
 
+  /** Whether all listeners have the view: one that throws gets it again, with the others. */
+  private boolean isTold = true;
+
   private InfinispanMembership(ClusterSettings settings, Member self) {
     this.settings = settings;
     this.self = self;
@@ -143,7 +146,7 @@ public final class InfinispanMembership implements Membership {
         return;
       }
       manager = starting;
-    } catch (Exception e) {
+    } catch (Exception | Error e) {
       log.warn(
           "cluster {}: cannot join, trying again in {} s: {}",
           settings.name(),
@@ -177,7 +180,7 @@ public final class InfinispanMembership implements Membership {
       global.globalState().disable();
       global.shutdown().hookBehavior(ShutdownHookBehavior.DONT_REGISTER);
       return new DefaultCacheManager(global.build(), true);
-    } catch (Exception e) {
+    } catch (Exception | Error e) {
       GroupChannel.expectClosing(unconnected);
       unconnected.close();
       throw e;
@@ -227,8 +230,11 @@ public final class InfinispanMembership implements Membership {
   }
 
   private void lookAgain() {
-    look();
-    later(this::lookAgain, settings.timings().look());
+    try {
+      look();
+    } finally {
+      later(this::lookAgain, settings.timings().look());
+    }
   }
 
   private void later(Runnable task, Duration delay) {
@@ -262,7 +268,7 @@ public final class InfinispanMembership implements Membership {
       } else {
         awaited = "word from " + said.silent(present);
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       log.warn(
           "cluster {}: cannot determine the members: {}", settings.name(), rootCause(e).toString());
       log.debug("cluster {}", settings.name(), e);
@@ -278,13 +284,16 @@ public final class InfinispanMembership implements Membership {
   }
 
   private void tell(View now) {
-    if (now.equals(view)) {
-      return;
+    if (!now.equals(view)) {
+      view = now;
+      isTold = false;
+      log.info("cluster {}: {} members: {}", settings.name(), now.members().size(), now.members());
     }
-    view = now;
-    log.info("cluster {}: {} members: {}", settings.name(), now.members().size(), now.members());
-    for (Consumer<View> listener : listeners) {
-      listener.accept(now);
+    if (!isTold) {
+      for (Consumer<View> listener : listeners) {
+        listener.accept(now);
+      }
+      isTold = true;
     }
   }
 

@@ -58,7 +58,12 @@ final class ProvenServerSocket extends ServerSocket {
   @Override
   public Socket accept() throws IOException {
     if (begun.compareAndSet(false, true)) {
-      daemon("pmfs-group-accept", this::acceptAll);
+      try {
+        daemon("pmfs-group-accept", this::acceptAll);
+      } catch (OutOfMemoryError e) {
+        begun.set(false);
+        throw e;
+      }
     }
     try {
       while (!isClosed()) {
@@ -84,8 +89,8 @@ final class ProvenServerSocket extends ServerSocket {
     while (!isClosed()) {
       try {
         take(super.accept());
-      } catch (IOException e) {
-        log.debug("cannot accept a member's connection: {}", e.getMessage());
+      } catch (IOException | RuntimeException | Error e) {
+        log.debug("cannot accept a member's connection: {}", e.toString());
         pauseUnlessClosed();
       }
     }
@@ -150,8 +155,8 @@ final class ProvenServerSocket extends ServerSocket {
       if (ended.compareAndSet(false, true)) {
         proven.add(socket);
       }
-    } catch (IOException | RuntimeException e) {
-      log.debug("{} is not a member: {}", plain.getInetAddress(), e.getMessage());
+    } catch (IOException | RuntimeException | Error e) {
+      log.debug("{} is not a member: {}", plain.getInetAddress(), e.toString());
       ended.set(true);
       close(plain);
     }

@@ -11,6 +11,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The bytes that readers got and that the source was asked for, in the recent past: in the last
@@ -19,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("FutureReturnValueIgnored") // the repeated task does not throw
 public final class RecentReads implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(RecentReads.class);
+
   static final Duration INTERVAL = Duration.ofSeconds(10);
 
   /** The time of reading that counts. */
@@ -121,7 +125,7 @@ public final class RecentReads implements AutoCloseable {
         Executors.newSingleThreadScheduledExecutor(task -> DaemonThread.of("recent-reads", task));
     timer = started;
     started.scheduleAtFixedRate(
-        this::sample, INTERVAL.toMillis(), INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
+        this::trySample, INTERVAL.toMillis(), INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
   }
 
   @Override
@@ -129,6 +133,15 @@ public final class RecentReads implements AutoCloseable {
     ScheduledExecutorService started = timer;
     if (started != null) {
       started.shutdownNow();
+    }
+  }
+
+  /** A task that throws is not repeated. */
+  private void trySample() {
+    try {
+      sample();
+    } catch (RuntimeException | Error e) {
+      log.debug("no sample", e);
     }
   }
 

@@ -9,6 +9,7 @@ import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.StagerStatus;
+import io.pmfs.tier.Troubles;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
@@ -50,6 +51,10 @@ public record StatusReport(
             "why a daemon that took over the mount cannot reach the source; it"
                 + " keeps trying, and serves what records and tiers have")
         @Nullable String sourceAbsence,
+    @Figure(
+            "a thread of the daemon that has failed in the last half minute and goes on trying, and"
+                + " why; `pmfs status` then ends with 4. Null if there is none")
+        @Nullable String threadFailure,
     @Nullable RecentReport recent,
     @Figure(
             "null while the mount is at its mount point; an object once it was unmounted lazily, or"
@@ -170,6 +175,7 @@ public record StatusReport(
         accessLog,
         waiting,
         sourceAbsence,
+        threadFailure,
         recent,
         seen,
         outputs,
@@ -325,6 +331,7 @@ public record StatusReport(
         mount.accessLog(),
         mount.waiting(),
         mount.sourceAbsence(),
+        Troubles.recent(),
         null,
         mount.isAtMountpoint() ? null : Detached.UNCOUNTED,
         outputs,

@@ -5,6 +5,7 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.metadata.FileName;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import java.time.Duration;
 import java.time.Instant;
@@ -60,7 +61,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   private final FailedRequests failed;
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
-  private final Thread writer = new Thread(this::run, "requests");
+  private final Thread writer = DaemonThread.lasting("requests", this::run);
   private long told; // dropped requests that lines mention; only for the writer
   private long looked = System.nanoTime(); // the last look for waiting requests; for the writer
   private volatile long leastNanos;
@@ -104,7 +105,6 @@ public final class RequestLog implements RequestListener, AutoCloseable {
 
   /** Starts making lines. */
   public RequestLog start() {
-    writer.setDaemon(true);
     writer.start();
     return this;
   }

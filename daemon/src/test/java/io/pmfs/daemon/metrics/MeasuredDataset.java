@@ -148,6 +148,7 @@ public final class MeasuredDataset implements AutoCloseable {
         null,
         null,
         null,
+        null,
         new OutputsReport(
             1,
             2,

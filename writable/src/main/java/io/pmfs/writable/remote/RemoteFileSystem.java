@@ -92,7 +92,7 @@ public final class RemoteFileSystem implements InvocationHandler {
     this.owner = new Owner(link, self, patienceMillis);
     this.kept = new KeptContent(self.files(), owner);
     this.sourceReads = new SourceReads(self.calls(), self.source());
-    this.looking = DaemonThread.of("pmfs-owner", this::look);
+    this.looking = DaemonThread.lasting("pmfs-owner", this::look);
   }
 
   /**
