@@ -35,7 +35,7 @@ final class ContextPool<T extends Closeable> implements AutoCloseable {
     }
     try {
       return maker.get();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       countOut(-1);
       throw e;
     }

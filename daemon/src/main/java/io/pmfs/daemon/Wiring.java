@@ -43,7 +43,7 @@ import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.CountedBackingStore;
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.DaemonPool;
 import io.pmfs.tier.DirectMemory;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
@@ -56,7 +56,6 @@ import java.util.Deque;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -487,7 +486,7 @@ public final class Wiring implements MountOpener {
   }
 
   private static ExecutorService metadataThreads(int count) {
-    return Executors.newFixedThreadPool(count, DaemonThread.numbered("metadata"));
+    return new DaemonPool(count, "metadata");
   }
 
   static MountFailure failure(MountException e) {

@@ -12,7 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -150,12 +151,13 @@ final class DirectoryReader {
     }
 
     List<SourceEntry> at(List<FileName> names) throws FsException {
-      List<Future<List<SourceEntry>>> parts = new ArrayList<>();
+      List<FutureTask<List<SourceEntry>>> parts = new ArrayList<>();
       int first = Math.min(names.size(), NAMES_PER_TASK);
       for (int from = first; from < names.size(); from += NAMES_PER_TASK) {
         List<FileName> part = names.subList(from, Math.min(names.size(), from + NAMES_PER_TASK));
-        parts.add(threads.submit(() -> atEach(part)));
+        parts.add(new FutureTask<>(() -> atEach(part)));
       }
+      parts.forEach(this::handOut);
       List<SourceEntry> entries = new ArrayList<>(names.size());
       FsException failure = null;
       try {
@@ -163,8 +165,9 @@ final class DirectoryReader {
       } catch (FsException e) {
         failure = e;
       }
-      for (Future<List<SourceEntry>> part : parts) {
+      for (FutureTask<List<SourceEntry>> part : parts) {
         try {
+          part.run(); // unless a thread has begun it
           entries.addAll(part.get());
         } catch (ExecutionException e) {
           failure =
@@ -180,6 +183,15 @@ final class DirectoryReader {
         throw failure;
       }
       return entries;
+    }
+
+    /** Without a thread the caller does it. */
+    private void handOut(Runnable part) {
+      try {
+        threads.execute(part);
+      } catch (RejectedExecutionException | OutOfMemoryError e) {
+        log.debug("the attributes of a directory are asked for by its reader: {}", e.toString());
+      }
     }
 
     private List<SourceEntry> atEach(List<FileName> names) throws FsException {

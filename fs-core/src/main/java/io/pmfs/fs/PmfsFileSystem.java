@@ -335,7 +335,7 @@ public final class PmfsFileSystem {
       return watching == null
           ? deliver(inode, offset, size, sink)
           : deliverWatched(inode, offset, size, sink, watching);
-    } catch (FsException | RuntimeException e) {
+    } catch (FsException | RuntimeException | Error e) {
       errors.increment();
       throw e;
     }

@@ -4,13 +4,12 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.Pace;
 import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.DaemonPool;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceSequence;
 import java.nio.ByteBuffer;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.function.BooleanSupplier;
 
 /** The source as used by one task: with several threads, at a pace. */
@@ -38,7 +37,7 @@ final class TaskSource implements AutoCloseable {
     this.jobs = jobs;
     this.pace = pace;
     this.cancelled = cancelled;
-    this.threads = Executors.newFixedThreadPool(jobs, task -> DaemonThread.of("look", task));
+    this.threads = new DaemonPool(jobs, "look");
     this.tree =
         new Tree(
             namespace,

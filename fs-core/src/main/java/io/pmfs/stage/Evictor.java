@@ -124,7 +124,7 @@ final class Evictor {
     }
     try {
       thread.execute(() -> evict(tier, usedBytes));
-    } catch (RejectedExecutionException e) {
+    } catch (RejectedExecutionException | Error e) {
       running.set(false);
     }
   }

@@ -2,22 +2,20 @@ package io.pmfs.stage;
 
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DaemonPool;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Tier;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,8 +29,8 @@ final class FetchThreads {
   private final Copies copies;
   private final Fetches fetches;
   private final int queueLength;
-  private final ThreadPoolExecutor threads;
-  private final ExecutorService comparing;
+  private final DaemonPool threads;
+  private final DaemonPool comparing;
   private final BufferPool memory;
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
@@ -40,22 +38,22 @@ final class FetchThreads {
   /** Inodes of large copies that a thread is verifying, or will verify. */
   private final Set<Long> verifying = ConcurrentHashMap.newKeySet();
 
-  FetchThreads(Copies copies, Fetches fetches, StagerSettings settings, Runnable threadStart) {
+  /**
+   * @param factory makes threads with a name
+   */
+  FetchThreads(
+      Copies copies,
+      Fetches fetches,
+      StagerSettings settings,
+      Function<String, ThreadFactory> factory) {
     this.copies = copies;
     this.fetches = fetches;
     this.memory = copies.memory().fetch();
     this.queueLength = settings.queueLength();
     // The queue is bounded by `queued`, not by its own capacity: a file that readers wait for must
     // always be accepted.
-    this.threads =
-        new ThreadPoolExecutor(
-            settings.fetchThreads(),
-            settings.fetchThreads(),
-            0,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(),
-            named("fetch", threadStart));
-    this.comparing = Executors.newSingleThreadExecutor(named("compare", threadStart));
+    this.threads = new DaemonPool(settings.fetchThreads(), factory.apply("fetch"));
+    this.comparing = new DaemonPool(1, factory.apply("compare"));
   }
 
   /** Queues the rest of a file for fetching; if too many files wait, ends it and returns false. */
@@ -76,7 +74,7 @@ final class FetchThreads {
             guarded("fetching", () -> fillByAll(fetch));
           });
       return true;
-    } catch (RejectedExecutionException e) {
+    } catch (RejectedExecutionException | Error e) {
       queued.decrementAndGet();
       fetches.giveUp(fetch);
       return false;
@@ -89,7 +87,7 @@ final class FetchThreads {
     for (int i = 0; i < helpers && !hasOthers(); i++) {
       try {
         threads.execute(() -> guarded("fetching", () -> fill(fetch, this::hasOthers)));
-      } catch (RejectedExecutionException e) {
+      } catch (RejectedExecutionException | Error e) {
         break;
       }
     }
@@ -129,7 +127,7 @@ final class FetchThreads {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       fetches.giveUp(fetch);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       fetches.giveUp(fetch);
       throw e;
     } finally {
@@ -142,10 +140,13 @@ final class FetchThreads {
       try {
         threads.execute(
             () -> {
-              guarded("verifying", () -> copies.verify(inode));
-              verifying.remove(inode.number());
+              try {
+                guarded("verifying", () -> copies.verify(inode));
+              } finally {
+                verifying.remove(inode.number());
+              }
             });
-      } catch (RejectedExecutionException e) {
+      } catch (RejectedExecutionException | Error e) {
         verifying.remove(inode.number());
       }
     }
@@ -178,7 +179,7 @@ final class FetchThreads {
   static void guarded(String what, Runnable task) {
     try {
       task.run();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       log.error("{} failed", what, e);
     }
   }

@@ -142,11 +142,21 @@ final class Fetches {
               && (!isGuest || staged || Guests.hasRoomToSpare(tier, inode.attributes().size()));
       BlockWriter writer = isAllowed ? copies.create(inode, tier, isGuest) : null;
       if (writer != null) {
-        active.incrementAndGet();
-        return new Fetch(inode, writer, staged);
+        return begin(inode, writer, staged);
       }
     }
     return null;
+  }
+
+  private Fetch begin(Inode inode, BlockWriter writer, boolean staged) {
+    try {
+      Fetch fetch = new Fetch(inode, writer, staged);
+      active.incrementAndGet();
+      return fetch;
+    } catch (RuntimeException | Error e) {
+      writer.close();
+      throw e;
+    }
   }
 
   /** Makes room by compacting bundles; false if that freed none. */
@@ -177,7 +187,7 @@ final class Fetches {
     } catch (FsException e) {
       fail(fetch, String.valueOf(e.getMessage()));
       return false;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       fail(fetch, e.toString());
       throw e;
     }
@@ -253,11 +263,11 @@ final class Fetches {
 
   /** Writes a block that was read to the tier; the last one completes the copy. */
   void store(Fetch fetch, int block, ByteBuffer content) {
-    int checksum = Blocks.checksum(content);
     boolean stored = false;
     Fetch.Ending.Kind kind = Fetch.Ending.Kind.TIER;
     String problem = "it could not be stored";
     try {
+      int checksum = Blocks.checksum(content);
       fetch.writer().write(block, content);
       if (fetch.stored(block, checksum)) {
         commit(fetch);

@@ -4,6 +4,7 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.BufferPool;
+import io.pmfs.tier.DaemonPool;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.LentFile;
@@ -17,11 +18,12 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.OptionalInt;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -92,19 +94,36 @@ public final class Stager implements AutoCloseable {
       StagerSettings settings,
       Share share,
       Runnable threadStart) {
+    this(
+        namespace,
+        source,
+        copies,
+        eviction,
+        settings,
+        share,
+        name -> FetchThreads.named(name, threadStart));
+  }
+
+  /** The same with threads that a test makes. */
+  Stager(
+      Namespace namespace,
+      BackingStore source,
+      Copies copies,
+      EvictionPolicy eviction,
+      StagerSettings settings,
+      Share share,
+      Function<String, ThreadFactory> threads) {
     this.sources = new OpenSources(namespace, source);
     this.copies = copies;
     this.readers = new OriginCounters(copies.tiers().size());
     this.peers = new OriginCounters(copies.tiers().size());
     this.buffers = copies.memory().readers(settings.bufferBytes());
-    this.storeThreads =
-        Executors.newFixedThreadPool(
-            StagerSettings.STORE_THREADS, FetchThreads.named("store", threadStart));
+    this.storeThreads = new DaemonPool(StagerSettings.STORE_THREADS, threads.apply("store"));
     this.share = share;
     this.guests = new Guests(share, namespace);
     this.evictor = new Evictor(namespace, copies, eviction, guests, storeThreads);
     this.fetches = new Fetches(namespace, sources, copies, evictor, guests);
-    this.fetchThreads = new FetchThreads(copies, fetches, settings, threadStart);
+    this.fetchThreads = new FetchThreads(copies, fetches, settings, threads);
   }
 
   /**
@@ -149,7 +168,7 @@ public final class Stager implements AutoCloseable {
         proveCopy(inode);
         return;
       }
-      Fetch fetch = inode.attributes().size() == 0 ? null : fetches.forReader(inode);
+      Fetch fetch = inode.attributes().size() == 0 ? null : fetchOf(inode);
       if (fetch != null && readsFirstBlock(fetch)) {
         return;
       }
@@ -234,12 +253,13 @@ public final class Stager implements AutoCloseable {
     return fetch == null ? OptionalInt.empty() : fetch.checksum(block);
   }
 
-  private int serve(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
+  private int serve(Inode inode, long offset, int size, ReadSink reader, OriginCounters served)
       throws FsException {
+    TakenSink sink = new TakenSink(reader);
     // A copy may be committed or dropped between the lookup and the read; after a few rounds only
     // the source is left.
     for (int round = 0; round < ROUNDS; round++) {
-      int tier = copies.copyTo(inode, offset, size, sink);
+      int tier = copyTo(inode, offset, size, sink);
       if (tier != Copies.NO_TIER) {
         evictor.touched(inode.number());
         boolean toItsEnd = offset + size >= inode.attributes().size();
@@ -250,7 +270,7 @@ public final class Stager implements AutoCloseable {
         }
         return size;
       }
-      int count = readThrough(inode, offset, size, sink, served);
+      int count = tryReadThrough(inode, offset, size, sink, served);
       if (count > 0) {
         return count;
       }
@@ -261,12 +281,49 @@ public final class Stager implements AutoCloseable {
     return readDirectly(inode, offset, size, sink, served);
   }
 
+  /** Answers from a copy. An error is a miss: the next place is asked. */
+  private int copyTo(Inode inode, long offset, int size, TakenSink sink) {
+    try {
+      return copies.copyTo(inode, offset, size, sink);
+    } catch (RuntimeException | Error e) {
+      if (sink.isTaken()) {
+        throw e;
+      }
+      log.error("a copy of {} is not read", fetches.name(inode), e);
+      return Copies.NO_TIER;
+    }
+  }
+
+  private int tryReadThrough(
+      Inode inode, long offset, int size, TakenSink sink, OriginCounters served)
+      throws FsException {
+    try {
+      return readThrough(inode, offset, size, sink, served);
+    } catch (RuntimeException | Error e) {
+      if (sink.isTaken()) {
+        throw e;
+      }
+      log.error("{} is read without a copy", fetches.name(inode), e);
+      return 0;
+    }
+  }
+
+  /** A running or new fetch; null if there is none, for whatever reason: a reader needs none. */
+  private @Nullable Fetch fetchOf(Inode inode) {
+    try {
+      return fetches.forReader(inode);
+    } catch (RuntimeException | Error e) {
+      log.error("no copy of inode {} is begun", inode.number(), e);
+      return null;
+    }
+  }
+
   /**
    * Answers from a running or new fetch of the file; returns 0 if there is none or it ended first.
    */
   private int readThrough(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
-    Fetch fetch = fetches.forReader(inode);
+    Fetch fetch = fetchOf(inode);
     if (fetch == null || !fetch.enter()) {
       return 0;
     }
@@ -294,13 +351,16 @@ public final class Stager implements AutoCloseable {
     while (true) {
       switch (claim(fetch, block)) {
         case READ_IT -> {
-          // The reader fetches a single block. The rest of a larger file needs a background thread,
-          // which comes second: the reader must not wait behind it for its own block.
-          if (fetch.blockCount() > 1 && !fetchThreads.queue(fetch)) {
-            fetch.release(block);
+          BufferPool.Loan loan = readClaimed(fetch, block);
+          if (loan == null) {
             return false;
           }
-          return readAndHold(fetch, block, start, count, sink, served);
+          try {
+            served.fromSource(count);
+            return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
+          } finally {
+            loan.release();
+          }
         }
         case HELD -> {
           BufferPool.Loan loan = fetch.held(block);
@@ -368,15 +428,34 @@ public final class Stager implements AutoCloseable {
     return loan;
   }
 
-  /** Reads a claimed block into memory, answers from it, and leaves it to the store threads. */
-  private boolean readAndHold(
-      Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
-      throws FsException {
+  /**
+   * Reads a claimed block into memory, which is returned retained, and leaves storing it to the
+   * store threads; null if the caller must read it directly.
+   *
+   * <p>Whatever happens, the claim is given back, or the fetch ends: others wait for the block.
+   */
+  private BufferPool.@Nullable Loan readClaimed(Fetch fetch, int block) throws FsException {
+    try {
+      // The reader fetches a single block. The rest of a larger file needs a background thread,
+      // which comes second: the reader must not wait behind it for its own block.
+      if (fetch.blockCount() > 1 && !fetchThreads.queue(fetch)) {
+        fetch.release(block);
+        return null;
+      }
+      return readAndHold(fetch, block);
+    } catch (RuntimeException | Error e) {
+      log.error("block {} of {} is not copied", block, fetches.name(fetch.inode()), e);
+      fetches.giveUp(fetch);
+      return null;
+    }
+  }
+
+  private BufferPool.@Nullable Loan readAndHold(Fetch fetch, int block) throws FsException {
     BufferPool.Loan loan = memoryFor(fetch, block);
     if (loan == null) {
       fetch.release(block);
       fetchThreads.queue(fetch);
-      return false;
+      return null;
     }
     boolean isRead = false;
     try {
@@ -387,19 +466,14 @@ public final class Stager implements AutoCloseable {
       }
     }
     if (!isRead) {
-      return false;
+      return null;
     }
     // The store threads may be done with the loan before this reader is.
     loan.retain();
-    try {
-      fetch.hold(block, loan);
-      fetches.countForReaders(fetch.blockSize(block));
-      store(fetch, block);
-      served.fromSource(count);
-      return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
-    } finally {
-      loan.release();
-    }
+    fetch.hold(block, loan);
+    fetches.countForReaders(fetch.blockSize(block));
+    store(fetch, block);
+    return loan;
   }
 
   private static boolean deliver(ReadResult.Bytes bytes, ReadSink sink) throws FsException {
@@ -458,7 +532,7 @@ public final class Stager implements AutoCloseable {
   private void store(Fetch fetch, int block) {
     try {
       storeThreads.execute(() -> FetchThreads.guarded("storing", () -> storeHeld(fetch, block)));
-    } catch (RejectedExecutionException e) {
+    } catch (RejectedExecutionException | Error e) {
       fetches.giveUp(fetch);
     }
   }
@@ -473,6 +547,9 @@ public final class Stager implements AutoCloseable {
     }
     try {
       fetches.store(fetch, block, loan.buffer());
+    } catch (RuntimeException | Error e) {
+      fetches.giveUp(fetch);
+      throw e;
     } finally {
       loan.release();
       fetch.exit();

@@ -238,6 +238,15 @@ public final class Staging {
       if (block < 0) {
         return false;
       }
+      return copy(fetch, block, opened, loan);
+    } finally {
+      loan.release();
+    }
+  }
+
+  /** Copies a claimed block. */
+  private boolean copy(Fetch fetch, int block, @Nullable SourceFile opened, BufferPool.Loan loan) {
+    try {
       var content = loan.buffer().limit(fetch.blockSize(block));
       boolean isRead =
           opened == null
@@ -252,8 +261,10 @@ public final class Staging {
         fetches.store(fetch, block, content);
       }
       return isRead;
-    } finally {
-      loan.release();
+    } catch (RuntimeException | Error e) {
+      // A reader may have begun the fetch, and others wait for the block.
+      fetches.giveUp(fetch);
+      throw e;
     }
   }
 

@@ -4,6 +4,8 @@ import java.nio.ByteBuffer;
 import java.util.BitSet;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A fixed amount of direct memory, lent in runs of 16 KiB units. A pool bounds the memory that a
@@ -11,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * memory in chunks when first needed, and keeps it. Safe for use by many threads.
  */
 public final class BufferPool {
+  private static final Logger log = LoggerFactory.getLogger(BufferPool.class);
+
   private static final int UNIT_BYTES = 16 * 1024;
 
   /** How often a waiting thread checks whether to give up. */
@@ -34,7 +38,7 @@ public final class BufferPool {
 
   /**
    * A buffer of exactly the given size, at most a chunk, or null if no run of free memory is long
-   * enough. First fit, lowest address.
+   * enough, or the process has none for it now. First fit, lowest address.
    */
   public synchronized @Nullable Loan tryAcquire(int size) {
     int units = units(size);
@@ -44,8 +48,13 @@ public final class BufferPool {
       int next = lent.nextSetBit(start);
       int runEnd = next < 0 ? chunkEnd : Math.min(next, chunkEnd);
       if (runEnd - start >= units) {
+        ByteBuffer buffer = slice(start, size);
+        if (buffer == null) {
+          return null;
+        }
+        Loan loan = new Loan(start, units, buffer);
         lent.set(start, start + units);
-        return new Loan(start, units, slice(start, size));
+        return loan;
       }
       start = lent.nextClearBit(runEnd);
     }
@@ -97,12 +106,17 @@ public final class BufferPool {
     }
   }
 
-  private ByteBuffer slice(int start, int size) {
+  private @Nullable ByteBuffer slice(int start, int size) {
     int index = start / unitsPerChunk;
     ByteBuffer chunk = chunks[index];
     if (chunk == null) {
       int units = Math.min(unitsPerChunk, unitCount - index * unitsPerChunk);
-      chunk = ByteBuffer.allocateDirect(units * UNIT_BYTES);
+      try {
+        chunk = ByteBuffer.allocateDirect(units * UNIT_BYTES);
+      } catch (OutOfMemoryError e) {
+        log.debug("no direct memory: {}", e.getMessage());
+        return null;
+      }
       chunks[index] = chunk;
     }
     return chunk.slice(start % unitsPerChunk * UNIT_BYTES, size);

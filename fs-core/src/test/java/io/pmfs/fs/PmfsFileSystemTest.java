@@ -14,10 +14,15 @@ import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -106,6 +111,45 @@ final class PmfsFileSystemTest {
       assertThat(dataset.names("a/empty")).isEmpty();
       for (DirectoryEntry entry : dataset.list("")) {
         assertThat(dataset.fs.find(PmfsFileSystem.ROOT, entry.name())).isEqualTo(entry);
+      }
+    }
+  }
+
+  /** The reader asks for all attributes itself. */
+  @Test
+  void list_withoutThreads_hasEveryName() throws Exception {
+    int names = 300;
+    ExecutorService none =
+        new ThreadPoolExecutor(
+            1,
+            1,
+            0,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            // More than the system gives.
+            work -> new Thread(null, work, "none", 1L << 50));
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              for (int i = 0; i < names; i++) {
+                store.file("f" + i, i, 10);
+              }
+            },
+            ROOM)) {
+      PmfsFileSystem fs =
+          new PmfsFileSystem(
+              dataset.namespace,
+              dataset.source,
+              dataset.copies,
+              dataset.stager,
+              none,
+              InstantSource.system());
+      List<DirectoryEntry> found = new ArrayList<>();
+      fs.list(PmfsFileSystem.ROOT, 0, found::add);
+      assertThat(found).hasSize(names);
+      for (DirectoryEntry entry : found) {
+        assertThat(fs.inode(entry.inode()).attributes().size()).isEqualTo(10);
       }
     }
   }

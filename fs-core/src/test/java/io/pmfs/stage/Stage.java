@@ -10,6 +10,7 @@ import io.pmfs.metadata.SourceEntry;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.CountedBackingStore;
+import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.FaultyStore;
@@ -26,6 +27,8 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.ThreadFactory;
+import java.util.function.Function;
 import java.util.stream.Stream;
 
 /** A real namespace, real tiers that can be made to fail, and a flat source of generated files. */
@@ -43,6 +46,7 @@ final class Stage implements AutoCloseable {
   private Compression compression = Compression.NONE;
   private Bundling bundling = Bundling.NONE;
   private Share share = Share.ALL;
+  private Function<String, ThreadFactory> threads = DaemonThread::numbered;
   Copies copies;
   Stager stager;
 
@@ -64,7 +68,7 @@ final class Stage implements AutoCloseable {
   }
 
   private Stager openStager() {
-    return new Stager(namespace, source, copies, eviction, settings, share, () -> {});
+    return new Stager(namespace, source, copies, eviction, settings, share, threads);
   }
 
   private Copies copies() {
@@ -97,6 +101,12 @@ final class Stage implements AutoCloseable {
 
   Stage with(StagerSettings next) {
     settings = next;
+    restart();
+    return this;
+  }
+
+  Stage withThreads(Function<String, ThreadFactory> next) {
+    threads = next;
     restart();
     return this;
   }

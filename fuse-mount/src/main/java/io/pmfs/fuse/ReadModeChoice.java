@@ -123,7 +123,11 @@ final class ReadModeChoice {
         && nextLook.compareAndSet(look, look * LATER_LOOKS)
         && fileSystem.lastNumber() >= count * KNOWN_FOR_EACH_OPENED) {
       // A million names take a second, for which no reader should wait.
-      DaemonThread.start("read-mode", this::look);
+      try {
+        DaemonThread.start("read-mode", this::look);
+      } catch (OutOfMemoryError e) {
+        log.debug("no thread looks what copies there will be: {}", e.toString());
+      }
     }
   }
 
