@@ -310,6 +310,57 @@ final class LauncherTest {
     Result refused = run(List.of("PMFS_HEAP=1m3"), "mount", "/a");
     assertThat(refused.status()).isEqualTo(2);
     assertThat(refused.err()).startsWith("pmfs: PMFS_HEAP: '1m3' is not a size");
+    assertThat(run(List.of("PMFS_HEAP=1m"), "mount", "/a"))
+        .isEqualTo(
+            new Result(
+                2, "", "pmfs: PMFS_HEAP: '1m' is too little for a mount; give at least 32m\n"));
+  }
+
+  @Test
+  void javaOptions_thatJavaRefuses_areOneLine() throws Exception {
+    fakeJava(
+        "case \"$*\" in *-XX:Wrong*-version) echo 'Unrecognized VM option'; echo more; exit 1;; esac;"
+            + " printf '%s\\n' \"$@\"");
+    assertThat(run(List.of("PMFS_JAVA_OPTIONS=-Da=b"), "mount", "--foreground", "/a").out())
+        .contains("-Da=b\n");
+    assertThat(run(List.of("PMFS_JAVA_OPTIONS=-XX:Wrong"), "mount", "/a"))
+        .isEqualTo(
+            new Result(
+                2,
+                "",
+                "pmfs: PMFS_JAVA_OPTIONS: java refuses '-XX:Wrong': Unrecognized VM option\n"));
+  }
+
+  /** Not pages of Java, nor a mount that dies while it begins. */
+  @Test
+  void limits_thatAreTooLow_areOneLineWithTheNumberThatIsNeeded() throws Exception {
+    supervisorThatShowsItsArguments();
+    assertThat(underLimit("-n 64", "status"))
+        .isEqualTo("open files: the limit is 64, and pmfs status needs 128; raise it (ulimit -n");
+    assertThat(underLimit("-n 255", "mount", "/a", "/b"))
+        .isEqualTo("open files: the limit is 255, and pmfs mount needs 256; raise it (ulimit -n");
+    assertThat(underLimit("-v 1000000", "mount", "/a", "/b"))
+        .isEqualTo(
+            "address space: the limit is 1000000 KiB, and pmfs mount needs 2621440; raise it"
+                + " (ulimit -v");
+    // A limit on root's own threads has no effect.
+    assertThat(underLimit("-u 50", "mount", "--user", "nobody", "/a", "/b"))
+        .matches(
+            "threads: [0-9]+ more can be started, and pmfs mount needs 110; raise the limit .*");
+    assertThat(underLimit("-n 256", "mount", "--foreground", "/a", "/b")).isEmpty();
+  }
+
+  /** What the launcher says, up to the first remedy. */
+  private String underLimit(String limit, String... arguments) throws Exception {
+    List<String> words = new ArrayList<>(builder(List.of(), arguments).command());
+    words.addAll(0, List.of("bash", "-c", "ulimit " + limit + "; exec \"$@\"", "bash"));
+    Process process = new ProcessBuilder(words).redirectErrorStream(true).start();
+    String said = new String(process.getInputStream().readAllBytes(), UTF_8);
+    if (process.waitFor() != 5) {
+      return "";
+    }
+    assertThat(said.lines()).hasSize(1);
+    return said.replaceFirst("^pmfs: ", "").replaceFirst(",[^,]*\n$", "");
   }
 
   @Test

@@ -1,0 +1,122 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * The limit of threads is reached while a mount is in use, as when a job forks until it is: a
+ * cgroup lets the daemon have those that it has.
+ */
+@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class ThreadLimitIT {
+  private static final Path PIDS = Path.of("/sys/fs/cgroup/pids");
+  private static final int READERS = 8;
+
+  @Installed private Installation pmfs;
+  private Path group;
+  private Dataset dataset;
+
+  @BeforeEach
+  void makeGroup() throws IOException {
+    Machine.requireFuse();
+    Machine.requireRoot();
+    assumeTrue(Files.isWritable(PIDS), "needs cgroups of version 1 with pids");
+    group = Files.createDirectory(PIDS.resolve("pmfs-it-" + ProcessHandle.current().pid()));
+    int[] sizes = Dataset.sizes(430, 5000);
+    for (int i = 0; i < 8; i++) {
+      sizes[50 * i] = (3 << 20) + i;
+    }
+    dataset = Dataset.create(pmfs.directory("source"), sizes);
+    for (int i = 0; i < 300; i++) {
+      // More names than one request of attributes has.
+      Files.createFile(Files.createDirectories(dataset.root().resolve("many")).resolve("f" + i));
+    }
+  }
+
+  @AfterEach
+  void removeGroup() throws IOException {
+    if (group != null) {
+      // What is in it goes to the one above.
+      for (String pid : Files.readAllLines(group.resolve("cgroup.procs"))) {
+        Files.writeString(PIDS.resolve("cgroup.procs"), pid);
+      }
+      Files.delete(group);
+    }
+  }
+
+  /** From now on the daemon gets no more threads, and no processes. */
+  private void limit(MountedPmfs mount) throws IOException {
+    Files.writeString(group.resolve("cgroup.procs"), Long.toString(mount.daemon()));
+    Files.writeString(
+        group.resolve("pids.max"), Files.readString(group.resolve("pids.current")).strip());
+  }
+
+  private void lift() throws IOException {
+    Files.writeString(group.resolve("pids.max"), "max");
+  }
+
+  private void readAll(MountedPmfs mount) throws Exception {
+    ExecutorService threads = Executors.newFixedThreadPool(READERS);
+    try {
+      List<CompletableFuture<Void>> readers = new ArrayList<>();
+      for (int i = 0; i < READERS; i++) {
+        readers.add(
+            CompletableFuture.runAsync(
+                () -> dataset.assertEqualBelow(mount.mountpoint()), threads));
+      }
+      for (CompletableFuture<Void> reader : readers) {
+        reader.get(60, TimeUnit.SECONDS);
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  @Test
+  void readers_whileTheDaemonGetsNoMoreThreads_getEveryByteAndLaterCopies() throws Exception {
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      limit(mount);
+      readAll(mount);
+      try (var names = Files.list(mount.mountpoint().resolve("many"))) {
+        assertThat(names).hasSize(300);
+      }
+      assertThat(mount.status().number("reads.errors")).isZero();
+      lift();
+      readAll(mount);
+      mount.awaitCopies(dataset.items().size());
+      assertThat(mount.status().text("threadFailure")).isEmpty();
+    }
+  }
+
+  /** The supervisor sees a daemon that works all the while. */
+  @Test
+  void daemon_thatGetsNoMoreThreads_isNotReplaced() throws Exception {
+    pmfs.environment("PMFS_WATCHDOG", "3");
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      long daemon = mount.daemon();
+      limit(mount);
+      readAll(mount);
+      long end = System.nanoTime() + Duration.ofSeconds(12).toNanos();
+      while (System.nanoTime() < end) {
+        assertThat(mount.daemon()).isEqualTo(daemon);
+        TimeUnit.MILLISECONDS.sleep(200);
+      }
+      lift();
+    }
+  }
+}
