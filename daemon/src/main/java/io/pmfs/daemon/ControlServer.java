@@ -274,7 +274,7 @@ public final class ControlServer implements AutoCloseable {
       return ControlAnswer.error(status(e), e.line());
     } catch (IllegalArgumentException e) {
       return ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       log.error("{} {}", method, uri, e);
       return ControlAnswer.error(HttpResponseStatus.INTERNAL_SERVER_ERROR, e.toString());
     }

@@ -49,7 +49,7 @@ final class RememberedDisk implements Room.Disk {
       return ask().get(PATIENCE_MS, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (ExecutionException | TimeoutException e) {
+    } catch (ExecutionException | TimeoutException | OutOfMemoryError e) {
       log.debug("the room on a disk is as it was: {}", e.toString());
     }
     return answer;

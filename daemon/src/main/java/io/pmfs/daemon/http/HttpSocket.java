@@ -22,6 +22,8 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * An HTTP server socket, one request for each connection: one thread reads and writes, workers make
@@ -30,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class HttpSocket implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(HttpSocket.class);
+
   private static final int MAX_WAITING = 32;
   private static final int CLOSE_SECONDS = 2;
 
@@ -66,6 +70,8 @@ public final class HttpSocket implements AutoCloseable {
             TimeUnit.SECONDS,
             new ArrayBlockingQueue<>(MAX_WAITING),
             new DefaultThreadFactory(name, true));
+    // Later there may be no other.
+    workers.prestartCoreThread();
   }
 
   /**
@@ -157,10 +163,25 @@ public final class HttpSocket implements AutoCloseable {
    * @param refusal run instead, by the caller, if too many requests wait or the socket is closed
    */
   public void work(Runnable answer, Runnable refusal) {
+    Runnable guarded = () -> run(answer);
     try {
-      workers.execute(answer);
+      workers.execute(guarded);
     } catch (RejectedExecutionException e) {
       refusal.run();
+    } catch (OutOfMemoryError e) {
+      // Another worker cannot be started; the first one is there until the end.
+      if (workers.isShutdown() || !workers.getQueue().offer(guarded)) {
+        refusal.run();
+      }
+    }
+  }
+
+  /** Nothing that is thrown ends a worker. */
+  private static void run(Runnable answer) {
+    try {
+      answer.run();
+    } catch (RuntimeException | Error e) {
+      log.error("no answer", e);
     }
   }
 

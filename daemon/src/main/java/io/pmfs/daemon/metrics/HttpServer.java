@@ -189,7 +189,7 @@ public final class HttpServer implements AutoCloseable {
       return reply(HttpResponseStatus.OK, content.type(), content.headers(), content.body().call());
     } catch (IllegalArgumentException e) {
       return error(HttpResponseStatus.BAD_REQUEST, "not a path");
-    } catch (Exception e) {
+    } catch (Exception | Error e) {
       log.error("metrics: {}", PathText.printable(uri), e);
       return error(HttpResponseStatus.INTERNAL_SERVER_ERROR, "see the log");
     }
