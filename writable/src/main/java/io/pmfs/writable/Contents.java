@@ -260,6 +260,7 @@ final class Contents {
       file.modified = modified;
       file.changed = changed;
       isDone = true;
+      descriptors.opened(file);
       descriptors.recount(file);
       return next;
     } finally {
@@ -389,6 +390,7 @@ final class Contents {
       file.uncountedBytes = 0;
       file.isNameSynced = false;
       isDone = true;
+      descriptors.opened(file);
       descriptors.recount(file);
     } finally {
       if (!isDone) {

@@ -6,6 +6,10 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.AtSource;
 import java.nio.ByteBuffer;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,11 +29,18 @@ final class Descriptors {
   private final LocalFiles local;
   private final OutputCalls calls;
 
+  /** How many data files are open at the same time; reads need descriptors, too. */
+  private final int most;
+
+  /** Files whose data file is open, the one that was opened first in front. */
+  private final Set<LiveFile> open = new LinkedHashSet<>(); // GUARDED_BY(open)
+
   Descriptors(State state, SourceTree tree, LocalFiles local, OutputCalls calls) {
     this.state = state;
     this.tree = tree;
     this.local = local;
     this.calls = calls;
+    this.most = calls.mostDataFiles();
   }
 
   /** Closes what is open; for the last user of a file, with or without its lock. */
@@ -39,17 +50,55 @@ final class Descriptors {
   }
 
   void closeLocal(LiveFile file) {
-    if (file.file >= 0) {
-      recountQuietly(file);
-      calls.close(file.file);
-      file.file = -1;
-    }
+    closeFile(file);
     file.remote = null;
     file.generation = 0;
     file.isNameSynced = false;
     file.size = -1;
     file.countedBytes = 0;
     file.uncountedBytes = 0;
+  }
+
+  /** Whoever has the last use of a file closes it without its lock. */
+  private void closeFile(LiveFile file) {
+    synchronized (file) {
+      if (file.file >= 0) {
+        recountQuietly(file);
+        calls.close(file.file);
+        file.file = -1;
+      }
+    }
+    synchronized (open) {
+      open.remove(file);
+    }
+  }
+
+  /** A data file was opened: others, which nothing uses now, are closed until they are used. */
+  void opened(LiveFile file) {
+    List<LiveFile> surplus = new ArrayList<>();
+    synchronized (open) {
+      open.remove(file);
+      open.add(file);
+      int left = open.size() - most;
+      for (LiveFile one : open) {
+        if (left-- <= 0) {
+          break;
+        }
+        surplus.add(one);
+      }
+    }
+    surplus.forEach(this::park);
+  }
+
+  /** Closes a data file if nothing uses it now; {@link #attach} opens it again. */
+  private void park(LiveFile file) {
+    if (!file.lock.isWriteLockedByCurrentThread() && file.lock.writeLock().tryLock()) {
+      try {
+        closeFile(file);
+      } finally {
+        file.lock.writeLock().unlock();
+      }
+    }
   }
 
   private void closeSource(LiveFile file) {
@@ -75,6 +124,9 @@ final class Descriptors {
       if (inode.generation() != 0) {
         openLocal(file, inode);
       }
+    } else if (file.generation != 0 && file.remote == null && file.file < 0) {
+      file.file = local.open(file.place, inode.number(), inode.generation());
+      opened(file);
     }
   }
 
@@ -92,6 +144,9 @@ final class Descriptors {
     file.generation = inode.generation();
     file.uncountedBytes = 0;
     file.size = -1;
+    if (file.file >= 0) {
+      opened(file);
+    }
   }
 
   /** A former process, or another node, wrote to the data file and did not record it. */

@@ -19,6 +19,7 @@ final class LiveFile {
   final AtomicInteger writers = new AtomicInteger();
 
   // GUARDED_BY(lock)
+  /** The open data file; -1 if there is none, or it was closed to open others. */
   int file = -1;
 
   /** Instead of {@link #file}, if another node keeps the data. */

@@ -112,6 +112,9 @@ public interface OutputCalls {
 
   StoreStatistics statistics(int directory) throws FsException;
 
+  /** How many data files a mount may have open at the same time, and leave enough for the rest. */
+  int mostDataFiles();
+
   /** Whether a process, or a user if the process is gone, belongs to a group. */
   boolean isInGroup(int pid, int uid, int gid, int group);
 

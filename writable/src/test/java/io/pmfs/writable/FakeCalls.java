@@ -96,6 +96,9 @@ final class FakeCalls implements OutputCalls {
   private int syncs;
   private long localRoom = 1L << 40;
 
+  /** Few, so that all tests close data files and open them again. */
+  int mostDataFiles = 2;
+
   FakeCalls(Path source) {
     this.source = source;
     this.roots = new HashMap<>();
@@ -132,6 +135,13 @@ final class FakeCalls implements OutputCalls {
 
   synchronized int openCount() {
     return open.size();
+  }
+
+  synchronized int openDataFiles() {
+    return (int)
+        open.values().stream()
+            .filter(node -> node.type() == FileType.REGULAR && !node.isSource)
+            .count();
   }
 
   /** Empties all files below a root that is not the source. */
@@ -624,6 +634,11 @@ final class FakeCalls implements OutputCalls {
   public synchronized StoreStatistics statistics(int directory) {
     return new StoreStatistics(
         4096, 4096, localRoom / 4096, localRoom / 4096, localRoom / 4096, 1, 1, 255);
+  }
+
+  @Override
+  public int mostDataFiles() {
+    return mostDataFiles;
   }
 
   @Override

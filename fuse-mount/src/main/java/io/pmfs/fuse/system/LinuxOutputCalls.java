@@ -469,6 +469,11 @@ public final class LinuxOutputCalls implements OutputCalls {
     return Posix.statistics(result);
   }
 
+  @Override
+  public int mostDataFiles() {
+    return DataFileLimit.of(Path.of("/proc/self/limits"));
+  }
+
   // ---- users
 
   @Override
