@@ -160,10 +160,6 @@ public final class Beneath {
     };
   }
 
-  private static int openat(int directory, byte[] path, int flags) {
-    return (int) Posix.retried(() -> LIBC.openat(directory, path, flags));
-  }
-
   private static int openat2(int directory, byte[] path, int flags) {
     Pointer how = HOWS.computeIfAbsent(flags, Beneath::how);
     return (int) FileUsers.call(() -> FILES.syscall(SYS_OPENAT2, directory, path, how, HOW_SIZE));
@@ -212,7 +208,7 @@ public final class Beneath {
   }
 
   private static int openat(int directory, byte[] name, int flags) {
-    return (int) FileUsers.call(() -> LIBC.openat(directory, name, flags));
+    return (int) Posix.retried(() -> FileUsers.call(() -> LIBC.openat(directory, name, flags)));
   }
 
   private static void closeUnless(int file, int kept) {
