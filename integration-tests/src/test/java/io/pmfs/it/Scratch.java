@@ -26,7 +26,7 @@ final class Scratch implements AutoCloseable {
 
   Scratch(Path parent) {
     try {
-      root = Files.createTempDirectory(parent, PREFIX).toRealPath();
+      root = Files.createTempDirectory(parent, PREFIX + run()).toRealPath();
       // Other users must get as far as to be refused by what lies below.
       Files.setPosixFilePermissions(root, PosixFilePermissions.fromString("rwxr-xr-x"));
     } catch (IOException e) {
@@ -34,6 +34,12 @@ final class Scratch implements AutoCloseable {
     }
     // For a run that is interrupted.
     Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  /** scripts/test knows by it which mounts its tests have left. */
+  private static String run() {
+    String run = System.getenv("PMFS_TEST_RUN");
+    return run == null ? "" : run + "-";
   }
 
   /** Whether a directory is one of these, by its name. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -35,6 +36,7 @@ final class TestScriptTest {
   private static final String SAYS_WHAT = "echo \"ran $0 $*\"\n";
 
   @TempDir private Path checkout;
+  @TempDir private Path elsewhere;
 
   @BeforeEach
   void invent() throws IOException {
@@ -77,7 +79,7 @@ final class TestScriptTest {
     line.addAll(List.of(arguments));
     String path = checkout.resolve("bin") + ":" + System.getenv("PATH");
     if (Machine.isRoot()) {
-      // Mounts that others make meanwhile are none that it left behind.
+      // What it mounts ends with it.
       line.addAll(0, List.of("unshare", "--mount", "--propagation", "private"));
     }
     return Command.run(Map.of("PATH", path), Duration.ofMinutes(2), line);
@@ -104,6 +106,35 @@ final class TestScriptTest {
     run().expect(1);
     maven(0, "<testcase classname='io.pmfs.BadTest' name='breaks'><failure/></testcase>");
     assertThat(run().expect(1).out()).contains("failed: BadTest.breaks");
+  }
+
+  @Test
+  void shortRun_mountOfItsTests_isLeftBehind() throws IOException {
+    assertThat(runWithMountAt("pmfs-it-$PMFS_TEST_RUN-x").expect(1).err())
+        .matches(
+            "(?s).*test: FAILED: mounts left behind: \\S*/pmfs-it-\\d+-x \\(fuse[.]pmfs\\)\n.*");
+  }
+
+  @Test
+  void shortRun_mountOfOthers_isNoConcernOfIt() throws IOException {
+    runWithMountAt("pmfs-it-1-x").expect(0);
+    runWithMountAt("pmfs-run.x").expect(0);
+  }
+
+  /** Nothing answers there: the kernel mounts it all the same. */
+  private Command runWithMountAt(String name) throws IOException {
+    Machine.requireFuse();
+    Machine.requireRoot();
+    maven(0, "");
+    Path real = checkout.resolve("bin/mvn");
+    Path others = checkout.resolve("bin/reports");
+    Files.move(real, others, StandardCopyOption.REPLACE_EXISTING);
+    script(
+        "bin/mvn",
+        "place=%s/%s; mkdir -p $place; exec 3<>/dev/fuse; ".formatted(elsewhere, name)
+            + "mount -n -i -t fuse.pmfs -o fd=3,rootmode=40000,user_id=0,group_id=0 pmfs $place || exit; "
+            + "exec %s".formatted(others));
+    return run();
   }
 
   @Test
