@@ -146,8 +146,24 @@ final class CrashIT {
     }
   }
 
+  /** A terminal or a session that ends takes no mount from those who read. */
+  @Test
+  void sighup_inBackground_changesNothing() {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(10, 50_000));
+    try (MountedPmfs mount = stageAll(dataset)) {
+      Command.run("pkill", "-HUP", "-f", "pmfs-supervise .*" + pmfs.mountpoint());
+      mount.signal("HUP");
+      long daemon = mount.status().number("pid");
+      // An unmount would take less time than these.
+      for (int i = 0; i < 5; i++) {
+        assertThat(mount.status().number("pid")).isEqualTo(daemon);
+      }
+      dataset.assertEqualBelow(mount.mountpoint());
+    }
+  }
+
   @ParameterizedTest
-  @ValueSource(strings = {"INT", "TERM"})
+  @ValueSource(strings = {"INT", "TERM", "HUP"})
   void signal_inForeground_unmountsAndEnds(String signal) throws InterruptedException {
     Path source = Dataset.create(pmfs.directory("source"), 1000).root();
     Process process = pmfs.mountInForeground(source, mode.with());

@@ -120,6 +120,11 @@ final class Installation implements AutoCloseable {
     return scripts.resolve(launcher.getFileName());
   }
 
+  /** The variables of all commands. */
+  Map<String, String> environment() {
+    return Map.copyOf(environment);
+  }
+
   /** Sets a variable for all commands from now on. */
   Installation environment(String name, String value) {
     environment.put(name, value);
@@ -257,8 +262,8 @@ final class Installation implements AutoCloseable {
     String[] arguments = mountArguments(source, mountpoint(), given.toArray(String[]::new));
     try {
       // As in a terminal: a shell's background jobs, of which this may be one, ignore SIGINT, and
-      // what they start does so too.
-      List<String> line = new ArrayList<>(List.of("env", "--default-signal=INT"));
+      // what nohup started SIGHUP, and what they start does so too.
+      List<String> line = new ArrayList<>(List.of("env", "--default-signal=INT,HUP"));
       line.addAll(line(arguments));
       Process process =
           Command.builder(environment, line)
