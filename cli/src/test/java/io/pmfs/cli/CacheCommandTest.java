@@ -85,6 +85,26 @@ final class CacheCommandTest {
     assertThat(isThere(COCO)).isTrue();
   }
 
+  /** Where pmfs run keeps copies of its own while another job has those of the tier. */
+  @Test
+  void placesOfFurtherRuns_areListedAndPurged() throws IOException {
+    Path apart = Files.createDirectory(cache.resolve("run-2"));
+    Files.createDirectory(apart.resolve("state"));
+    Files.move(cache.resolve(IMAGENET), apart.resolve(IMAGENET));
+    Files.move(cache.resolve("state").resolve(IMAGENET), apart.resolve("state").resolve(IMAGENET));
+    Path others = Files.createDirectories(cache.resolve("run-x").resolve(COCO));
+
+    assertThat(world.execute("cache", "/lustre/imagenet")).isZero();
+    assertThat(world.output().lines())
+        .anyMatch(line -> line.endsWith("ssd:" + apart))
+        .anyMatch(line -> line.endsWith("state:" + apart.resolve("state")));
+    assertThat(world.execute("cache", "--purge", "--all")).isZero();
+
+    assertThat(apart).doesNotExist();
+    assertThat(others).exists();
+    assertThat(isThere(COCO)).isFalse();
+  }
+
   @Test
   void purge_dryRun_removesNothing() {
     assertThat(world.execute("cache", "--purge", "--all", "--dry-run")).isZero();

@@ -84,6 +84,7 @@ public final class CacheContents {
       Path state = values.findOwnPlace(MountOption.STATE_DIR);
       if (state != null) {
         contents.states.add(state);
+        contents.states.addAll(apartFrom(state));
       }
     }
     for (TierSpec tier : DefaultTier.existing(world)) {
@@ -92,12 +93,25 @@ public final class CacheContents {
     return contents;
   }
 
-  private void add(TierSpec tier) {
+  private void add(TierSpec tier) throws MountFailure {
     TierPlace place = tier.place();
     tiers.putIfAbsent(tier.path(), place);
     Path directory = place.directory();
     if (directory != null) {
       states.add(directory.resolve(Holding.STATE));
+      for (Path apart : apartFrom(directory)) {
+        tiers.putIfAbsent(apart, tier.at(apart).place());
+        states.add(apart.resolve(Holding.STATE));
+      }
+    }
+  }
+
+  /** The places below one that {@code pmfs run} makes for runs in several jobs. */
+  private static List<Path> apartFrom(Path place) throws MountFailure {
+    try {
+      return CopySets.below(place);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, place + ": " + Reason.of(e), e);
     }
   }
 
@@ -172,6 +186,22 @@ public final class CacheContents {
       } catch (IOException e) {
         throw new MountFailure(ExitStatus.FAILED, holding.where() + ": " + Reason.of(e), e);
       }
+    }
+    dataset.holdings().forEach(holding -> removeIfEmpty(holding.where()));
+  }
+
+  /** A run makes its own places, so they go with what is in them. */
+  private static void removeIfEmpty(Path place) {
+    Path parent = place.getParent();
+    try {
+      if (CopySets.isFurther(place)) {
+        Files.delete(place);
+      } else if (parent != null && CopySets.isFurther(parent) && place.endsWith(Holding.STATE)) {
+        Files.delete(place);
+        Files.delete(parent);
+      }
+    } catch (IOException e) {
+      // There is something else.
     }
   }
 }
