@@ -9,6 +9,7 @@ import io.pmfs.settings.CacheContents.Dataset;
 import io.pmfs.settings.Configuration;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.Holding;
+import io.pmfs.settings.KnownPlaces;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountOption;
 import io.pmfs.settings.Registries;
@@ -35,8 +36,8 @@ import picocli.CommandLine.Parameters;
       "Lists the datasets whose copies or state are on this machine, mounted or not, and removes"
           + " them.",
       "%nIt looks into the tiers and state directories of the configuration, of each section for a"
-          + " mount point in it, and into the places that are the default. Removing copies never"
-          + " touches the source. A dataset that is mounted is not removed, and neither are files of a"
+          + " mount point in it, into the places that are the default, and into those that this"
+          + " user's mounts on this machine have used. Removing copies never touches the source. A dataset that is mounted is not removed, and neither are files of a"
           + " writable mount that are not at the source yet.%n"
     },
     sortOptions = false,
@@ -118,7 +119,12 @@ final class CacheCommand implements Callable<Integer> {
     if (!purge && (all || keep != null || dryRun)) {
       throw MountFailure.usage("--all, --keep and --dry-run choose what to remove; add --purge");
     }
-    CacheContents contents = CacheContents.of(configurations(), invocation.surroundings());
+    boolean isGiven = !tiers.isEmpty() || stateDirectory != null;
+    CacheContents contents =
+        CacheContents.of(
+            configurations(),
+            invocation.surroundings(),
+            isGiven ? null : new KnownPlaces(invocation.surroundings()));
     List<Dataset> datasets = selected(contents.datasets());
     if (purge) {
       return purge(contents, datasets);

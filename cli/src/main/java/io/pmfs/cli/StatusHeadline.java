@@ -154,7 +154,7 @@ final class StatusHeadline {
   /** Where bytes come from that come neither from a tier nor from the source. */
   private static String others(StatusReport report) {
     if (report.nodeCache() == null) {
-      return "peers";
+      return report.cluster() == null ? "copies of other jobs" : "peers";
     }
     return report.cluster() == null ? "the node's cache" : "peers and the node's cache";
   }

@@ -89,18 +89,19 @@ final class CacheCommandTest {
   @Test
   void placesOfFurtherRuns_areListedAndPurged() throws IOException {
     Path apart = Files.createDirectory(cache.resolve("run-2"));
-    Files.createDirectory(apart.resolve("state"));
+    Path state = Files.createDirectory(cache.resolve("state/run-2"));
     Files.move(cache.resolve(IMAGENET), apart.resolve(IMAGENET));
-    Files.move(cache.resolve("state").resolve(IMAGENET), apart.resolve("state").resolve(IMAGENET));
+    Files.move(cache.resolve("state").resolve(IMAGENET), state.resolve(IMAGENET));
     Path others = Files.createDirectories(cache.resolve("run-x").resolve(COCO));
 
     assertThat(world.execute("cache", "/lustre/imagenet")).isZero();
     assertThat(world.output().lines())
         .anyMatch(line -> line.endsWith("ssd:" + apart))
-        .anyMatch(line -> line.endsWith("state:" + apart.resolve("state")));
+        .anyMatch(line -> line.endsWith("state:" + state));
     assertThat(world.execute("cache", "--purge", "--all")).isZero();
 
     assertThat(apart).doesNotExist();
+    assertThat(state).doesNotExist();
     assertThat(others).exists();
     assertThat(isThere(COCO)).isFalse();
   }

@@ -141,10 +141,11 @@ final class StatusHeadlineTest {
   }
 
   @Test
-  void of_clusterWithPeers_namesThem() {
+  void of_copiesOfOtherJobs_namesThem() {
     recent(List.of(bytes("ssd", 1)), 0, 1, 2, 0, 0, 70L);
 
-    assertThat(headline()).contains("read lately  4 B: 25 % ssd, 25 % just copied, 50 % peers");
+    assertThat(headline())
+        .contains("read lately  4 B: 25 % ssd, 25 % just copied, 50 % copies of other jobs");
   }
 
   @Test

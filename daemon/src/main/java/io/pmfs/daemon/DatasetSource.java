@@ -12,6 +12,7 @@ import io.pmfs.shards.ShardException;
 import io.pmfs.shards.ShardSet;
 import io.pmfs.shards.ShardSource;
 import io.pmfs.shards.ShardStore;
+import io.pmfs.stage.BorrowingStore;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.CountedBackingStore;
 import io.pmfs.tier.DaemonThread;
@@ -32,6 +33,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -63,6 +65,8 @@ final class DatasetSource implements AutoCloseable {
 
   private final @Nullable ReopenedStore reopened;
   private @Nullable BackingStore unpacked;
+
+  private volatile @Nullable BorrowingStore borrowing;
 
   private DatasetSource(
       SourceSettings settings,
@@ -255,6 +259,25 @@ final class DatasetSource implements AutoCloseable {
   /** The files of the source, with a count of the requests to them. */
   CountedBackingStore files() {
     return files;
+  }
+
+  /**
+   * A store with the copies of other mounts in front of it. Files of tar files are read in
+   * sequences, where a copy of one spares nothing.
+   */
+  BackingStore borrowing(BackingStore shown, Supplier<List<BorrowingStore.Lender>> lenders) {
+    if (shown.sequenceCount() > 0) {
+      return shown;
+    }
+    BorrowingStore store = new BorrowingStore(shown, identity(), lenders, System::nanoTime);
+    borrowing = store;
+    return store;
+  }
+
+  /** Bytes that came from copies of other mounts. */
+  long borrowedBytes() {
+    BorrowingStore store = borrowing;
+    return store == null ? 0 : store.borrowedBytes();
   }
 
   /**

@@ -252,7 +252,9 @@ final class ServedDataset implements MountedDataset {
         bridge.bytesLeftToKernel(),
         readers.fetched().bytes(),
         readers.source().bytes(),
-        (cluster == null ? 0 : cluster.status().bytesFromPeers()) + bytesFromCache(),
+        (cluster == null ? 0 : cluster.status().bytesFromPeers())
+            + bytesFromCache()
+            + source.borrowedBytes(),
         source.files().operations().bytes());
   }
 

@@ -254,9 +254,12 @@ public final class Wiring implements MountOpener {
     DirectMemory memory = directMemory();
     Path index = namespace.failure() == null ? state : scratch(opened);
     BackingStore shown = origin.store(index, memory, notice);
+    OtherCopies others = new OtherCopies(settings, dataset, surroundings);
     CountedBackingStore store =
         new CountedBackingStore(
-            cluster == null ? shown : cluster.store(shown, settings.bridge().allowOther()));
+            cluster == null
+                ? origin.borrowing(shown, others::lenders)
+                : cluster.store(shown, settings.bridge().allowOther()));
     return new SourceAndState(
         dataset, origin, store, cluster, state, namespace, transientCopies, memory);
   }

@@ -24,6 +24,9 @@ import org.slf4j.LoggerFactory;
 final class BundleFiles implements BundleStore {
   private static final Logger log = LoggerFactory.getLogger(BundleFiles.class);
 
+  /** In the tier's directory. */
+  static final String DIRECTORY = "bundles";
+
   private final Path directory;
   private final boolean synced;
 
@@ -69,7 +72,7 @@ final class BundleFiles implements BundleStore {
     return bundle;
   }
 
-  private static String name(long number) {
+  static String name(long number) {
     return "%06x".formatted(number);
   }
 

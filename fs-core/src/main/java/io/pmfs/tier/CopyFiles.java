@@ -35,6 +35,8 @@ final class CopyFiles {
   /** Larger writes cost three times the processor time on ext4; see docs/decisions/0020. */
   private static final int WRITE_BYTES = 256 << 10;
 
+  private static final String COPIES = "copies";
+
   private final Path directory;
   private final Object identity;
   private final Path copies;
@@ -44,7 +46,7 @@ final class CopyFiles {
   /** Creates the directories if they do not exist. */
   CopyFiles(Path directory) throws IOException {
     this.directory = directory;
-    this.copies = directory.resolve("copies");
+    this.copies = directory.resolve(COPIES);
     this.incoming = directory.resolve("incoming");
     Files.createDirectories(copies, DirectoryTier.DIRECTORY_MODE);
     Files.createDirectories(incoming, DirectoryTier.DIRECTORY_MODE);
@@ -101,6 +103,15 @@ final class CopyFiles {
    * copies/12ab/34/12ab34ff}.
    */
   Path path(long number) {
+    return path(copies, number);
+  }
+
+  /** The file of a copy in a tier's directory that another process uses. */
+  static Path pathIn(Path directory, long number) {
+    return path(directory.resolve(COPIES), number);
+  }
+
+  private static Path path(Path copies, long number) {
     String hex = Long.toHexString(number);
     String name = hex.length() < 6 ? "0".repeat(6 - hex.length()) + hex : hex;
     int leaf = name.length() - 2;

@@ -97,7 +97,7 @@ public final class DirectoryTier implements Tier {
     this.room = new Room(settings.capacityBytes(), settings.keepFreeBytes(), disk);
     this.bundles =
         new Bundles(
-            new BundleFiles(settings.directory().resolve("bundles"), synced),
+            new BundleFiles(settings.directory().resolve(BundleFiles.DIRECTORY), synced),
             bundleBytes(settings.capacityBytes()),
             room);
     boolean noFiles = files.isEmpty();

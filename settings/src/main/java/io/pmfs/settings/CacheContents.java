@@ -69,11 +69,13 @@ public final class CacheContents {
   private CacheContents() {}
 
   /**
-   * The places of several configurations, and those that were the default once.
+   * The places of several configurations, those that were the default once, and others.
    *
+   * @param known those that mounts have used; null to leave these out
    * @throws MountFailure if an option of a configuration makes no sense
    */
-  public static CacheContents of(Collection<Configuration> configurations, Surroundings world)
+  public static CacheContents of(
+      Collection<Configuration> configurations, Surroundings world, @Nullable KnownPlaces known)
       throws MountFailure {
     CacheContents contents = new CacheContents();
     for (Configuration configuration : configurations) {
@@ -90,6 +92,12 @@ public final class CacheContents {
     for (TierSpec tier : DefaultTier.existing(world)) {
       contents.add(tier);
     }
+    for (KnownPlaces.Set set : known == null ? List.<KnownPlaces.Set>of() : known.all()) {
+      contents.states.add(set.state());
+      for (TierSpec tier : set.tiers()) {
+        contents.add(tier);
+      }
+    }
     return contents;
   }
 
@@ -99,9 +107,9 @@ public final class CacheContents {
     Path directory = place.directory();
     if (directory != null) {
       states.add(directory.resolve(Holding.STATE));
+      states.addAll(apartFrom(directory.resolve(Holding.STATE)));
       for (Path apart : apartFrom(directory)) {
         tiers.putIfAbsent(apart, tier.at(apart).place());
-        states.add(apart.resolve(Holding.STATE));
       }
     }
   }
@@ -192,16 +200,12 @@ public final class CacheContents {
 
   /** A run makes its own places, so they go with what is in them. */
   private static void removeIfEmpty(Path place) {
-    Path parent = place.getParent();
-    try {
-      if (CopySets.isFurther(place)) {
+    if (CopySets.isFurther(place)) {
+      try {
         Files.delete(place);
-      } else if (parent != null && CopySets.isFurther(parent) && place.endsWith(Holding.STATE)) {
-        Files.delete(place);
-        Files.delete(parent);
+      } catch (IOException e) {
+        // There is something else.
       }
-    } catch (IOException e) {
-      // There is something else.
     }
   }
 }

@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -94,6 +95,24 @@ public final class CopySets {
     return others;
   }
 
+  /** Those of a dataset in the places that mounts of this user have used; looks at them now. */
+  public static List<Other> known(MountSettings mount, String dataset, KnownPlaces places) {
+    return places.all().stream()
+        .filter(set -> !set.state().equals(mount.metadata().stateDirectory()))
+        .filter(set -> Files.isDirectory(set.state().resolve(dataset)))
+        .map(
+            set ->
+                new Other(
+                    set.state().resolve(dataset),
+                    set.tiers().stream()
+                        .collect(
+                            Collectors.toMap(
+                                TierSpec::name,
+                                tier -> tier.path().resolve(dataset),
+                                (one, same) -> one))))
+        .toList();
+  }
+
   private static Other other(
       List<TierSpec> tiers,
       Path state,
@@ -101,15 +120,11 @@ public final class CopySets {
       @Nullable String set,
       String dataset) {
     Map<String, Path> directories = new LinkedHashMap<>();
-    Path place = inSet(state, own, set);
     for (TierSpec tier : tiers) {
       Path path = inSet(tier.path(), own, set);
       directories.put(tier.at(path).name(), path.resolve(dataset));
-      if (state.startsWith(tier.path())) {
-        place = path.resolve(tier.path().relativize(state));
-      }
     }
-    return new Other(place.resolve(dataset), directories);
+    return new Other(inSet(state, own, set).resolve(dataset), directories);
   }
 
   /** The place of another set that corresponds to one of this set; null stands for the first. */

@@ -49,7 +49,7 @@ final class OutputDirectoriesTest {
   }
 
   private CacheContents contents() throws Exception {
-    return CacheContents.of(List.of(world.configuration(given, null)), world.surroundings());
+    return CacheContents.of(List.of(world.configuration(given, null)), world.surroundings(), null);
   }
 
   private CacheContents.Dataset dataset() throws Exception {

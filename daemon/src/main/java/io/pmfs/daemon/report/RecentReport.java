@@ -18,8 +18,9 @@ public record RecentReport(
         long leftToKernel,
     @Figure("bytes that had just been fetched, as in `reads.fetched`") long fetched,
     @Figure(
-            "bytes for which a reader waited for a peer or the node's cache: what readers waited for"
-                + " is divided as the bytes that arrived from these and from the source")
+            "bytes for which a reader waited for a peer, the node's cache or a copy of another job:"
+                + " what readers waited for is divided as the bytes that arrived from these and from"
+                + " the source")
         long fromPeers,
     @Figure("bytes for which a reader waited for the source") long fromSource,
     @Figure("requests to the source in the last minute, of all kinds and for all purposes")

@@ -1,0 +1,349 @@
+package io.pmfs.stage;
+
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.RecordedCopies;
+import io.pmfs.metadata.SourceEntry;
+import io.pmfs.metadata.SourceVersion;
+import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.BorrowedCopy;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.LentFile;
+import io.pmfs.tier.SourceAccess;
+import io.pmfs.tier.SourceFile;
+import io.pmfs.tier.SourceSequence;
+import io.pmfs.tier.SourceStatus;
+import io.pmfs.tier.StoreStatistics;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A source whose content comes from whole copies that other mounts of the dataset have made on this
+ * machine, where they are of the same version; else from the source. Names, attributes and the
+ * right to read a file are always the source's. What is borrowed counts only if it has the recorded
+ * checksum, block by block. Compressed copies are not borrowed.
+ */
+public final class BorrowingStore implements BackingStore {
+  /** What the others have recorded since is seen after this time at the latest. */
+  private static final Duration FRESH = Duration.ofSeconds(10);
+
+  /** Reading the records may take one part in this many of the time. */
+  private static final int SHARE_OF_TIME = 20;
+
+  /** Each takes up to 16 MiB for the records that are looked up. */
+  private static final int MOST_LENDERS = 4;
+
+  private static final int RAW = 0;
+
+  private final BackingStore source;
+  private final String identity;
+  private final Supplier<List<Lender>> lenders;
+  private final LongSupplier nanoTime;
+  private final LongAdder borrowed = new LongAdder();
+  private final ReentrantLock reading = new ReentrantLock();
+  private List<Open> open = List.of(); // GUARDED_BY(this)
+  private boolean closed; // GUARDED_BY(this)
+  private long next; // GUARDED_BY(reading)
+
+  /**
+   * Another set of copies.
+   *
+   * @param state the directory of its records
+   * @param tiers the directories of its copies by the names of the tiers in the records
+   */
+  public record Lender(Path state, Map<String, Path> tiers) {
+    public Lender {
+      tiers = Map.copyOf(tiers);
+    }
+  }
+
+  private record Open(Lender lender, RecordedCopies records) {}
+
+  /**
+   * Takes over a source.
+   *
+   * @param identity that of the dataset
+   * @param lenders finds the sets that there are now
+   */
+  public BorrowingStore(
+      BackingStore source, String identity, Supplier<List<Lender>> lenders, LongSupplier nanoTime) {
+    this.source = source;
+    this.identity = identity;
+    this.lenders = lenders;
+    this.nanoTime = nanoTime;
+    this.next = nanoTime.getAsLong();
+  }
+
+  /** Bytes that came from copies of others. */
+  public long borrowedBytes() {
+    return borrowed.sum();
+  }
+
+  /** Reads the records again if they may be old; one thread does, and others do not wait for it. */
+  private void refresh() {
+    if (!reading.tryLock()) {
+      return;
+    }
+    try {
+      long begin = nanoTime.getAsLong();
+      if (begin - next < 0) {
+        return;
+      }
+      List<Open> found = new ArrayList<>();
+      for (Lender lender : lenders.get()) {
+        RecordedCopies records =
+            found.size() < MOST_LENDERS ? RecordedCopies.read(lender.state(), identity) : null;
+        if (records != null) {
+          found.add(new Open(lender, records));
+        }
+      }
+      replace(found);
+      long took = nanoTime.getAsLong() - begin;
+      next = begin + Math.max(FRESH.toNanos(), SHARE_OF_TIME * took);
+    } finally {
+      reading.unlock();
+    }
+  }
+
+  private synchronized void replace(List<Open> found) {
+    open.forEach(one -> one.records().close());
+    open = closed ? List.of() : List.copyOf(found);
+    if (closed) {
+      found.forEach(one -> one.records().close());
+    }
+  }
+
+  /** A copy of that version; null if nobody has one that can be opened. */
+  private @Nullable Loan borrow(FileName path, SourceVersion version) {
+    refresh();
+    List<Candidate> candidates = candidates(path, version);
+    for (Candidate candidate : candidates) {
+      try {
+        CopyRecord copy = candidate.found().copy();
+        return new Loan(
+            BorrowedCopy.open(candidate.tier(), candidate.found().number(), copy.extent()), copy);
+      } catch (IOException e) {
+        // Removed meanwhile, or in another mount namespace.
+      }
+    }
+    return null;
+  }
+
+  private record Candidate(Path tier, RecordedCopies.Found found) {}
+
+  private synchronized List<Candidate> candidates(FileName path, SourceVersion version) {
+    List<Candidate> candidates = new ArrayList<>();
+    for (Open one : open) {
+      one.lender()
+          .tiers()
+          .forEach(
+              (name, directory) -> {
+                RecordedCopies.Found found = one.records().find(path, version, name);
+                if (found != null
+                    && found.copy().codec() == RAW
+                    && found.copy().blockSize() == Blocks.SIZE) {
+                  candidates.add(new Candidate(directory, found));
+                }
+              });
+    }
+    return candidates;
+  }
+
+  /** An open copy and its checksums. */
+  private record Loan(BorrowedCopy file, CopyRecord copy) {
+    /** Reads whole blocks; false if that is not what is wanted, or the bytes are wrong. */
+    boolean read(long offset, ByteBuffer destination) throws IOException {
+      int first = destination.position();
+      int block = Blocks.index(offset);
+      if (Blocks.offset(block) != offset
+          || offset >= copy.version().size()
+          || destination.remaining() != Blocks.size(copy.version(), block)
+          || !file.read(offset, destination)) {
+        return false;
+      }
+      ByteBuffer bytes = destination.duplicate().flip().position(first);
+      return Blocks.checksum(bytes) == copy.checksums().get(block);
+    }
+  }
+
+  @Override
+  public SourceFile open(FileName path) throws FsException {
+    return source.open(path);
+  }
+
+  @Override
+  public SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
+    return new BorrowingFile(source.openVersion(path, expected), path, expected);
+  }
+
+  @Override
+  public SourceStatus status(FileName path) throws FsException {
+    return source.status(path);
+  }
+
+  @Override
+  public SourceStatus ownStatus(FileName path) throws FsException {
+    return source.ownStatus(path);
+  }
+
+  @Override
+  public boolean isSecondHand() {
+    return source.isSecondHand();
+  }
+
+  @Override
+  public void list(FileName directory, NameConsumer batches) throws FsException {
+    source.list(directory, batches);
+  }
+
+  @Override
+  public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
+      throws FsException {
+    return source.listWithStatus(directory, batches);
+  }
+
+  @Override
+  public boolean listsAtOnce(FileName directory) {
+    return source.listsAtOnce(directory);
+  }
+
+  @Override
+  public FileName readSymbolicLink(FileName path) throws FsException {
+    return source.readSymbolicLink(path);
+  }
+
+  @Override
+  public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
+    return source.extendedAttributes(path);
+  }
+
+  @Override
+  public SourceAccess access(FileName path) throws FsException {
+    return source.access(path);
+  }
+
+  @Override
+  public StoreStatistics statistics() throws FsException {
+    return source.statistics();
+  }
+
+  @Override
+  public boolean lends() {
+    return source.lends();
+  }
+
+  @Override
+  public int sequenceCount() {
+    return source.sequenceCount();
+  }
+
+  @Override
+  public SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
+      throws FsException {
+    return source.sequence(index, window, beforeRequest);
+  }
+
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+    replace(List.of());
+    source.close();
+  }
+
+  private final class BorrowingFile implements SourceFile {
+    private final SourceFile file;
+    private final FileName path;
+    private final SourceVersion version;
+    private boolean asked; // GUARDED_BY(this)
+    private @Nullable Loan loan; // GUARDED_BY(this)
+
+    BorrowingFile(SourceFile file, FileName path, SourceVersion version) {
+      this.file = file;
+      this.path = path;
+      this.version = version;
+    }
+
+    private synchronized @Nullable Loan loan() {
+      if (!asked) {
+        asked = true;
+        loan = borrow(path, version);
+      }
+      return loan;
+    }
+
+    @Override
+    public int read(long offset, ByteBuffer destination) throws FsException {
+      int first = destination.position();
+      Loan lent = loan();
+      if (lent != null) {
+        try {
+          if (lent.read(offset, destination)) {
+            borrowed.add(destination.position() - first);
+            return destination.position() - first;
+          }
+        } catch (IOException e) {
+          // The disk of that copy has failed.
+        }
+        destination.position(first);
+      }
+      return file.read(offset, destination);
+    }
+
+    @Override
+    public long seekData(long offset) throws FsException {
+      return file.seekData(offset);
+    }
+
+    @Override
+    public long seekHole(long offset) throws FsException {
+      return file.seekHole(offset);
+    }
+
+    @Override
+    public int descriptor() {
+      return file.descriptor();
+    }
+
+    @Override
+    public @Nullable LentFile lend() {
+      return file.lend();
+    }
+
+    @Override
+    public void prove() throws FsException {
+      file.prove();
+    }
+
+    @Override
+    public void proveCopy() throws FsException {
+      file.proveCopy();
+    }
+
+    @Override
+    public SourceStatus status() throws FsException {
+      return file.status();
+    }
+
+    @Override
+    public synchronized void close() {
+      asked = true;
+      if (loan != null) {
+        loan.file().close();
+      }
+      file.close();
+    }
+  }
+}
