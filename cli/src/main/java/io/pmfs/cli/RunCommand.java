@@ -38,9 +38,10 @@ import picocli.CommandLine.Spec;
           + " killed by a signal. The variable PMFS_MOUNT tells COMMAND where the dataset is.",
       "%npmfs passes every SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 on to COMMAND,"
           + " which decides what to do, and cleans up after COMMAND ends. Several runs on one mount"
-          + " point share the mount, and the last one unmounts. If the dataset is already mounted"
-          + " elsewhere, that mount uses the copies, and each further run keeps its own, in run-2,"
-          + " run-3, ... below each tier.",
+          + " point share the mount, and the last one unmounts. If another job or step has the"
+          + " dataset mounted elsewhere, that mount uses the copies, and each further run keeps its"
+          + " own, in run-2, run-3, ... below each tier. A mount that is lost while COMMAND runs is"
+          + " made again, and the run then does not end with 0.",
       "%nThe options of pmfs mount also work here, as do the environment and pmfs.toml.%n"
     },
     sortOptions = false,

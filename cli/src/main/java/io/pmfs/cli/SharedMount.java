@@ -172,29 +172,23 @@ final class SharedMount {
 
   /**
    * The sessions of this source that are mounted. One that died counts, as it gets another daemon;
-   * one that ends with another job does not, nor one that would mount where nobody sees it.
+   * one that ends with another job or step does not, nor one that would mount where nobody sees it.
    */
   private List<Registry.Known> sessions() throws MountFailure {
-    MountTable mounts = invocation.surroundings().mounts();
+    Surroundings surroundings = invocation.surroundings();
+    MountTable mounts = surroundings.mounts();
     List<Registry.Known> sessions = new ArrayList<>();
     for (Registry.Known known : registry.known()) {
       List<Path> places = mounts.placesOf(known.entry());
       if (settings.source().path().toString().equals(known.entry().source())
           && !places.isEmpty()
-          && !endsWithAnotherJob(known.entry())
+          && !SchedulerJob.endsBefore(known.entry().pid(), surroundings)
           && (canBind() || hasSameMounts(known.entry()))
           && (known.running() || isSupervised(places.get(0)))) {
         sessions.add(known);
       }
     }
     return sessions;
-  }
-
-  /** A scheduler kills what it finds of a job, also a daemon that the job has started. */
-  private boolean endsWithAnotherJob(Registry.Entry entry) {
-    Surroundings surroundings = invocation.surroundings();
-    String job = SchedulerJob.of(entry.pid(), surroundings);
-    return job != null && !job.equals(SchedulerJob.own(surroundings));
   }
 
   /** Whether its daemon is in the mount namespace of this process, as far as that is known. */

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code pmfs run}: whatever becomes of the command, and of the run itself, nothing stays. */
 final class RunIT {
@@ -45,9 +46,13 @@ final class RunIT {
   }
 
   private String[] line(Path mountpoint, List<String> options, String... command) {
+    return lineOf(mountpoint, "ssd:" + pmfs.tier(), options, command);
+  }
+
+  private String[] lineOf(Path mountpoint, String tier, List<String> options, String... command) {
     List<String> line = new ArrayList<>(List.of("run", "--source", dataset.root().toString()));
     line.addAll(List.of("--mountpoint", mountpoint.toString(), "--keep-free", "0"));
-    line.addAll(List.of("--tier", "ssd:" + pmfs.tier()));
+    line.addAll(List.of("--tier", tier));
     line.addAll(options);
     line.add("--");
     line.addAll(List.of(command));
@@ -215,6 +220,19 @@ final class RunIT {
     assertNothingLeft();
   }
 
+  /** Also if the shell hears of it before it waits for it. */
+  @Test
+  void run_commandEndedBySignal_isNoLineOfTheShell() throws IOException {
+    Path late = pmfs.scratch().root().resolve("late");
+    Files.writeString(late, "trap '[[ $BASH_COMMAND != *start_of* ]] || sleep 0.5' DEBUG\n");
+    pmfs.environment("BASH_ENV", late.toString());
+    Command ran = run(List.of(), "sh", "-c", "echo mine >&2; kill -KILL $$");
+    ran.expect(137);
+    assertThat(ran.err()).endsWith("\nmine\n");
+    assertThat(ran.errorLines()).hasSize(2);
+    assertNothingLeft();
+  }
+
   @Test
   void kill9_ofTheRun_commandGoesOnAndNothingStaysAfterIt() throws Exception {
     requireAll();
@@ -300,6 +318,90 @@ final class RunIT {
     assertNothingLeft();
   }
 
+  /** Running or not, block by block: what is damaged comes from the source. */
+  @Test
+  void run_inAnotherJob_readsCopiesThatOthersHaveMade() throws Exception {
+    requireAll();
+    dataset = Dataset.create(pmfs.directory("larger"), 3_000_000, 3_000_000, 10_000);
+    pmfs.environment("SLURM_JOB_ID", "41");
+    Process first =
+        pmfs.start(
+            Redirect.DISCARD,
+            Redirect.to(err.toFile()),
+            line(
+                pmfs.mountpoint(),
+                List.of("--stage", "--keep"),
+                "bash",
+                "-c",
+                ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done",
+                sign.toString()));
+    Await.until("the first began", Duration.ofMinutes(2), () -> Files.exists(sign));
+    Faults.flipByte(Dataset.copyOf(dataset.items().get(0), pmfs.tier()).file(), 2_500_000);
+    pmfs.environment("SLURM_JOB_ID", "42");
+    assertThat(sourceBytesOfARun()).isEqualTo(3_000_000 - 2 * (1 << 20));
+    Files.delete(sign);
+    assertThat(exit(first)).isZero();
+
+    // The copies of the second job are in a set of their own, which no job uses now.
+    for (Path place : List.of(pmfs.tier(), pmfs.tier().resolve("state"))) {
+      Command.run(
+              "find",
+              place + "",
+              "-maxdepth",
+              "1",
+              "-name",
+              "larger-*",
+              "-exec",
+              "rm",
+              "-r",
+              "{}",
+              "+")
+          .expect(0);
+    }
+    assertThat(Installation.files(pmfs.tier())).isNotEmpty();
+    pmfs.environment("SLURM_JOB_ID", "43");
+    assertThat(sourceBytesOfARun()).isZero();
+    assertNothingLeft();
+  }
+
+  /** As the tier that a prologue names. */
+  @Test
+  void run_withAnotherTier_readsTheCopiesThatAreThere() {
+    requireAll();
+    run(List.of("--stage", "--keep"), "true").expect(0);
+    // A configuration names no tier.
+    Await.until(
+        () -> "the tier is known: " + pmfs.run("cache").out(),
+        Duration.ofSeconds(30),
+        () -> pmfs.run("cache").out().contains("ssd:" + pmfs.tier()));
+    Path before = pmfs.tier();
+    assertThat(sourceBytesOfARun("ssd:" + pmfs.directory("another"))).isZero();
+    assertThat(pmfs.run("cache", "--purge", "--all").expect(0).out())
+        .contains(dataset.root().toString());
+    assertThat(Installation.files(before)).isEmpty();
+    assertNothingLeft();
+  }
+
+  private long sourceBytesOfARun() {
+    return sourceBytesOfARun("ssd:" + pmfs.tier());
+  }
+
+  /** Of one that reads everything, and keeps its copies. */
+  private long sourceBytesOfARun(String tier) {
+    Command ran =
+        pmfs.run(
+            lineOf(
+                pmfs.scratch().root().resolve("other"),
+                tier,
+                List.of("--keep"),
+                "bash",
+                "-c",
+                "diff -r \"$1\" \"$PMFS_MOUNT\" && exec \"$0\" status --json \"$PMFS_MOUNT\"",
+                Installation.launcherOfCheckout().toString(),
+                dataset.root().toString()));
+    return Status.parse(ran.expect(0).out()).number("sourceOperations.bytes");
+  }
+
   /** The first job's daemon ends with that job. */
   @Test
   void run_whileAnotherJobHasTheDataset_keepsCopiesOfItsOwn() throws Exception {
@@ -332,6 +434,123 @@ final class RunIT {
     assertNothingLeft();
   }
 
+  /** As a scheduler ends a job or a step with all its processes. */
+  @ParameterizedTest
+  @ValueSource(strings = {"0", "7"})
+  void cgroupKill_ofTheMountOfAnotherRun_isMountedAgainAndNoSuccess(int status) throws Exception {
+    requireAll();
+    Path group = cgroup();
+    Path first = pmfs.scratch().root().resolve("first");
+    Path firstSign = Path.of(sign + "-1");
+    pmfs.environment("PBS_JOBID", "41.host");
+    String hold = ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done";
+    List<String> all = new ArrayList<>(List.of("sh", "-c", "echo $$ >\"$0\"; exec \"$@\""));
+    all.add(group.resolve("cgroup.procs").toString());
+    all.add(Installation.launcherOfCheckout().toString());
+    all.addAll(List.of(line(first, List.of("--keep"), "bash", "-c", hold, firstSign.toString())));
+    Process killed =
+        Command.builder(pmfs.environment(), all)
+            .redirectError(Redirect.appendTo(err.toFile()))
+            .start();
+    try {
+      Await.until("the first began", Duration.ofMinutes(2), () -> Files.exists(firstSign));
+      String script = "; diff -r \"$1\" \"$PMFS_MOUNT\" && echo same; exit " + status;
+      Process run =
+          pmfs.start(
+              Redirect.to(out.toFile()),
+              Redirect.to(err.toFile()),
+              line(
+                  pmfs.mountpoint(),
+                  List.of(),
+                  "bash",
+                  "-c",
+                  hold + script,
+                  sign.toString(),
+                  dataset.root().toString()));
+      Await.until("the second began", Duration.ofMinutes(2), () -> Files.exists(sign));
+      killAll(group);
+      Await.until(
+          () -> "mounted again: " + text(err),
+          Duration.ofMinutes(2),
+          () -> text(err).contains("mounting again") && text(err).split(" mounted on ").length > 2);
+      Files.delete(sign);
+      assertThat(exit(run)).as("%s", text(err)).isEqualTo(status == 0 ? 121 : status);
+      assertThat(text(out)).isEqualTo("same\n");
+      assertThat(text(err).contains("ended with 0 all the same")).isEqualTo(status == 0);
+    } finally {
+      killAll(group);
+      killed.waitFor();
+      Command.run("rmdir", group.toString());
+    }
+    pmfs.run("umount", first.toString());
+    assertNothingLeft();
+  }
+
+  private static Path cgroup() throws IOException {
+    Path groups = Path.of("/sys/fs/cgroup/pids");
+    assumeTrue(Files.isWritable(groups), "needs control groups of version 1");
+    return Files.createDirectory(groups.resolve("pmfs-it-" + ProcessHandle.current().pid()));
+  }
+
+  private static void killAll(Path group) {
+    Await.until(
+        "no process in " + group,
+        Duration.ofMinutes(1),
+        () ->
+            Command.run("sh", "-c", "kill -KILL $(cat \"$0\"/cgroup.procs)", group.toString())
+                    .exit()
+                != 0);
+  }
+
+  /** It may have read an empty directory. */
+  @Test
+  void umount_whileTheCommandRuns_isNoSuccess() {
+    requireAll();
+    Command ran =
+        run(
+            List.of("--keep"),
+            "bash",
+            "-c",
+            "\"$0\" umount \"$PMFS_MOUNT\"; ls \"$PMFS_MOUNT\"",
+            Installation.launcherOfCheckout().toString());
+    ran.expect(121);
+    assertThat(ran.err()).contains("ended with 0 all the same");
+    assertNothingLeft();
+  }
+
+  /** Neither may take the other's mount with it; the script's is there for all. */
+  @Test
+  void run_inAnotherStepOfAJob_sharesOnlyTheScriptsDaemon() throws Exception {
+    requireAll();
+    pmfs.environment("SLURM_JOB_ID", "41");
+    String shares = "shares the daemon of";
+    for (String step : new String[] {null, "0"}) {
+      if (step != null) {
+        pmfs.environment("SLURM_STEP_ID", step);
+      }
+      Files.deleteIfExists(sign);
+      Process first =
+          pmfs.start(
+              Redirect.DISCARD,
+              Redirect.appendTo(err.toFile()),
+              line(
+                  pmfs.mountpoint(),
+                  List.of("--keep"),
+                  "bash",
+                  "-c",
+                  ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done",
+                  sign.toString()));
+      Await.until("the first began", Duration.ofMinutes(2), () -> Files.exists(sign));
+      pmfs.environment("SLURM_STEP_ID", "1");
+      Path other = pmfs.scratch().root().resolve("other");
+      Command second = pmfs.run(line(other, List.of(), "true")).expect(0);
+      assertThat(second.err().contains(shares)).as("%s", second.err()).isEqualTo(step == null);
+      Files.delete(sign);
+      assertThat(exit(first)).as("%s", text(err)).isZero();
+    }
+    assertNothingLeft();
+  }
+
   @Test
   void run_onAMountThatWasThere_leavesIt() {
     requireAll();
@@ -359,7 +578,7 @@ final class RunIT {
       next.run(next.mountArguments(source, pmfs.mountpoint())).expect(0);
       Command.run("umount", "-i", "-l", elsewhere.toString()).expect(0);
       Files.delete(sign);
-      assertThat(exit(first)).isZero();
+      assertThat(exit(first)).as("its mount was lost").isEqualTo(121);
       assertThat(Mounts.at(pmfs.mountpoint())).isTrue();
       next.run("umount", place).expect(0);
     }

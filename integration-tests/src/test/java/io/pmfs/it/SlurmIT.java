@@ -675,6 +675,45 @@ final class SlurmIT {
     assertNothingLeft();
   }
 
+  /** Slurm kills with a step what the step has started, and nothing that another step reads. */
+  @Test
+  void twoSteps_thatRunPmfsThemselves_doNotEndEachOthersMount() throws IOException {
+    permitFuse();
+    startSlurm(LocalSlurm.Kind.CGROUPS);
+    Path go = home().resolve("go");
+    String run =
+        "srun --overlap -n1 --mem=0 %s/scripts/pmfs run --source %s --tier ssd:%s/t --keep-free 0 -- "
+            .formatted(scratch.root(), dataset.root(), home());
+    String wait = "while [ ! -e %s ]; do sleep 0.1; done; ".formatted(go);
+    Path first = program("first", ": >" + home() + "/began1; " + wait.replace("/go ", "/go1 "));
+    Path second =
+        program(
+            "second",
+            ": >" + home() + "/began2; " + wait + "diff -r $PMFS_MOUNT " + dataset.root());
+    String job =
+        submit(
+            "nothing",
+            "export PMFS_RUNTIME_DIR=%s/own; ".formatted(home())
+                + "(%s%s; echo first $?) & ".formatted(run, first)
+                + "while [ ! -e %s/began1 ]; do sleep 0.1; done; ".formatted(home())
+                + "%s%s; echo second $?; wait".formatted(run, second),
+            "--mem=900M");
+    Path began = home().resolve("began2");
+    Await.until(() -> "both: " + output(job) + slurm.log(), LONG, () -> Files.exists(began));
+    Files.createFile(home().resolve("go1"));
+    awaitOutput(job, "first 0");
+    Files.createFile(go);
+    assertThat(awaitEnd(job)).as(output(job)).isEqualTo("COMPLETED");
+    assertThat(output(job)).contains("second 0").doesNotContain("shares the daemon");
+    assertNothingLeft();
+  }
+
+  private Path program(String name, String text) throws IOException {
+    Path file = home().resolve(name);
+    program(file, "#!/bin/bash\n" + text + "\n");
+    return file;
+  }
+
   /** Slurm counts and bounds what the job takes, and not what its mount takes. */
   @Test
   void memoryLimit_ofAJob_endsItAndNotTheMountThatOthersUse() throws IOException {

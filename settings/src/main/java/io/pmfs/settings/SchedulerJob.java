@@ -4,20 +4,29 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import java.io.IOException;
 import java.nio.file.Files;
-import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The job of a scheduler that a process belongs to, by its environment. */
+/** The job of a scheduler that a process belongs to, and its step, by its environment. */
 public final class SchedulerJob {
   /** Of Slurm, PBS and Flux; scripts/slurm/pmfs-job looks for the same. */
   private static final List<String> VARIABLES = List.of("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID");
 
   /** The job for which a prologue mounts, whose processes do not belong to the job. */
   private static final String SERVED = "PMFS_SERVED_JOB";
+
+  private static final String STEP = "SLURM_STEP_ID";
+
+  /**
+   * Those of a job's script and of salloc (slurm.h: SLURM_BATCH_SCRIPT, SLURM_INTERACTIVE_STEP).
+   */
+  private static final Set<String> LASTING_STEPS = Set.of("4294967291", "4294967290");
 
   private SchedulerJob() {}
 
@@ -26,22 +35,42 @@ public final class SchedulerJob {
     return first(surroundings::variable);
   }
 
-  /** The same of another process; also null if its environment cannot be read. */
-  public static @Nullable String of(long pid, Surroundings surroundings) {
-    try {
-      byte[] environment =
-          Files.readAllBytes(surroundings.root().resolve("proc/" + pid + "/environ"));
-      List<String> all = Arrays.asList(new String(environment, ISO_8859_1).split("\0"));
-      return first(
-          name ->
-              all.stream()
-                  .filter(variable -> variable.startsWith(name + "="))
-                  .map(variable -> variable.substring(name.length() + 1))
-                  .findFirst()
-                  .orElse(null));
-    } catch (IOException e) {
-      return null;
+  /**
+   * Whether a scheduler may end another process while this one goes on, because it belongs to
+   * another job or to another step of the same job. What the job's own script has started lives as
+   * long as the job. False if the environment of the other process cannot be read.
+   */
+  public static boolean endsBefore(long pid, Surroundings surroundings) {
+    Map<String, String> other = environment(pid, surroundings);
+    String job = first(other::get);
+    if (job == null) {
+      return false;
     }
+    String step = step(other::get);
+    return !job.equals(own(surroundings))
+        || (step != null && !step.equals(step(surroundings::variable)));
+  }
+
+  private static Map<String, String> environment(long pid, Surroundings surroundings) {
+    Map<String, String> environment = new HashMap<>();
+    try {
+      byte[] all = Files.readAllBytes(surroundings.root().resolve("proc/" + pid + "/environ"));
+      for (String variable : new String(all, ISO_8859_1).split("\0", -1)) {
+        int end = variable.indexOf('=');
+        if (end > 0) {
+          environment.putIfAbsent(variable.substring(0, end), variable.substring(end + 1));
+        }
+      }
+    } catch (IOException e) {
+      return Map.of();
+    }
+    return environment;
+  }
+
+  /** The step of Slurm; null in the script of the job. The others kill only whole jobs. */
+  private static @Nullable String step(Function<String, @Nullable String> value) {
+    String step = value.apply(STEP);
+    return step == null || LASTING_STEPS.contains(step) ? null : step;
   }
 
   /** The job for which this process mounts; null if it is for none. */

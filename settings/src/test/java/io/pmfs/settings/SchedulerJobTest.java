@@ -25,13 +25,34 @@ final class SchedulerJobTest {
     assertThat(SchedulerJob.own(surroundings(Map.of("PMFS_SERVED_JOB", "42")))).isNull();
   }
 
-  @Test
-  void of_anotherProcess_isInItsEnvironment() throws IOException {
+  private boolean endsBefore(String environment, Map<String, String> own) throws IOException {
     Path process = Files.createDirectories(root.resolve("proc/17"));
-    Files.writeString(process.resolve("environ"), "A=SLURM_JOB_ID=1\0SLURM_JOB_ID=42\0B=2\0");
+    Files.writeString(process.resolve("environ"), environment.replace(' ', '\0'));
+    return SchedulerJob.endsBefore(17, surroundings(own));
+  }
 
-    assertThat(SchedulerJob.of(17, surroundings(Map.of()))).isEqualTo("42");
-    assertThat(SchedulerJob.of(18, surroundings(Map.of()))).isNull();
+  @Test
+  void process_ofAnotherJob_endsBefore() throws IOException {
+    String other = "A=SLURM_JOB_ID=1 SLURM_JOB_ID=42 B=2 ";
+
+    assertThat(endsBefore(other, Map.of())).isTrue();
+    assertThat(endsBefore(other, Map.of("SLURM_JOB_ID", "43"))).isTrue();
+    assertThat(endsBefore(other, Map.of("SLURM_JOB_ID", "42"))).isFalse();
+    assertThat(endsBefore("A=1 ", Map.of("SLURM_JOB_ID", "42"))).isFalse();
+    assertThat(SchedulerJob.endsBefore(18, surroundings(Map.of()))).isFalse();
+  }
+
+  @Test
+  void process_ofAnotherStep_endsBefore() throws IOException {
+    String step0 = "SLURM_JOB_ID=42 SLURM_STEP_ID=0 ";
+    Map<String, String> script = Map.of("SLURM_JOB_ID", "42");
+    Map<String, String> step1 = Map.of("SLURM_JOB_ID", "42", "SLURM_STEP_ID", "1");
+
+    assertThat(endsBefore(step0, script)).isTrue();
+    assertThat(endsBefore(step0, step1)).isTrue();
+    assertThat(endsBefore("SLURM_JOB_ID=42 SLURM_STEP_ID=1 ", step1)).isFalse();
+    assertThat(endsBefore("SLURM_JOB_ID=42 ", step1)).as("of the script").isFalse();
+    assertThat(endsBefore("SLURM_JOB_ID=42 SLURM_STEP_ID=4294967291 ", step1)).isFalse();
   }
 
   @Test
