@@ -18,6 +18,7 @@ import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.Holder;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountTable;
+import io.pmfs.settings.MountViewers;
 import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.Surroundings;
@@ -338,11 +339,15 @@ final class StatusCommand implements Callable<Integer> {
     if (report.detached() == null || mount.devices().isEmpty()) {
       return report;
     }
-    return report.with(
+    String device = mount.devices().get(0);
+    StatusReport.Detached seen =
         MountHolders.ofDetached(
-            mount.devices().get(0),
-            invocation.surroundings().root(),
-            ProcessHandle.current().pid()));
+            device, invocation.surroundings().root(), ProcessHandle.current().pid());
+    List<String> holders = new ArrayList<>(seen.openBy());
+    new MountViewers(invocation.surroundings())
+        .elsewhere(device)
+        .forEach(viewer -> holders.add(viewer + " has the mount in another namespace"));
+    return report.with(new StatusReport.Detached(seen.openFiles(), holders));
   }
 
   private static StatusReport.Holder holder(Path place, MountTable mounts, Registries registries)

@@ -10,6 +10,7 @@ import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountTable;
+import io.pmfs.settings.MountViewers;
 import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
 import io.pmfs.settings.Surroundings;
@@ -49,6 +50,9 @@ final class UmountCommand implements Callable<Integer> {
   private static final int HTTP_GONE = 410;
   private static final int HTTP_NOT_IMPLEMENTED = 501;
   private static final Duration LAZY_PATIENCE = Duration.ofSeconds(2);
+
+  /** What keeps a daemon for longer than this is looked for. */
+  private static final Duration USUAL_END = Duration.ofMillis(500);
 
   private final Invocation invocation;
 
@@ -379,11 +383,16 @@ final class UmountCommand implements Callable<Integer> {
           ExitStatus.FAILED, mountpoint + ": still mounted after " + timeoutText + "; see the log");
     }
     boolean inThisProcess = entry.pid() == ProcessHandle.current().pid();
-    boolean gone =
-        inThisProcess
-            || await(
-                () -> !process.map(ProcessHandle::isAlive).orElse(false) || servesOthers(entry),
-                lazy ? LAZY_PATIENCE : timeout);
+    Condition end = () -> !process.map(ProcessHandle::isAlive).orElse(false) || servesOthers(entry);
+    boolean gone = inThisProcess || await(end, USUAL_END);
+    List<String> viewers = gone ? List.of() : viewers(entry);
+    if (!viewers.isEmpty()) {
+      invocation.say(
+          "%s unmounted here, but not in other mount namespaces: %s; pid %d ends with the last of them"
+              .formatted(mountpoint, String.join(", ", viewers), entry.pid()));
+      return;
+    }
+    gone = gone || await(end, lazy ? LAZY_PATIENCE : timeout);
     if (!inThisProcess && gone && servesOthers(entry)) {
       invocation.say(
           "%s unmounted; pid %d still serves open files of another mount point; see pmfs status"
@@ -398,6 +407,15 @@ final class UmountCommand implements Callable<Integer> {
           "%s: unmounted, but pid %d has not ended after %s; see %s, or kill %d"
               .formatted(mountpoint, entry.pid(), timeoutText, entry.logFile(), entry.pid()));
     }
+  }
+
+  /** Who keeps the session in other mount namespaces. */
+  private List<String> viewers(Registry.Entry entry) {
+    MountTable.Mount ended = target;
+    String device = ended != null ? ended.device() : entry.device();
+    return device == null
+        ? List.of()
+        : new MountViewers(invocation.surroundings()).elsewhere(device);
   }
 
   /** Whether the target's daemon has ended that session, and goes on with others. */

@@ -55,6 +55,7 @@ public final class Daemon implements ControlRequests {
   private static final Duration LOOK = Duration.ofSeconds(1);
 
   private final KeptMount kept;
+  private final PrivateNamespace namespace;
   private final CountDownLatch ended = new CountDownLatch(1);
 
   /** Held while unmounting, so that a purge is requested before the daemon stops. */
@@ -82,6 +83,7 @@ public final class Daemon implements ControlRequests {
     this.halt = invocation.halt();
     this.started = clock.instant();
     this.dataset = invocation.opener().open(settings, session);
+    this.namespace = new PrivateNamespace(surroundings, supervision, System::nanoTime);
     this.kept =
         new KeptMount(settings.bridge().keep(), surroundings, supervision, System::nanoTime);
     this.observation =
@@ -315,6 +317,10 @@ public final class Daemon implements ControlRequests {
         if (!stopping) {
           presence.update(dataset.isAtMountpoint());
           kept.look(dataset.device());
+          if (namespace.isAbandoned(dataset.devices())) {
+            log.info("no process is left in the mount namespace: the daemon ends with it");
+            unmountByForce();
+          }
         }
       }
     } catch (InterruptedException e) {

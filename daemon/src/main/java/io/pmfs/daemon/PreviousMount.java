@@ -5,6 +5,7 @@ import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.MountTable;
+import io.pmfs.settings.MountViewers;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
@@ -28,6 +29,7 @@ public final class PreviousMount {
   static final Duration PATIENCE = Duration.ofSeconds(30);
 
   private static final Duration SILENT = Duration.ofSeconds(2);
+  private static final Duration UNTIL_LOOK = Duration.ofSeconds(1);
   private static final long POLL_MS = 100;
 
   private final MountSettings settings;
@@ -92,6 +94,7 @@ public final class PreviousMount {
     long begin = System.nanoTime();
     end = begin + patience.toNanos();
     boolean said = false;
+    boolean looked = false;
     while (true) {
       try {
         return opening.open();
@@ -102,6 +105,12 @@ public final class PreviousMount {
         if (ofSource(ofThisUser(), true) != null || !pause()) {
           throw inUse(e);
         }
+        if (!looked && System.nanoTime() - begin > UNTIL_LOOK.toNanos()) {
+          looked = true;
+          if (isElsewhere()) {
+            throw inUse(e);
+          }
+        }
         if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
           said = true;
           invocation.warn(
@@ -110,6 +119,23 @@ public final class PreviousMount {
         }
       }
     }
+  }
+
+  /** Whether a daemon of the dataset goes on only for other mount namespaces, which may last. */
+  private boolean isElsewhere() throws MountFailure {
+    Registry.Entry entry = ofSource(unmounted(Registries.open(invocation.surroundings())), false);
+    return entry != null && !viewers(entry).isEmpty();
+  }
+
+  private static List<Registry.Entry> unmounted(Registries registries) throws MountFailure {
+    List<Registry.Entry> unmounted = new ArrayList<>(registries.running());
+    unmounted.addAll(registries.detached());
+    return unmounted;
+  }
+
+  private List<String> viewers(Registry.Entry entry) {
+    MountViewers viewers = new MountViewers(invocation.surroundings());
+    return entry.devices().stream().flatMap(d -> viewers.elsewhere(d).stream()).toList();
   }
 
   /** Root may have its own copies of what a user has mounted. */
@@ -136,13 +162,19 @@ public final class PreviousMount {
   private MountFailure inUse(MountFailure refusal) throws MountFailure {
     Registries registries = Registries.open(invocation.surroundings());
     Registry.Entry mounted = ofSource(registries.mounted(), true);
-    List<Registry.Entry> unmounted = new ArrayList<>(registries.running());
-    unmounted.addAll(registries.detached());
-    Registry.Entry entry = mounted == null ? ofSource(unmounted, false) : mounted;
+    Registry.Entry entry = mounted == null ? ofSource(unmounted(registries), false) : mounted;
     if (entry == null) {
       return refusal;
     }
     String user = userOf(entry.pid());
+    List<String> viewers = mounted == null ? viewers(entry) : List.of();
+    if (!viewers.isEmpty()) {
+      return new MountFailure(
+          ExitStatus.IN_USE,
+          "%s: pid %d of user %s has its copies and state, and serves it in other mount namespaces: %s; end those, or choose another --tier and --state-dir"
+              .formatted(entry.source(), entry.pid(), user, String.join(", ", viewers)),
+          refusal);
+    }
     return new MountFailure(
         ExitStatus.IN_USE,
         mounted != null

@@ -38,12 +38,12 @@ final class PathCallsTest {
       daemon.TaskLists daemon.TransientCopies daemon.Wiring daemon.requests.AccessLogFile
       fs.PathFile fs.ScratchFiles fuse.BackingLedger fuse.DeviceRegistry fuse.DirectWrites
       fuse.ReadModeChoice fuse.system.DescriptorSocket fuse.system.PassedFile fuse.system.PoolFile
-      metadata.NumberMark metadata.RocksFiles metadata.RocksNamespace metadata.StateDirectory
-      metadata.TableStore settings.CacheContents settings.DatasetDirectory settings.DefaultTier
-      settings.DirectoryPlace settings.OutputDirectories settings.OwnDirectory settings.OwnPath
+      metadata.NumberMark metadata.RecordedCopies metadata.RocksFiles metadata.RocksNamespace metadata.StateDirectory
+      metadata.TableStore settings.CacheContents settings.CopySets settings.DatasetDirectory settings.DefaultTier
+      settings.DirectoryPlace settings.KnownPlaces settings.OutputDirectories settings.OwnDirectory settings.OwnPath
       settings.OwnWalk settings.PoolPlace settings.Registration settings.Registries
       settings.Registry settings.SessionSettings settings.TrustedUsers shards.ExternalSort
-      shards.IndexWriter shards.ShardSource stage.DictionaryFile tier.BundleFiles tier.CopyFiles
+      shards.IndexWriter shards.ShardSource stage.DictionaryFile tier.BorrowedCopy tier.BundleFiles tier.CopyFiles
       tier.DaxProbe tier.DirectoryTier tier.IncomingFile tier.TierLock writable.LocalFiles
       writable.NodeFiles writable.WritableMount
       """;
@@ -55,8 +55,9 @@ final class PathCallsTest {
       daemon.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.JnrBridge
       fuse.KernelWorkers fuse.mounting.Fusermount fuse.mounting.Mounter
       fuse.mounting.MountingByRoot fuse.mounting.ReadAhead fuse.mounting.StaleMountGuard
-      fuse.system.DataFileLimit fuse.system.FileUsers fuse.system.GroupWriters fuse.system.Priority fuse.system.Spawn
-      fuse.system.StandardStreams settings.MountTable settings.NativeText settings.SchedulerJob
+      fuse.system.DataFileLimit fuse.system.FileUsers fuse.system.GroupWriters
+      fuse.system.Priority fuse.system.Spawn fuse.system.StandardStreams settings.MountTable
+      settings.MountViewers settings.NativeText settings.SchedulerJob
       settings.UserNamespace tier.BlockDevice tier.MountedFileSystem
       """;
 

@@ -202,7 +202,10 @@ public record StatusReport(
               "how many of its files are open, as far as the user of `pmfs status` may see; null if"
                   + " that is not known, as in the daemon's own answer")
           @Nullable Integer openFiles,
-      @Figure("the processes that have them open, with one file each") List<String> openBy) {
+      @Figure(
+              "the processes that have them open, with one file each, and those of other mount"
+                  + " namespaces that have the mount")
+          List<String> openBy) {
     /** What a daemon knows: the kernel does not tell it of files that are opened and closed. */
     public static final Detached UNCOUNTED = new Detached(null, List.of());
   }
