@@ -504,14 +504,15 @@ final class RunIT {
 
   /** It may have read an empty directory. */
   @Test
-  void umount_whileTheCommandRuns_isNoSuccess() {
+  void umount_whileTheCommandRuns_isUndoneAndNoSuccess() {
     requireAll();
     Command ran =
         run(
             List.of("--keep"),
             "bash",
             "-c",
-            "\"$0\" umount \"$PMFS_MOUNT\"; ls \"$PMFS_MOUNT\"",
+            "\"$0\" umount \"$PMFS_MOUNT\";"
+                + " until [ -e \"$PMFS_MOUNT/part-000/file-00000\" ]; do sleep 0.1; done",
             Installation.launcherOfCheckout().toString());
     ran.expect(121);
     assertThat(ran.err()).contains("ended with 0 all the same");
@@ -573,9 +574,13 @@ final class RunIT {
       Process first =
           start(pmfs.mountpoint(), List.of(), ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done");
       String place = pmfs.mountpoint().toString();
+      String made = next.mountpoint().toString();
+      next.run(next.mountArguments(source, next.mountpoint())).expect(0);
       Command.run("mount", "--bind", place, elsewhere.toString()).expect(0);
-      Command.run("umount", "-i", "-l", place).expect(0);
-      next.run(next.mountArguments(source, pmfs.mountpoint())).expect(0);
+      // At once, because the run mounts again where nothing is.
+      String replace = "umount -i -l \"$0\" && mount --bind \"$1\" \"$0\"";
+      Command.run("sh", "-c", replace, place, made).expect(0);
+      next.run("umount", made).expect(0);
       Command.run("umount", "-i", "-l", elsewhere.toString()).expect(0);
       Files.delete(sign);
       assertThat(exit(first)).as("its mount was lost").isEqualTo(121);

@@ -83,7 +83,10 @@ public final class ExitStatus {
   public static final List<Meaning> MEANINGS_OF_RUN =
       List.of(
           new Meaning("N", "COMMAND ended with status N", ""),
-          new Meaning(RUN + FAILED, "pmfs failed before it started COMMAND", ""),
+          new Meaning(
+              RUN + FAILED,
+              "pmfs failed before it started COMMAND, or the mount was lost while COMMAND ran, and COMMAND ended with 0",
+              ""),
           new Meaning(RUN + USAGE, "wrong usage or configuration, before pmfs started COMMAND", ""),
           new Meaning(
               RUN + CANNOT,
