@@ -110,6 +110,7 @@ public final class FakeDataset implements MountedDataset {
         of.accessLog(),
         of.waiting(),
         of.sourceAbsence(),
+        of.threadFailure(),
         of.recent(),
         of.detached(),
         of.outputs(),

@@ -19,6 +19,11 @@ import org.junit.jupiter.api.Test;
 final class MountNamespaceIT {
   private static final Duration LONG = Duration.ofMinutes(2);
 
+  /** A new namespace must not keep the mounts of other tests, only that at $0. */
+  private static final String ALONE =
+      "awk -v own=\"$0\" '$0 ~ / fuse.pmfs / && $5 != own { print $5 }' /proc/self/mountinfo"
+          + " | xargs -r -n 1 umount -i -l; ";
+
   @Installed(byRoot = true)
   private Installation pmfs;
 
@@ -48,7 +53,8 @@ final class MountNamespaceIT {
                 propagation,
                 "sh",
                 "-c",
-                "echo there; exec sleep 1000")
+                ALONE + "echo there; exec sleep 1000",
+                pmfs.mountpoint().toString())
             .redirectError(Redirect.DISCARD)
             .start();
     others.add(process);
@@ -138,7 +144,10 @@ final class MountNamespaceIT {
             "--",
             "bash",
             "-c",
-            "unshare --mount --propagation private sleep 1000 <&- >/dev/null 2>&1 & echo $!; exit 3");
+            "unshare --mount --propagation private sh -c '"
+                + ALONE.replace("'", "'\\''")
+                + "exec sleep 1000' \"$PMFS_MOUNT\" <&- >/dev/null 2>&1 & echo $!;"
+                + " until grep -qx sleep /proc/$!/comm; do :; done; exit 3");
     ran.expect(3);
     ProcessHandle.of(Long.parseLong(ran.out().strip())).ifPresent(ProcessHandle::destroyForcibly);
 
@@ -150,7 +159,15 @@ final class MountNamespaceIT {
   void mount_inAPrivateNamespace_endsWithIt() {
     List<String> line =
         new ArrayList<>(
-            List.of("unshare", "--mount", "--propagation", "private", "sh", "-c", "\"$@\"", "sh"));
+            List.of(
+                "unshare",
+                "--mount",
+                "--propagation",
+                "private",
+                "sh",
+                "-c",
+                ALONE + "\"$@\"",
+                "sh"));
     line.add(Installation.launcherOfCheckout().toString());
     line.addAll(List.of(pmfs.mountArguments(dataset.root(), pmfs.mountpoint())));
     Command mounted = Command.run(pmfs.environment(), LONG, line).expect(0);

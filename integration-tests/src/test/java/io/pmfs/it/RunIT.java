@@ -172,8 +172,8 @@ final class RunIT {
     Path made = pmfs.scratch().root().resolve("made");
     pmfs.run(line(made, List.of("--stage"), "test", "-d", made.toString())).expect(0);
     assertThat(made).doesNotExist();
-    assertThat(Installation.files(pmfs.tier())).isEmpty();
     assertNothingLeft();
+    assertThat(Installation.files(pmfs.tier())).isEmpty();
   }
 
   @Test
@@ -376,10 +376,10 @@ final class RunIT {
         () -> pmfs.run("cache").out().contains("ssd:" + pmfs.tier()));
     Path before = pmfs.tier();
     assertThat(sourceBytesOfARun("ssd:" + pmfs.directory("another"))).isZero();
+    assertNothingLeft();
     assertThat(pmfs.run("cache", "--purge", "--all").expect(0).out())
         .contains(dataset.root().toString());
     assertThat(Installation.files(before)).isEmpty();
-    assertNothingLeft();
   }
 
   private long sourceBytesOfARun() {

@@ -708,6 +708,27 @@ final class SlurmIT {
     assertNothingLeft();
   }
 
+  /** The home directory names the tier that the prologue has used. */
+  @Test
+  void pmfsRun_afterAJobWithAPrologue_readsThatJobsCopies() throws IOException {
+    permitFuse();
+    String first = submit(asked(",stage=wait,keep"), "cat $PMFS_MOUNT/*/* >/dev/null");
+    assertThat(awaitEnd(first)).isEqualTo("COMPLETED");
+    assertNothingLeft();
+    Path second =
+        program(
+            "second",
+            "diff -r $PMFS_MOUNT %s && exec %s/scripts/pmfs status --json $PMFS_MOUNT"
+                .formatted(dataset.root(), scratch.root()));
+    String run =
+        "export HOME=%s PMFS_RUNTIME_DIR=%s/own; exec %s/scripts/pmfs run --source %s --tier ssd:%s/t --keep-free 0 -- %s 2>/dev/null"
+            .formatted(home(), home(), scratch.root(), dataset.root(), home(), second);
+    String job = submit("nothing", run);
+    assertThat(awaitEnd(job)).as(output(job)).isEqualTo("COMPLETED");
+    assertThat(Status.parse(output(job)).number("sourceOperations.bytes")).isZero();
+    assertNothingLeft();
+  }
+
   private Path program(String name, String text) throws IOException {
     Path file = home().resolve(name);
     program(file, "#!/bin/bash\n" + text + "\n");
