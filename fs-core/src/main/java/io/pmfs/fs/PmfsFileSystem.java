@@ -58,6 +58,7 @@ public final class PmfsFileSystem {
   private final Stager stager;
   private final Importer importer;
   private final AccessLists accessLists;
+  private final KeptAttributes keptAttributes;
   private final InstantSource clock;
   private volatile @Nullable KnownStatistics knownStatistics;
   private volatile @Nullable ReadObserver observer;
@@ -85,6 +86,7 @@ public final class PmfsFileSystem {
         copies,
         stager,
         new Importer(namespace, source, copies, threads, clock),
+        threads,
         clock);
     importer.importRoot();
   }
@@ -98,7 +100,7 @@ public final class PmfsFileSystem {
       ExecutorService threads,
       InstantSource clock) {
     Importer importer = new Importer(namespace, source, copies, threads, clock);
-    return new PmfsFileSystem(namespace, source, copies, stager, importer, clock);
+    return new PmfsFileSystem(namespace, source, copies, stager, importer, threads, clock);
   }
 
   private PmfsFileSystem(
@@ -107,12 +109,14 @@ public final class PmfsFileSystem {
       Copies copies,
       Stager stager,
       Importer importer,
+      ExecutorService threads,
       InstantSource clock) {
     this.namespace = namespace;
     this.source = source;
     this.copies = copies;
     this.stager = stager;
     this.importer = importer;
+    this.keptAttributes = new KeptAttributes(namespace, source, threads);
     this.accessLists = new AccessLists(namespace, source, importer);
     this.clock = clock;
   }
@@ -192,16 +196,13 @@ public final class PmfsFileSystem {
     return target;
   }
 
-  /** All extended attributes of an inode. */
+  /** All extended attributes of an inode, for a reader. */
   public Map<FileName, byte[]> extendedAttributes(long number) throws FsException {
-    importer.checked(number);
-    Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
-    if (kept != null) {
-      return kept;
-    }
-    Map<FileName, byte[]> attributes = source.extendedAttributes(path(number));
-    namespace.putExtendedAttributes(number, attributes);
-    return attributes;
+    return keptAttributes.of(number, importer.checked(number).parent());
+  }
+
+  KeptAttributes keptAttributes() {
+    return keptAttributes;
   }
 
   /** Who may use files besides what their modes say. */

@@ -123,6 +123,8 @@ final class RequestedFiles {
     void file(long number);
 
     default void symbolicLink(long number) {}
+
+    default void directory(long number) {}
   }
 
   /** Passes the files, in order, to the visitor, which is called by {@code threads} threads. */
@@ -198,6 +200,7 @@ final class RequestedFiles {
     @Override
     public void isIn(long directory) {
       task.isIn(tree.path(directory));
+      visitor.directory(directory);
     }
 
     @Override

@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * Stages a request's files. Counting threads run ahead and import what is not known; behind them
- * the files are copied in the order of the request. Files of a source that consists of sequences
- * come first, in the source's order.
+ * Stages a request's files, with all that stat and getxattr say of them. Counting threads run ahead
+ * and import what is not known; behind them the files are copied in the order of the request. Files
+ * of a source that consists of sequences come first, in the source's order.
  */
 final class StageWork implements RunningTask.Work {
   private final TaskSource source;
@@ -85,6 +85,7 @@ final class StageWork implements RunningTask.Work {
             return;
           }
         }
+        source.readExtendedAttributes(number);
       } catch (FsException e) {
         task.report(source.tree().path(number), TaskFinding.Kind.FAILED, source.reason(e));
       }
@@ -99,9 +100,19 @@ final class StageWork implements RunningTask.Work {
     }
 
     @Override
+    public void directory(long number) {
+      try {
+        source.readExtendedAttributes(number);
+      } catch (FsException e) {
+        report(number, TaskFinding.Kind.FAILED, source.reason(e));
+      }
+    }
+
+    @Override
     public void symbolicLink(long number) {
       try {
         source.readSymbolicLink(number);
+        source.readExtendedAttributes(number);
       } catch (FsException e) {
         report(number, TaskFinding.Kind.FAILED, source.reason(e));
       }

@@ -98,6 +98,13 @@ final class TaskSource implements AutoCloseable {
     fileSystem.readSymbolicLink(number);
   }
 
+  void readExtendedAttributes(long number) throws FsException {
+    if (!fileSystem.keptAttributes().isKept(number)) {
+      pace.await(1, 0, cancelled);
+    }
+    fileSystem.keptAttributes().of(number);
+  }
+
   /** The known size of a file; 0 if the file no longer exists. */
   long knownSize(long number) {
     Inode inode = namespace.inode(number);

@@ -28,6 +28,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -119,6 +120,33 @@ final class DatasetTasksTest {
       assertThat(progress.bytes()).isEqualTo(TREE_BYTES).isEqualTo(progress.totalBytes());
       assertThat(dataset.asked().bytes()).isEqualTo(TREE_BYTES);
       dataset.readAll();
+      assertThat(dataset.asked().total()).isZero();
+    }
+  }
+
+  /** {@code ls -l}, {@code cp -a} and {@code rsync -X} ask for them. */
+  @Test
+  void stage_ofAll_bringsExtendedAttributes() throws Exception {
+    FileName name = FileName.of("user.label");
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              tree(store);
+              store.directory("a/none");
+              store.xattr("a", "user.label", new byte[] {1});
+              store.xattr("c/more", "user.label", new byte[] {2});
+            },
+            ROOM)) {
+      assertThat(ended(dataset.tasks, stage("")).progress().isComplete()).isTrue();
+      dataset.asked();
+      for (String path :
+          List.of(
+              "", "a", "a/b", "a/none", "a/one", "a/b/less", "c", "c/more", "c/link", "empty")) {
+        long number = path.isEmpty() ? PmfsFileSystem.ROOT : dataset.number(path);
+        Map<FileName, byte[]> attributes = dataset.fs.extendedAttributes(number);
+        assertThat(attributes.containsKey(name)).isEqualTo(List.of("a", "c/more").contains(path));
+      }
       assertThat(dataset.asked().total()).isZero();
     }
   }

@@ -11,6 +11,7 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;
@@ -23,6 +24,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -321,6 +324,39 @@ final class PmfsFileSystemTest {
           .isEqualTo("dog".getBytes(UTF_8));
       assertThat(dataset.fs.extendedAttributes(dataset.number("zero"))).isEmpty();
       assertThat(dataset.asked().xattrs()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void extendedAttributes_ofOneEntryAfterTheOther_areAskedForManyAtOnce() throws Exception {
+    int count = 100;
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.directory("d");
+              for (int i = 0; i < count; i++) {
+                store.file("d/f" + i, i, 10);
+              }
+            },
+            ROOM)) {
+      dataset.number("d/f0");
+      AtomicInteger now = new AtomicInteger();
+      AtomicInteger most = new AtomicInteger();
+      dataset.faulty.faults(
+          (operation, path, offset) -> {
+            if (operation == Operation.XATTRS) {
+              most.accumulateAndGet(now.incrementAndGet(), Math::max);
+              LockSupport.parkNanos(2_000_000);
+              now.decrementAndGet();
+            }
+            return FaultyStore.Answer.WHOLE;
+          });
+      for (int i = 0; i < count; i++) {
+        assertThat(dataset.fs.extendedAttributes(dataset.number("d/f" + i))).isEmpty();
+      }
+      assertThat(dataset.asked().xattrs()).isEqualTo(count);
+      assertThat(most.get()).isGreaterThan(2);
     }
   }
 
