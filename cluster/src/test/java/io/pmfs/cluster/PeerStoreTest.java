@@ -31,6 +31,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -335,6 +336,8 @@ final class PeerStoreTest {
       nodes.add();
     }
     nodes.meet();
+    // As on a link: else a node is never busy, and nobody else needs to be asked.
+    nodes.fault = (from, to) -> LockSupport.parkNanos(5_000_000);
     FileName path = FileName.of("large");
     TestNodes.Node owner =
         nodes.nodes.stream().filter(node -> isFirst(node, path)).findFirst().orElseThrow();

@@ -253,9 +253,8 @@ public final class Stager implements AutoCloseable {
     return fetch == null ? OptionalInt.empty() : fetch.checksum(block);
   }
 
-  private int serve(Inode inode, long offset, int size, ReadSink reader, OriginCounters served)
+  private int serve(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
-    TakenSink sink = new TakenSink(reader);
     // A copy may be committed or dropped between the lookup and the read; after a few rounds only
     // the source is left.
     for (int round = 0; round < ROUNDS; round++) {
@@ -282,11 +281,12 @@ public final class Stager implements AutoCloseable {
   }
 
   /** Answers from a copy. An error is a miss: the next place is asked. */
-  private int copyTo(Inode inode, long offset, int size, TakenSink sink) {
+  private int copyTo(Inode inode, long offset, int size, ReadSink sink) {
+    int before = sink.received();
     try {
       return copies.copyTo(inode, offset, size, sink);
     } catch (RuntimeException | Error e) {
-      if (sink.isTaken()) {
+      if (before < 0 || sink.received() != before) {
         throw e;
       }
       log.error("a copy of {} is not read", fetches.name(inode), e);
@@ -295,12 +295,12 @@ public final class Stager implements AutoCloseable {
   }
 
   private int tryReadThrough(
-      Inode inode, long offset, int size, TakenSink sink, OriginCounters served)
-      throws FsException {
+      Inode inode, long offset, int size, ReadSink sink, OriginCounters served) throws FsException {
+    int before = sink.received();
     try {
       return readThrough(inode, offset, size, sink, served);
     } catch (RuntimeException | Error e) {
-      if (sink.isTaken()) {
+      if (before < 0 || sink.received() != before) {
         throw e;
       }
       log.error("{} is read without a copy", fetches.name(inode), e);

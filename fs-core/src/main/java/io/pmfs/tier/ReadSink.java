@@ -24,4 +24,12 @@ public interface ReadSink {
    * @throws IOException if the piece could not be read
    */
   void accept(ReadResult piece) throws IOException;
+
+  /**
+   * Bytes of the pieces that were received so far; -1 if that is not known. Where it is, a piece
+   * that met an error of the program may be offered again from another place.
+   */
+  default int received() {
+    return -1;
+  }
 }

@@ -25,6 +25,11 @@ public final class CollectingSink implements ReadSink {
     System.arraycopy(bytes.array(), 0, answer, end, bytes.capacity());
   }
 
+  @Override
+  public int received() {
+    return answer.length;
+  }
+
   public byte[] answer() {
     return answer.clone();
   }

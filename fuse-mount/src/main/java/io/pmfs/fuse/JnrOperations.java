@@ -199,6 +199,11 @@ final class JnrOperations extends FuseStubFS {
         throw e;
       }
     }
+
+    @Override
+    public int received() {
+      return buffer.position();
+    }
   }
 
   @Override

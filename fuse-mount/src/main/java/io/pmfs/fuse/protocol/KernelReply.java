@@ -175,6 +175,11 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     collected += piece.size();
   }
 
+  @Override
+  public int received() {
+    return collected;
+  }
+
   /** Sends an answer that consists of one piece without copying it, if that is worthwhile. */
   private boolean sendWhole(ReadResult piece) throws IOException {
     if (piece instanceof ReadResult.Mapping mapping) {
