@@ -136,7 +136,7 @@ final class StatusHeadlineTest {
 
     assertThat(headline())
         .contains(
-            "read lately  100 B: 10 % ssd, 90 % copies that the kernel reads itself",
+            "read lately  at most 100 B: 10 % ssd, 90 % copies that the kernel reads itself",
             "source       1 operation in the last minute, asked 12s ago");
   }
 
