@@ -150,6 +150,8 @@ final class ShardMountIT {
         """
         echo changed > tree/one/d/1.cls; echo new > tree/one/d/added; rm tree/one/d/2.jpg
         touch -r out/one/d tree/one/d
+        cp -p tree/one/d/1.jpg stamp; head -c "$(stat -c %s stamp)" /dev/zero > tree/one/d/1.jpg
+        touch -r stamp tree/one/d/1.jpg
         tar -cf source/one.tar -C tree/one .; rm -r out/one; mkdir out/one; tar -xpf source/one.tar -C out/one
         """);
     try (MountedPmfs mount = unpacked(BridgeMode.PAGE_CACHE)) {

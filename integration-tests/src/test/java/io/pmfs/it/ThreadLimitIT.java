@@ -49,13 +49,22 @@ final class ThreadLimitIT {
   }
 
   @AfterEach
-  void removeGroup() throws IOException {
+  void removeGroup() {
     if (group != null) {
-      // What is in it goes to the one above.
+      // What is in it goes to the one above; what is just ending stays for a moment.
+      Await.until("the group is gone", Duration.ofSeconds(30), this::isGone);
+    }
+  }
+
+  private boolean isGone() {
+    try {
       for (String pid : Files.readAllLines(group.resolve("cgroup.procs"))) {
         Files.writeString(PIDS.resolve("cgroup.procs"), pid);
       }
       Files.delete(group);
+      return true;
+    } catch (IOException e) {
+      return false;
     }
   }
 

@@ -33,12 +33,12 @@ public record Inode(
    */
   public boolean isFile(FileIdentity seen, Attributes now) {
     return attributes.type() == now.type()
-        && (identity.inode() == seen.inode() || attributes.areUntouched(now));
+        && (identity.inode() == seen.inode() || isRenumbered(seen, now));
   }
 
   /** Whether that is the same file with another number. */
   public boolean isRenumbered(FileIdentity seen, Attributes now) {
-    return identity.inode() != seen.inode() && attributes.areUntouched(now);
+    return identity.inode() != seen.inode() && !seen.isExact() && attributes.areUntouched(now);
   }
 
   /**

@@ -46,11 +46,11 @@ final class ShardIdentities {
     if (!member.isDirectory()) {
       // Multiplication by an odd factor is a permutation: no two positions of a shard collide.
       return new FileIdentity(
-          member.shard() + 1L,
+          -2L - member.shard(),
           versions[member.shard()] ^ (member.position() * 0x9e3779b97f4a7c15L));
     }
     long scope = merged || path.size() == 0 ? allVersions : versions[member.shard()];
     return new FileIdentity(
-        0, HASH.newHasher().putLong(scope).putBytes(path.bytes()).hash().asLong());
+        -1, HASH.newHasher().putLong(scope).putBytes(path.bytes()).hash().asLong());
   }
 }
