@@ -101,11 +101,7 @@ final class StageWork implements RunningTask.Work {
 
     @Override
     public void directory(long number) {
-      try {
-        source.readExtendedAttributes(number);
-      } catch (FsException e) {
-        report(number, TaskFinding.Kind.FAILED, source.reason(e));
-      }
+      source.readExtendedAttributes(number);
     }
 
     @Override

@@ -11,9 +11,13 @@ import io.pmfs.tier.SourceSequence;
 import java.nio.ByteBuffer;
 import java.util.concurrent.ExecutorService;
 import java.util.function.BooleanSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The source as used by one task: with several threads, at a pace. */
 final class TaskSource implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(TaskSource.class);
+
   private final PmfsFileSystem fileSystem;
   private final Namespace namespace;
   private final BackingStore source;
@@ -98,11 +102,16 @@ final class TaskSource implements AutoCloseable {
     fileSystem.readSymbolicLink(number);
   }
 
-  void readExtendedAttributes(long number) throws FsException {
+  /** Keeps them, if the source can say them: if not, it tells so whoever asks for them. */
+  void readExtendedAttributes(long number) {
     if (!fileSystem.keptAttributes().isKept(number)) {
       pace.await(1, 0, cancelled);
     }
-    fileSystem.keptAttributes().of(number);
+    try {
+      fileSystem.keptAttributes().of(number);
+    } catch (FsException e) {
+      log.debug("extended attributes are not kept: {}", e.getMessage());
+    }
   }
 
   /** The known size of a file; 0 if the file no longer exists. */

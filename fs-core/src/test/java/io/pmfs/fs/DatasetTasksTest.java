@@ -151,6 +151,19 @@ final class DatasetTasksTest {
     }
   }
 
+  /** As of some programs that serve files (rclone): it says so to who asks for them. */
+  @Test
+  void stage_ofASourceThatCannotSayExtendedAttributes_isComplete() throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      dataset.faulty.on(Operation.XATTRS).fail(Errno.EIO);
+      assertThat(ended(dataset.tasks, stage("")).progress().isComplete()).isTrue();
+      long number = dataset.number("a/one");
+      assertThatThrownBy(() -> dataset.fs.extendedAttributes(number))
+          .isInstanceOf(FsException.class)
+          .hasMessageContaining("EIO");
+    }
+  }
+
   @Test
   void stage_again_findsAllThere() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
