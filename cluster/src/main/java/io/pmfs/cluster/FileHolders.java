@@ -1,5 +1,7 @@
 package io.pmfs.cluster;
 
+import com.google.common.collect.HashMultiset;
+import com.google.common.collect.Multiset;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.HeldBlocks;
 import java.util.ArrayList;
@@ -60,6 +62,9 @@ final class FileHolders {
 
   /** Blocks that the owner offered, in its order. */
   private final Set<Integer> granted = new LinkedHashSet<>(); // GUARDED_BY(this)
+
+  /** Blocks that readers wait for. The threads that fill the copy do not see them as missing. */
+  private final Multiset<Integer> awaited = HashMultiset.create(); // GUARDED_BY(this)
 
   /** Blocks that a thread is about to read, and from whom. */
   private final Map<Integer, Node> planned = new HashMap<>(); // GUARDED_BY(this)
@@ -130,15 +135,19 @@ final class FileHolders {
   }
 
   /**
-   * Chooses one of the missing blocks that can be had now; -1 if there is none. {@link #take} says
-   * from whom to read it.
+   * Chooses a missing block that a node can give now; -1 if none can. {@link #take} then names the
+   * node.
    */
   synchronized int plan(BitSet missing) {
     planned.keySet().removeIf(block -> !missing.get(block));
-    granted.removeIf(block -> !missing.get(block));
+    granted.removeIf(block -> !missing.get(block) && !awaited.contains(block));
     Node best = null;
     int chosen = -1;
-    int offered = granted.stream().filter(b -> !planned.containsKey(b)).findFirst().orElse(-1);
+    int offered =
+        granted.stream()
+            .filter(block -> missing.get(block) && !planned.containsKey(block))
+            .findFirst()
+            .orElse(-1);
     if (offered >= 0 && load(owner) < mostOfOwner()) {
       best = owner;
       chosen = offered;
@@ -207,9 +216,19 @@ final class FileHolders {
     return -1;
   }
 
+  /** A reader begins to wait for a block: what is offered of it is kept until it has it. */
+  synchronized void awaits(int block) {
+    awaited.add(block);
+  }
+
+  /** It has the block, or gave up. */
+  synchronized void awaitsNoMore(int block) {
+    awaited.remove(block);
+  }
+
   /**
-   * Whom to read a block from, as planned, or a node that has it; null if nobody is known to. The
-   * caller reads it and calls {@link #done}.
+   * Whom to read a block from: as planned, else the owner if it offered the block, else a node that
+   * has it; null if none is known. The caller reads the block and calls {@link #done}.
    */
   synchronized @Nullable Member take(int block) {
     Node best = planned.remove(block);

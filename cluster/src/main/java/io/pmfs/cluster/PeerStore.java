@@ -625,6 +625,16 @@ public final class PeerStore implements BackingStore {
       if (spread == null || (offset + range.remaining() - 1) / Blocks.SIZE != block) {
         return null;
       }
+      spread.awaits(block);
+      try {
+        return readAwaited(spread, block, offset, range);
+      } finally {
+        spread.awaitsNoMore(block);
+      }
+    }
+
+    private @Nullable SourceStatus readAwaited(
+        FileHolders spread, int block, long offset, ByteBuffer range) {
       BitSet wanted = new BitSet();
       wanted.set(block);
       long since = System.nanoTime();

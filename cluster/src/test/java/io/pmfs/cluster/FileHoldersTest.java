@@ -133,6 +133,21 @@ final class FileHoldersTest {
     assertThat(holders.isStuck()).isFalse();
   }
 
+  /** A reader's block is claimed, and so not missing for the threads that fill the copy. */
+  @Test
+  void offer_ofABlockThatAReaderWaitsFor_isKeptForIt() {
+    holders.awaits(3);
+    hear(OWNER, new BitSet(), 3, 5);
+    assertThat(holders.plan(blocks(4, 8))).isEqualTo(5);
+    assertThat(holders.take(3)).isEqualTo(OWNER);
+    holders.done(3, OWNER, FileHolders.End.READ);
+    holders.awaitsNoMore(3);
+
+    hear(OWNER, new BitSet(), 3);
+    assertThat(holders.plan(blocks(8, 9))).isEqualTo(-1);
+    assertThat(holders.take(3)).as("nobody wants it").isNull();
+  }
+
   @Test
   void owner_thatSaysNothing_isReadFromAsBefore() {
     assertThat(holders.overdue()).isEqualTo(OWNER);
