@@ -52,6 +52,7 @@ final class Fetches {
   private final LongAdder completed = new LongAdder();
   private final LongAdder copiedAgain = new LongAdder();
   private final LongAdder readerBytes = new LongAdder();
+  private final LongAdder blocksStored = new LongAdder();
   private final LongAdder skippedNoRoom = new LongAdder();
   private final LongAdder failed = new LongAdder();
 
@@ -269,6 +270,7 @@ final class Fetches {
     try {
       int checksum = Blocks.checksum(content);
       fetch.writer().write(block, content);
+      blocksStored.increment();
       if (fetch.stored(block, checksum)) {
         commit(fetch);
       }
@@ -369,6 +371,11 @@ final class Fetches {
   /** The sum of {@link #countForReaders}. */
   long bytesForReaders() {
     return readerBytes.sum();
+  }
+
+  /** Blocks that tiers have taken. */
+  long blocksStored() {
+    return blocksStored.sum();
   }
 
   /** See {@link CopiedFiles#isJustCopied}. */

@@ -40,8 +40,8 @@ import org.slf4j.LoggerFactory;
  * answered, and the fetch threads read the block again later.
  */
 public final class Stager implements AutoCloseable {
-  /** How long a reader waits for memory. */
-  private static final Duration PATIENCE = Duration.ofMillis(200);
+  /** How long a reader waits for memory while no tier takes a block. */
+  private static final Duration PATIENCE = Duration.ofMillis(500);
 
   /** How long none waits after that. */
   private static final Duration HURRY = Duration.ofSeconds(5);
@@ -414,9 +414,7 @@ public final class Stager implements AutoCloseable {
       return loan;
     }
     try {
-      BooleanSupplier givesUp =
-          () -> !fetch.isRunning() || System.nanoTime() - start > PATIENCE.toNanos();
-      loan = buffers.acquire(size, givesUp);
+      loan = buffers.acquire(size, whenTiersStop(fetch));
     } catch (InterruptedException e) {
       fetch.release(block);
       Thread.currentThread().interrupt();
@@ -426,6 +424,20 @@ public final class Stager implements AutoCloseable {
       hurriedUntilNanos = System.nanoTime() + HURRY.toNanos();
     }
     return loan;
+  }
+
+  /** Whether the fetch has ended, or no tier has taken a block for a while. */
+  private BooleanSupplier whenTiersStop(Fetch fetch) {
+    long[] last = {fetches.blocksStored(), System.nanoTime()};
+    return () -> {
+      long stored = fetches.blocksStored();
+      long now = System.nanoTime();
+      if (stored != last[0]) {
+        last[0] = stored;
+        last[1] = now;
+      }
+      return !fetch.isRunning() || now - last[1] > PATIENCE.toNanos();
+    };
   }
 
   /**

@@ -269,7 +269,7 @@ final class StagerTest {
 
   private static Fault slowWrites(Point point, long number) {
     if (point == Point.WRITE) {
-      LockSupport.parkNanos(5_000_000);
+      LockSupport.parkNanos(60_000_000);
     }
     return Fault.NONE;
   }
