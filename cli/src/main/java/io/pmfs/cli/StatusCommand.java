@@ -345,7 +345,7 @@ final class StatusCommand implements Callable<Integer> {
             device, invocation.surroundings().root(), ProcessHandle.current().pid());
     List<String> holders = new ArrayList<>(seen.openBy());
     new MountViewers(invocation.surroundings())
-        .elsewhere(device)
+        .elsewhere(device, mount.source())
         .forEach(viewer -> holders.add(viewer + " has the mount in another namespace"));
     return report.with(new StatusReport.Detached(seen.openFiles(), holders));
   }

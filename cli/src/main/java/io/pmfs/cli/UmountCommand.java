@@ -415,7 +415,7 @@ final class UmountCommand implements Callable<Integer> {
     String device = ended != null ? ended.device() : entry.device();
     return device == null
         ? List.of()
-        : new MountViewers(invocation.surroundings()).elsewhere(device);
+        : new MountViewers(invocation.surroundings()).elsewhere(device, entry.source());
   }
 
   /** Whether the target's daemon has ended that session, and goes on with others. */

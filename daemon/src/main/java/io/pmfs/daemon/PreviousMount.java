@@ -135,7 +135,9 @@ public final class PreviousMount {
 
   private List<String> viewers(Registry.Entry entry) {
     MountViewers viewers = new MountViewers(invocation.surroundings());
-    return entry.devices().stream().flatMap(d -> viewers.elsewhere(d).stream()).toList();
+    return entry.devices().stream()
+        .flatMap(device -> viewers.elsewhere(device, entry.source()).stream())
+        .toList();
   }
 
   /** Root may have its own copies of what a user has mounted. */

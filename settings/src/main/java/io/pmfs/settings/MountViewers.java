@@ -8,10 +8,12 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,10 +34,12 @@ public final class MountViewers {
    * One process of each other namespace that has the mount, such as {@code pid 17 (sleep)}; not all
    * of them if there are many.
    *
-   * @param device the device number of a session that has not ended, as in mountinfo
+   * @param device the device number of a session, as in mountinfo. It may have ended, and another
+   *     mount have its number, so the source counts as well.
    */
-  public List<String> elsewhere(String device) {
+  public List<String> elsewhere(String device, String source) {
     String own = namespace(processes.resolve("self"));
+    Set<String> ownMounts = ids(text(processes.resolve("self/mountinfo")));
     Set<String> seen = new HashSet<>();
     List<String> viewers = new ArrayList<>();
     for (Path process : all()) {
@@ -44,8 +48,12 @@ public final class MountViewers {
         continue;
       }
       String mounts = text(process.resolve("mountinfo"));
-      // Where the namespace may not be looked at, its mounts tell it from others.
-      if (!seen.add(namespace == null ? mounts : namespace) || !has(mounts, device)) {
+      // Where the namespace may not be looked at, its mounts tell it from others: no two have one
+      // with the same number.
+      boolean isOwn = namespace == null && !Collections.disjoint(ownMounts, ids(mounts));
+      if (isOwn
+          || !seen.add(namespace == null ? mounts : namespace)
+          || !has(mounts, device, source)) {
         continue;
       }
       if (viewers.size() == MAX_NAMED) {
@@ -102,6 +110,21 @@ public final class MountViewers {
         .lines()
         .anyMatch(
             line -> line.contains(" " + device + " ") && line.contains(" " + MountTable.PMFS_TYPE));
+  }
+
+  private static boolean has(String mounts, String device, String source) {
+    return MountTable.parse(mounts).all().stream()
+        .anyMatch(
+            mount ->
+                mount.isPmfs() && mount.device().equals(device) && mount.source().equals(source));
+  }
+
+  /** The numbers of mounts, which differ in each namespace. */
+  private static Set<String> ids(String mounts) {
+    return mounts
+        .lines()
+        .map(line -> line.substring(0, Math.max(0, line.indexOf(' '))))
+        .collect(Collectors.toSet());
   }
 
   /** By their numbers: the first is seldom in a private namespace. */
