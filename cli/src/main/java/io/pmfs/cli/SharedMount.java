@@ -171,8 +171,9 @@ final class SharedMount {
   }
 
   /**
-   * The sessions of this source that are mounted. One that died counts, as it gets another daemon;
-   * one that ends with another job or step does not, nor one that would mount where nobody sees it.
+   * The sessions of this source that are mounted. A session whose daemon died counts, as it gets
+   * another daemon. A session that another job or step ends does not count, nor does a session in
+   * another mount namespace: nobody here would see its mounts.
    */
   private List<Registry.Known> sessions() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();

@@ -45,7 +45,7 @@ final class JobStepsTest {
     Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
   }
 
-  /** In the proc file system nobody can make a directory. */
+  /** The kernel lets nobody make a directory in /proc. */
   private Result script(String text, String directory) throws Exception {
     Path out = temporary.resolve("out");
     Path err = temporary.resolve("err");

@@ -1,22 +1,16 @@
 package io.pmfs.cache;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.tier.BackingStore;
+import io.pmfs.tier.ForwardingStore;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.LentFile;
-import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceSequence;
-import io.pmfs.tier.SourceStatus;
-import io.pmfs.tier.StoreStatistics;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,81 +18,29 @@ import org.jspecify.annotations.Nullable;
  * source. Names, attributes and the right to read a file are always the source's: a file is opened
  * there first.
  */
-public final class CachedStore implements BackingStore {
+public final class CachedStore extends ForwardingStore {
   /** A file that the cache refused, or that was opened while it was away, is asked for again. */
   private static final long ASK_AGAIN_NANOS = Duration.ofSeconds(2).toNanos();
 
   /** Copies of one open file that failed; after that it is read from the source. */
   private static final int MOST_USELESS = 8;
 
-  private final BackingStore source;
   private final CacheClient cache;
 
   /** Reads a source through a cache; closes both. */
   public CachedStore(BackingStore source, CacheClient cache) {
-    this.source = source;
+    super(source);
     this.cache = cache;
   }
 
   @Override
   public SourceFile open(FileName path) throws FsException {
-    return new CachedFile(source.open(path));
+    return new CachedFile(super.open(path));
   }
 
   @Override
   public SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
-    return new CachedFile(source.openVersion(path, expected));
-  }
-
-  @Override
-  public SourceStatus status(FileName path) throws FsException {
-    return source.status(path);
-  }
-
-  @Override
-  public SourceStatus ownStatus(FileName path) throws FsException {
-    return source.ownStatus(path);
-  }
-
-  @Override
-  public boolean isSecondHand() {
-    return source.isSecondHand();
-  }
-
-  @Override
-  public void list(FileName directory, NameConsumer batches) throws FsException {
-    source.list(directory, batches);
-  }
-
-  @Override
-  public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
-      throws FsException {
-    return source.listWithStatus(directory, batches);
-  }
-
-  @Override
-  public boolean listsAtOnce(FileName directory) {
-    return source.listsAtOnce(directory);
-  }
-
-  @Override
-  public FileName readSymbolicLink(FileName path) throws FsException {
-    return source.readSymbolicLink(path);
-  }
-
-  @Override
-  public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
-    return source.extendedAttributes(path);
-  }
-
-  @Override
-  public SourceAccess access(FileName path) throws FsException {
-    return source.access(path);
-  }
-
-  @Override
-  public StoreStatistics statistics() throws FsException {
-    return source.statistics();
+    return new CachedFile(super.openVersion(path, expected));
   }
 
   @Override
@@ -107,30 +49,18 @@ public final class CachedStore implements BackingStore {
   }
 
   @Override
-  public int sequenceCount() {
-    return source.sequenceCount();
-  }
-
-  @Override
-  public SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
-      throws FsException {
-    return source.sequence(index, window, beforeRequest);
-  }
-
-  @Override
   public void close() {
     cache.close();
-    source.close();
+    super.close();
   }
 
-  private final class CachedFile implements SourceFile {
-    private final SourceFile file;
+  private final class CachedFile extends ForwardingFile {
     private volatile CacheClient.@Nullable OpenCopy copy; // written under this
     private final List<CacheClient.OpenCopy> useless = new ArrayList<>(); // GUARDED_BY(this)
     private long nextQuestion = System.nanoTime(); // GUARDED_BY(this)
 
     CachedFile(SourceFile file) {
-      this.file = file;
+      super(file);
     }
 
     @Override
@@ -149,7 +79,7 @@ public final class CachedStore implements BackingStore {
         }
         destination.position(first);
       }
-      return file.read(offset, destination);
+      return super.read(offset, destination);
     }
 
     /** The open copy if it has so many bytes, or soon will. */
@@ -177,13 +107,13 @@ public final class CachedStore implements BackingStore {
     }
 
     private boolean mayAsk() { // GUARDED_BY(this)
-      return file.descriptor() >= 0
+      return descriptor() >= 0
           && useless.size() < MOST_USELESS
           && (copy != null || System.nanoTime() - nextQuestion >= 0);
     }
 
     private CacheClient.@Nullable OpenCopy askNow(long wanted) { // GUARDED_BY(this)
-      CacheClient.OpenCopy answer = cache.ask(file.descriptor(), wanted);
+      CacheClient.OpenCopy answer = cache.ask(descriptor(), wanted);
       if (answer == null) {
         nextQuestion = System.nanoTime() + ASK_AGAIN_NANOS;
       }
@@ -215,33 +145,13 @@ public final class CachedStore implements BackingStore {
     }
 
     @Override
-    public int descriptor() {
-      return file.descriptor();
-    }
-
-    @Override
-    public long seekData(long offset) throws FsException {
-      return file.seekData(offset);
-    }
-
-    @Override
-    public long seekHole(long offset) throws FsException {
-      return file.seekHole(offset);
-    }
-
-    @Override
-    public SourceStatus status() throws FsException {
-      return file.status();
-    }
-
-    @Override
     public synchronized void close() {
       CacheClient.OpenCopy open = copy;
       if (open != null) {
         open.close();
       }
       useless.forEach(CacheClient.OpenCopy::close);
-      file.close();
+      super.close();
     }
   }
 }

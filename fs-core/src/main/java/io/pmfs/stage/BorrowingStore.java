@@ -3,17 +3,12 @@ package io.pmfs.stage;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RecordedCopies;
-import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.BorrowedCopy;
+import io.pmfs.tier.ForwardingStore;
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.LentFile;
-import io.pmfs.tier.SourceAccess;
 import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceSequence;
-import io.pmfs.tier.SourceStatus;
-import io.pmfs.tier.StoreStatistics;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -23,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -34,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * right to read a file are always the source's. What is borrowed counts only if it has the recorded
  * checksum, block by block. Compressed copies are not borrowed.
  */
-public final class BorrowingStore implements BackingStore {
+public final class BorrowingStore extends ForwardingStore {
   /** What the others have recorded since is seen after this time at the latest. */
   private static final Duration FRESH = Duration.ofSeconds(10);
 
@@ -46,7 +40,6 @@ public final class BorrowingStore implements BackingStore {
 
   private static final int RAW = 0;
 
-  private final BackingStore source;
   private final String identity;
   private final Supplier<List<Lender>> lenders;
   private final LongSupplier nanoTime;
@@ -78,7 +71,7 @@ public final class BorrowingStore implements BackingStore {
    */
   public BorrowingStore(
       BackingStore source, String identity, Supplier<List<Lender>> lenders, LongSupplier nanoTime) {
-    this.source = source;
+    super(source);
     this.identity = identity;
     this.lenders = lenders;
     this.nanoTime = nanoTime;
@@ -178,80 +171,8 @@ public final class BorrowingStore implements BackingStore {
   }
 
   @Override
-  public SourceFile open(FileName path) throws FsException {
-    return source.open(path);
-  }
-
-  @Override
   public SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
-    return new BorrowingFile(source.openVersion(path, expected), path, expected);
-  }
-
-  @Override
-  public SourceStatus status(FileName path) throws FsException {
-    return source.status(path);
-  }
-
-  @Override
-  public SourceStatus ownStatus(FileName path) throws FsException {
-    return source.ownStatus(path);
-  }
-
-  @Override
-  public boolean isSecondHand() {
-    return source.isSecondHand();
-  }
-
-  @Override
-  public void list(FileName directory, NameConsumer batches) throws FsException {
-    source.list(directory, batches);
-  }
-
-  @Override
-  public boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
-      throws FsException {
-    return source.listWithStatus(directory, batches);
-  }
-
-  @Override
-  public boolean listsAtOnce(FileName directory) {
-    return source.listsAtOnce(directory);
-  }
-
-  @Override
-  public FileName readSymbolicLink(FileName path) throws FsException {
-    return source.readSymbolicLink(path);
-  }
-
-  @Override
-  public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
-    return source.extendedAttributes(path);
-  }
-
-  @Override
-  public SourceAccess access(FileName path) throws FsException {
-    return source.access(path);
-  }
-
-  @Override
-  public StoreStatistics statistics() throws FsException {
-    return source.statistics();
-  }
-
-  @Override
-  public boolean lends() {
-    return source.lends();
-  }
-
-  @Override
-  public int sequenceCount() {
-    return source.sequenceCount();
-  }
-
-  @Override
-  public SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
-      throws FsException {
-    return source.sequence(index, window, beforeRequest);
+    return new BorrowingFile(super.openVersion(path, expected), path, expected);
   }
 
   @Override
@@ -260,18 +181,17 @@ public final class BorrowingStore implements BackingStore {
       closed = true;
     }
     replace(List.of());
-    source.close();
+    super.close();
   }
 
-  private final class BorrowingFile implements SourceFile {
-    private final SourceFile file;
+  private final class BorrowingFile extends ForwardingFile {
     private final FileName path;
     private final SourceVersion version;
     private boolean asked; // GUARDED_BY(this)
     private @Nullable Loan loan; // GUARDED_BY(this)
 
     BorrowingFile(SourceFile file, FileName path, SourceVersion version) {
-      this.file = file;
+      super(file);
       this.path = path;
       this.version = version;
     }
@@ -299,42 +219,7 @@ public final class BorrowingStore implements BackingStore {
         }
         destination.position(first);
       }
-      return file.read(offset, destination);
-    }
-
-    @Override
-    public long seekData(long offset) throws FsException {
-      return file.seekData(offset);
-    }
-
-    @Override
-    public long seekHole(long offset) throws FsException {
-      return file.seekHole(offset);
-    }
-
-    @Override
-    public int descriptor() {
-      return file.descriptor();
-    }
-
-    @Override
-    public @Nullable LentFile lend() {
-      return file.lend();
-    }
-
-    @Override
-    public void prove() throws FsException {
-      file.prove();
-    }
-
-    @Override
-    public void proveCopy() throws FsException {
-      file.proveCopy();
-    }
-
-    @Override
-    public SourceStatus status() throws FsException {
-      return file.status();
+      return super.read(offset, destination);
     }
 
     @Override
@@ -343,7 +228,7 @@ public final class BorrowingStore implements BackingStore {
       if (loan != null) {
         loan.file().close();
       }
-      file.close();
+      super.close();
     }
   }
 }

@@ -57,12 +57,19 @@ final class CountedBackingStoreTest {
   /** A method inherited from the interface would not do what the wrapped store does. */
   @Test
   void stores_aroundAnother_passOnEveryRequest() throws Exception {
-    for (Class<?> type : List.of(CountedBackingStore.class, ReopenedStore.class)) {
+    for (Class<?> type :
+        List.of(CountedBackingStore.class, ReopenedStore.class, ForwardingStore.class)) {
       for (Method method : BackingStore.class.getMethods()) {
         assertThat(type.getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
             .as(method.getName())
             .isEqualTo(type);
       }
+    }
+    Class<?> file = ForwardingStore.ForwardingFile.class;
+    for (Method method : SourceFile.class.getMethods()) {
+      assertThat(file.getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
+          .as(method.getName())
+          .isEqualTo(file);
     }
   }
 
