@@ -337,7 +337,7 @@ final class PeerStoreTest {
     }
     nodes.meet();
     // As on a link: else a node is never busy, and nobody else needs to be asked.
-    nodes.fault = (from, to) -> LockSupport.parkNanos(5_000_000);
+    nodes.fault = (from, to) -> LockSupport.parkNanos(20_000_000);
     FileName path = FileName.of("large");
     TestNodes.Node owner =
         nodes.nodes.stream().filter(node -> isFirst(node, path)).findFirst().orElseThrow();
@@ -362,7 +362,8 @@ final class PeerStoreTest {
       TestNodes.Node last = readLargeByThree(nodes);
 
       assertThat(last.given).hasSize(2);
-      assertThat(last.given.values()).allMatch(bytes -> bytes > LARGE / 3);
+      // Who answers sooner gives more.
+      assertThat(last.given.values()).allMatch(bytes -> bytes > LARGE / 8);
     }
   }
 
