@@ -69,7 +69,8 @@ class Handout:
         if not missed:
             self.give(more, most, granted, now)
         while self.next < self.count and len(granted) < most and len(self.pending) < MOST_PENDING:
-            self.give([self.next], most, granted, now)
+            if self.next not in self.given:
+                self.give([self.next], most, granted, now)
             self.next += 1
         if self.next >= self.count and not missed:
             for block in more:

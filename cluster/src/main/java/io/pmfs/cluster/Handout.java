@@ -2,6 +2,7 @@ package io.pmfs.cluster;
 
 import io.pmfs.cluster.peers.HeldBlocks;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -68,6 +69,7 @@ final class Handout {
     long now = nanoTime.getAsLong();
     if (now - lastNanos > IDLE_NANOS) {
       next = 0;
+      Arrays.fill(given, 0);
     }
     lastNanos = now;
     askers.put(asker, now);
@@ -82,7 +84,7 @@ final class Handout {
     }
     while (next < count && hasRoom(granted, most)) {
       int block = next++;
-      if (isFree(block, now)) {
+      if (isNew(block, now)) {
         give(block, granted, now);
       }
     }
@@ -117,6 +119,14 @@ final class Handout {
 
   private boolean hasRoom(List<Integer> granted, int most) {
     return granted.size() < most && pending.size() < MOST_PENDING;
+  }
+
+  /**
+   * Whether a block was never given. Who was given one long ago has it, and does not fetch it
+   * again; who still misses one asks for it.
+   */
+  private boolean isNew(int block, long now) {
+    return count > given.length ? isFree(block, now) : given[block] == 0;
   }
 
   /** Whether a block was not given lately. */

@@ -42,6 +42,26 @@ final class HandoutTest {
     assertThat(all).containsExactlyInAnyOrderElementsOf(IntStream.range(0, 100).boxed().toList());
   }
 
+  /** The node has it for long, and would not fetch it again: it would be on its way for nothing. */
+  @Test
+  void grant_inOrder_passesOverBlocksThatWereAskedForBefore() {
+    assertThat(grant(A, missed(3, 9))).contains(3, 9);
+    nanos.addAndGet(Handout.LEASE_NANOS + 1);
+
+    List<Integer> all = new ArrayList<>();
+    for (int i = 0; i < 100; i++) {
+      all.addAll(grant(i % 2 == 0 ? A : B, HeldBlocks.Wanted.NOTHING));
+    }
+    assertThat(all).doesNotContain(3, 9).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void grant_longAfterAllWasGiven_beginsAnew() {
+    while (!grant(A, HeldBlocks.Wanted.NOTHING).isEmpty()) {}
+    nanos.addAndGet(Handout.IDLE_NANOS + 1);
+    assertThat(grant(B, HeldBlocks.Wanted.NOTHING)).contains(0);
+  }
+
   @Test
   void grant_ofABlockThatNobodyPassedOn_givesItAgainAfterAWhile() {
     assertThat(grant(A, missed(3))).contains(3);
