@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Which blocks of a large file an owner gives to which of the nodes that read it at the same time:
  * each block to one node, which passes it on. Few are on their way at once, so that each arrives
- * soon. Takes 256 KiB at most, and is safe for use by many threads.
+ * soon. Takes 512 KiB at most, and is safe for use by many threads.
  */
 final class Handout {
   /** The most blocks on their way to all nodes. */
@@ -23,6 +23,9 @@ final class Handout {
 
   /** A block is given to another node that still misses it after this time. */
   static final long LEASE_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+  /** A block that was sent has arrived after this time: who still misses it has lost it. */
+  static final long ARRIVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
   /** A node that has not asked for so long does not count, and after that all begins anew. */
   static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -37,6 +40,9 @@ final class Handout {
 
   /** When a block was given last, in milliseconds after the first question plus one; 0 if never. */
   private final int[] given; // GUARDED_BY(this)
+
+  /** To whom: the hash code of its id. */
+  private final int[] givenTo; // GUARDED_BY(this)
 
   /** Blocks on their way, oldest first, and since when. */
   private final Map<Integer, Long> pending = new LinkedHashMap<>(); // GUARDED_BY(this)
@@ -53,6 +59,7 @@ final class Handout {
     this.count = count;
     this.nanoTime = nanoTime;
     this.given = new int[Math.min(count, MOST_ENTRIES)];
+    this.givenTo = new int[given.length];
     this.startNanos = nanoTime.getAsLong();
     this.lastNanos = startNanos;
   }
@@ -77,22 +84,22 @@ final class Handout {
     removeOld(pending, now - LEASE_NANOS, MOST_PENDING);
     int most = Math.max(2, MOST_PENDING / 2 / askers.size());
     List<Integer> granted = new ArrayList<>();
-    giveOf(wanted.missed(), most, granted, now);
+    giveOf(wanted.missed(), asker, most, granted, now);
     if (wanted.missed().isEmpty()) {
       // Others have all that it wants, but this node's link has nothing better to do.
-      giveOf(wanted.more(), most, granted, now);
+      giveOf(wanted.more(), asker, most, granted, now);
     }
     while (next < count && hasRoom(granted, most)) {
       int block = next++;
       if (isNew(block, now)) {
-        give(block, granted, now);
+        give(block, asker, granted, now);
       }
     }
     if (next >= count && wanted.missed().isEmpty()) {
       // Each block was given away, so this node's link carries a share of what is left.
       for (int block : wanted.more()) {
         if (hasRoom(granted, most) && !pending.containsKey(block) && !granted.contains(block)) {
-          give(block, granted, now);
+          give(block, asker, granted, now);
         }
       }
     }
@@ -109,10 +116,10 @@ final class Handout {
     }
   }
 
-  private void giveOf(List<Integer> blocks, int most, List<Integer> granted, long now) {
+  private void giveOf(List<Integer> blocks, UUID asker, int most, List<Integer> granted, long now) {
     for (int block : blocks) {
-      if (hasRoom(granted, most) && block < count && isFree(block, now)) {
-        give(block, granted, now);
+      if (hasRoom(granted, most) && block < count && isFree(block, asker, now)) {
+        give(block, asker, granted, now);
       }
     }
   }
@@ -126,21 +133,34 @@ final class Handout {
    * again; who still misses one asks for it.
    */
   private boolean isNew(int block, long now) {
-    return count > given.length ? isFree(block, now) : given[block] == 0;
+    return given[block % given.length] == 0 || (count > given.length && isOld(block, now));
   }
 
-  /** Whether a block was not given lately. */
-  private boolean isFree(int block, long now) {
-    int before = given[block % given.length];
-    return before == 0 || millis(now) - before >= TimeUnit.NANOSECONDS.toMillis(LEASE_NANOS);
+  /** Whether nobody was given a block lately, or just the node that asks, which lost it. */
+  private boolean isFree(int block, UUID asker, long now) {
+    int entry = block % given.length;
+    return given[entry] == 0
+        || isOld(block, now)
+        || (givenTo[entry] == asker.hashCode()
+            && !pending.containsKey(block)
+            && age(block, now) >= TimeUnit.NANOSECONDS.toMillis(ARRIVAL_NANOS));
+  }
+
+  private boolean isOld(int block, long now) {
+    return age(block, now) >= TimeUnit.NANOSECONDS.toMillis(LEASE_NANOS);
+  }
+
+  private int age(int block, long now) {
+    return millis(now) - given[block % given.length];
   }
 
   private int millis(long now) {
     return (int) TimeUnit.NANOSECONDS.toMillis(now - startNanos) + 1;
   }
 
-  private void give(int block, List<Integer> granted, long now) {
+  private void give(int block, UUID asker, List<Integer> granted, long now) {
     given[block % given.length] = millis(now);
+    givenTo[block % given.length] = asker.hashCode();
     pending.put(block, now);
     granted.add(block);
   }

@@ -55,6 +55,24 @@ final class HandoutTest {
     assertThat(all).doesNotContain(3, 9).doesNotHaveDuplicates();
   }
 
+  /** Its copy was evicted, or it was mounted again: nobody else is about to pass the blocks on. */
+  @Test
+  void grant_toANodeThatLostWhatItWasGiven_givesItAgain() {
+    assertThat(grant(A, missed(3, 9))).contains(3, 9);
+    assertThat(grant(A, missed(3, 9))).isNotEmpty().doesNotContain(3, 9);
+
+    nanos.addAndGet(Handout.ARRIVAL_NANOS);
+    assertThat(grant(B, missed(3, 9))).isNotEmpty().doesNotContain(3, 9);
+    assertThat(grant(A, missed(3, 9))).contains(3, 9);
+  }
+
+  @Test
+  void grant_toTheSameNodeOfABlockThatIsOnItsWay_isNotAgain() {
+    assertThat(handout.grant(A, missed(3))).contains(3);
+    nanos.addAndGet(Handout.ARRIVAL_NANOS);
+    assertThat(handout.grant(A, missed(3))).doesNotContain(3);
+  }
+
   @Test
   void grant_longAfterAllWasGiven_beginsAnew() {
     while (!grant(A, HeldBlocks.Wanted.NOTHING).isEmpty()) {}
