@@ -2,304 +2,361 @@ package io.pmfs.writable;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
+import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A change that the source is to get: one row of the journal. It says all that is needed then, as
- * the mount goes on changing. Immutable.
- *
- * @param inode what is changed, or loses or gets a name
- * @param directory where the name is; 0 if the change has no name
- * @param toDirectory of a rename; else 0
- * @param other what a rename replaces or is exchanged with; 0 for nothing
- * @param flags of a rename; {@link #FIRST} or {@link #LOST} of an announcement; {@link #LAST} of a
- *     removal; a mask of a change of attributes
- * @param generation of an announced data file; 0 if the file is empty
- * @param size how many bytes of the data file were announced, or what a power cut left of them; the
- *     attributes have the first
- * @param attributes as they were after the change; null if it does not change any
- * @param extendedName of a change of an extended attribute
- * @param value its value, null to remove it; or the target of a symbolic link
- * @param madeMillis when the change was made
+ * A change that the source is to get: one row of the journal, and one record for each kind. It says
+ * all that is needed then, as the mount goes on changing. Immutable.
  */
-record Change(
-    long sequence,
-    Kind kind,
-    long inode,
-    long directory,
-    FileName name,
-    long toDirectory,
-    FileName toName,
-    long other,
-    int flags,
-    long generation,
-    long size,
-    @Nullable Attributes attributes,
-    FileName extendedName,
-    @Nullable FileName value,
-    int uid,
-    int gid,
-    long madeMillis) {
+sealed interface Change {
+  Head head();
 
-  /** The announcement gives the file its first name at the source. */
-  static final int FIRST = 1;
-
-  /** Nothing of the announced content is left, or the content before has that too. */
-  static final int LOST = 2;
-
-  /** The removal takes the last name of a file. */
-  static final int LAST = 1;
-
-  static final int MODE = 1;
-  static final int OWNER = 2;
-  static final int TIMES = 4;
-
-  /** Kinds of changes; their numbers are part of the format. */
-  enum Kind {
-    CONTENT(0),
-    MKDIR(1),
-    SYMLINK(2),
-    MKNOD(3),
-    LINK(4),
-    UNLINK(5),
-    RMDIR(6),
-    RENAME(7),
-    ATTRIBUTES(8),
-    EXTENDED(9);
-
-    private final int number;
-
-    Kind(int number) {
-      this.number = number;
+  /**
+   * What every change has.
+   *
+   * @param inode what is changed, or loses or gets a name
+   * @param uid whose change it is
+   * @param madeMillis when the change was made
+   */
+  record Head(long sequence, long inode, int uid, int gid, long madeMillis) {
+    Head(long sequence, long inode, Caller caller, long madeMillis) {
+      this(sequence, inode, caller.uid(), caller.gid(), madeMillis);
     }
   }
 
-  private static final Kind[] KINDS = Kind.values();
-
-  /** A change without names. */
-  static Change of(long sequence, Kind kind, long inode, Caller caller, long millis) {
-    return new Change(
-        sequence,
-        kind,
-        inode,
-        0,
-        Inode.NO_NAME,
-        0,
-        Inode.NO_NAME,
-        0,
-        0,
-        0,
-        0,
-        null,
-        Inode.NO_NAME,
-        null,
-        caller.uid(),
-        caller.gid(),
-        millis);
+  default long sequence() {
+    return head().sequence();
   }
 
-  Change at(long where, FileName as) {
-    Edit edit = new Edit();
-    edit.directory = where;
-    edit.name = as;
-    return edit.done();
+  default long inode() {
+    return head().inode();
   }
 
-  Change to(long where, FileName as, long replaced, int renameFlags) {
-    Edit edit = new Edit();
-    edit.toDirectory = where;
-    edit.toName = as;
-    edit.other = replaced;
-    edit.flags = renameFlags;
-    return edit.done();
+  default int uid() {
+    return head().uid();
   }
 
-  Change with(Attributes next, int nextFlags) {
-    Edit edit = new Edit();
-    edit.attributes = next;
-    edit.flags = nextFlags;
-    return edit.done();
+  default int gid() {
+    return head().gid();
   }
 
-  Change withData(long dataGeneration, long dataSize) {
-    Edit edit = new Edit();
-    edit.generation = dataGeneration;
-    edit.size = dataSize;
-    return edit.done();
+  /** The names that it is about; the last one is what users know it by. */
+  default List<At> names() {
+    return List.of();
   }
 
-  Change withValue(FileName attribute, @Nullable FileName next) {
-    Edit edit = new Edit();
-    edit.extendedName = attribute;
-    edit.value = next;
-    return edit.done();
+  /** Another node that it is about; 0 for none. */
+  default long other() {
+    return 0;
   }
 
-  Change by(int writerUid, int writerGid) {
-    Edit edit = new Edit();
-    edit.uid = writerUid;
-    edit.gid = writerGid;
-    return edit.done();
+  /** Whether it gives the source's file the times that the mount shows. */
+  default boolean setsTimes() {
+    return false;
   }
 
-  /** An announcement of which nothing will come. */
-  Change lost() {
-    Edit edit = new Edit();
-    edit.flags = LOST;
-    return edit.done();
+  // ---- kinds
+
+  /**
+   * An announced content: nothing of it changes from now on.
+   *
+   * @param name if the announcement gives the file its first name at the source
+   * @param isLost whether nothing is left of the content, or the content before has that too
+   * @param generation of the data file; 0 if the file is empty
+   * @param size how many bytes of the data file were announced, or what a power cut left of them;
+   *     the attributes have the first
+   * @param extended what {@link Extended#encode} made of the extended attributes of a new file
+   */
+  record Content(
+      Head head,
+      @Nullable At name,
+      boolean isLost,
+      long generation,
+      long size,
+      Attributes attributes,
+      @Nullable FileName extended)
+      implements Change {
+
+    boolean isFirst() {
+      return name != null && !isLost;
+    }
+
+    /** Whether a power cut took some of it. */
+    boolean isTorn() {
+      return isLost || size < attributes.size();
+    }
+
+    @Override
+    public List<At> names() {
+      return name == null ? List.of() : List.of(name);
+    }
+
+    @Override
+    public boolean setsTimes() {
+      return true;
+    }
+
+    Content with(Attributes next) {
+      return new Content(head, name, isLost, generation, size, next, extended);
+    }
+
+    Content withSize(long left) {
+      return new Content(head, name, isLost, generation, left, attributes, extended);
+    }
+
+    /** An announcement of which nothing will come. */
+    Content lost() {
+      return new Content(head, name, true, generation, size, attributes, extended);
+    }
+
+    /**
+     * This content for a file that gets its first name by an earlier one, whose writer it keeps.
+     */
+    Content after(Content earlier) {
+      Head by =
+          new Head(head.sequence(), head.inode(), earlier.uid(), earlier.gid(), head.madeMillis());
+      return earlier.isFirst()
+          ? new Content(by, earlier.name, isLost, generation, size, attributes, earlier.extended)
+          : new Content(by, name, isLost, generation, size, attributes, extended);
+    }
+
+    @Override
+    public void write(Encoder out) {
+      At first = name;
+      out = first == null ? out.flag(false) : out.flag(true).at(first);
+      out = out.flag(isLost).number(generation).number(size).attributes(attributes);
+      FileName more = extended;
+      out = more == null ? out.flag(false) : out.flag(true).name(more);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.content(this);
+    }
   }
 
-  boolean isLost() {
-    return kind == Kind.CONTENT && flags == LOST;
+  /** A change that is about one name. */
+  sealed interface Named extends Change {
+    At at();
+
+    @Override
+    default List<At> names() {
+      return List.of(at());
+    }
   }
 
-  /** Whether a power cut took some of an announced content. */
-  boolean isTorn() {
-    return kind == Kind.CONTENT && (isLost() || size < wanted().size());
+  /** A new node that is no regular file, with its first name. */
+  sealed interface Made extends Named {
+    Attributes attributes();
+  }
+
+  record MakeDirectory(Head head, At at, Attributes attributes) implements Made {
+    @Override
+    public void write(Encoder out) {
+      out.at(at).attributes(attributes);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.makeDirectory(this);
+    }
+  }
+
+  record MakeSymbolicLink(Head head, At at, Attributes attributes, FileName target)
+      implements Made {
+    @Override
+    public void write(Encoder out) {
+      out.at(at).attributes(attributes).name(target);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.makeSymbolicLink(this);
+    }
+  }
+
+  /** A named pipe, a socket or a device. */
+  record MakeNode(Head head, At at, Attributes attributes) implements Made {
+    @Override
+    public void write(Encoder out) {
+      out.at(at).attributes(attributes);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.makeNode(this);
+    }
+  }
+
+  /** One more name of a node. */
+  record Link(Head head, At at) implements Named {
+    @Override
+    public void write(Encoder out) {
+      out.at(at);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.link(this);
+    }
+  }
+
+  /** A name that goes, with or without the node. */
+  sealed interface Removal extends Named {}
+
+  /**
+   * A name less of a node that is no directory.
+   *
+   * @param isLast whether it was the last one
+   */
+  record Unlink(Head head, At at, boolean isLast) implements Removal {
+    @Override
+    public void write(Encoder out) {
+      out.at(at).flag(isLast);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.unlink(this);
+    }
+  }
+
+  record RemoveDirectory(Head head, At at) implements Removal {
+    @Override
+    public void write(Encoder out) {
+      out.at(at);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.removeDirectory(this);
+    }
   }
 
   /**
-   * Attributes without what this change made of them.
+   * Another name for a node.
    *
-   * @param shown with it, and perhaps later ones
-   * @param before without it
+   * @param other what it replaces or is exchanged with; 0 for nothing
+   * @param isExchange whether the other node gets the first name
    */
-  Attributes takenBack(Attributes shown, Attributes before) {
-    Attributes wanted = wanted();
-    boolean mode = (flags & MODE) != 0 && shown.mode() == wanted.mode();
-    boolean owner =
-        (flags & OWNER) != 0 && shown.uid() == wanted.uid() && shown.gid() == wanted.gid();
-    boolean times = setsTimes() && shown.modificationTime().equals(wanted.modificationTime());
-    return new Attributes(
-        mode ? before.mode() : shown.mode(),
-        shown.linkCount(),
-        owner ? before.uid() : shown.uid(),
-        owner ? before.gid() : shown.gid(),
-        shown.device(),
-        shown.size(),
-        shown.blocks(),
-        times ? before.accessTime() : shown.accessTime(),
-        times ? before.modificationTime() : shown.modificationTime(),
-        shown.changeTime());
-  }
-
-  boolean setsTimes() {
-    return kind == Kind.ATTRIBUTES && (flags & TIMES) != 0;
-  }
-
-  boolean isFirst() {
-    return kind == Kind.CONTENT && flags == FIRST;
-  }
-
-  Attributes wanted() {
-    Attributes wanted = attributes;
-    if (wanted == null) {
-      throw new IllegalStateException(kind + " without attributes");
+  record Rename(Head head, At from, At to, long other, boolean isExchange) implements Change {
+    @Override
+    public List<At> names() {
+      return List.of(from, to);
     }
-    return wanted;
-  }
 
-  byte[] encode() {
-    Encoder out =
-        new Encoder()
-            .number(kind.number)
-            .number(inode)
-            .number(directory)
-            .name(name)
-            .number(toDirectory)
-            .name(toName)
-            .number(other)
-            .number(flags)
-            .number(generation)
-            .number(size)
-            .name(extendedName)
-            .number(Integer.toUnsignedLong(uid))
-            .number(Integer.toUnsignedLong(gid))
-            .number(madeMillis);
-    Attributes wanted = attributes;
-    out = wanted == null ? out.number(0) : out.number(1).attributes(wanted);
-    FileName bytes = value;
-    return (bytes == null ? out.number(0) : out.number(1).name(bytes)).toBytes();
-  }
+    @Override
+    public void write(Encoder out) {
+      out.at(from).at(to).number(other).flag(isExchange);
+    }
 
-  static Change decode(long sequence, byte[] stored) {
-    Decoder in = new Decoder(stored);
-    Kind kind = KINDS[in.small()];
-    long inode = in.number();
-    long directory = in.number();
-    FileName name = in.name();
-    long toDirectory = in.number();
-    FileName toName = in.name();
-    long other = in.number();
-    int flags = in.small();
-    long generation = in.number();
-    long size = in.number();
-    FileName extendedName = in.name();
-    int uid = in.small();
-    int gid = in.small();
-    long millis = in.number();
-    Attributes attributes = in.number() == 0 ? null : in.attributes();
-    FileName value = in.number() == 0 ? null : in.name();
-    return new Change(
-        sequence,
-        kind,
-        inode,
-        directory,
-        name,
-        toDirectory,
-        toName,
-        other,
-        flags,
-        generation,
-        size,
-        attributes,
-        extendedName,
-        value,
-        uid,
-        gid,
-        millis);
-  }
-
-  /** A copy being made: what is not set stays as it is. */
-  private final class Edit {
-    long sequence = Change.this.sequence;
-    Kind kind = Change.this.kind;
-    long inode = Change.this.inode;
-    long directory = Change.this.directory;
-    FileName name = Change.this.name;
-    long toDirectory = Change.this.toDirectory;
-    FileName toName = Change.this.toName;
-    long other = Change.this.other;
-    int flags = Change.this.flags;
-    long generation = Change.this.generation;
-    long size = Change.this.size;
-    @Nullable Attributes attributes = Change.this.attributes;
-    FileName extendedName = Change.this.extendedName;
-    @Nullable FileName value = Change.this.value;
-    int uid = Change.this.uid;
-    int gid = Change.this.gid;
-    long madeMillis = Change.this.madeMillis;
-
-    Change done() {
-      return new Change(
-          sequence,
-          kind,
-          inode,
-          directory,
-          name,
-          toDirectory,
-          toName,
-          other,
-          flags,
-          generation,
-          size,
-          attributes,
-          extendedName,
-          value,
-          uid,
-          gid,
-          madeMillis);
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.rename(this);
     }
   }
+
+  /**
+   * Other attributes.
+   *
+   * @param attributes all of them, as they were after the change
+   * @param mask which of them it set
+   */
+  record SetAttributes(Head head, Attributes attributes, int mask) implements Change {
+    static final int MODE = 1;
+    static final int OWNER = 2;
+    static final int TIMES = 4;
+
+    boolean sets(int what) {
+      return (mask & what) != 0;
+    }
+
+    @Override
+    public boolean setsTimes() {
+      return sets(TIMES);
+    }
+
+    /**
+     * Attributes without what this change made of them.
+     *
+     * @param shown with it, and perhaps later ones
+     * @param before without it
+     */
+    Attributes takenBack(Attributes shown, Attributes before) {
+      boolean mode = sets(MODE) && shown.mode() == attributes.mode();
+      boolean owner =
+          sets(OWNER) && shown.uid() == attributes.uid() && shown.gid() == attributes.gid();
+      boolean times = sets(TIMES) && shown.modificationTime().equals(attributes.modificationTime());
+      return new Attributes(
+          mode ? before.mode() : shown.mode(),
+          shown.linkCount(),
+          owner ? before.uid() : shown.uid(),
+          owner ? before.gid() : shown.gid(),
+          shown.device(),
+          shown.size(),
+          shown.blocks(),
+          times ? before.accessTime() : shown.accessTime(),
+          times ? before.modificationTime() : shown.modificationTime(),
+          shown.changeTime());
+    }
+
+    @Override
+    public void write(Encoder out) {
+      out.attributes(attributes).number(mask);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.setAttributes(this);
+    }
+  }
+
+  /**
+   * Another value of an extended attribute.
+   *
+   * @param value null to remove it
+   */
+  record SetExtended(Head head, FileName name, @Nullable FileName value) implements Change {
+    @Override
+    public void write(Encoder out) {
+      FileName next = value;
+      out = next == null ? out.name(name).flag(false) : out.name(name).flag(true).name(next);
+    }
+
+    @Override
+    public <R> R match(Cases<R> cases) throws FsException {
+      return cases.setExtended(this);
+    }
+  }
+
+  /** Something for each kind. */
+  interface Cases<R> {
+    R content(Content change) throws FsException;
+
+    R makeDirectory(MakeDirectory change) throws FsException;
+
+    R makeSymbolicLink(MakeSymbolicLink change) throws FsException;
+
+    R makeNode(MakeNode change) throws FsException;
+
+    R link(Link change) throws FsException;
+
+    R unlink(Unlink change) throws FsException;
+
+    R removeDirectory(RemoveDirectory change) throws FsException;
+
+    R rename(Rename change) throws FsException;
+
+    R setAttributes(SetAttributes change) throws FsException;
+
+    R setExtended(SetExtended change) throws FsException;
+  }
+
+  <R> R match(Cases<R> cases) throws FsException;
+
+  /** Writes what the kind has beside its head, for {@link ChangeRow}. */
+  void write(Encoder out);
 }

@@ -1,6 +1,5 @@
 package io.pmfs.writable;
 
-import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.Step.Recording;
@@ -31,8 +30,7 @@ final class Committer {
   private final Waiting waiting;
   private final LostData lost;
   private final ContentStep contentStep;
-  private final NameStep nameStep;
-  private final RenameStep renameStep;
+  private final Change.Cases<Recording> steps;
   private final AtomicLong made = new AtomicLong();
   private final List<Change> window = new ArrayList<>();
   private volatile @Nullable Change current;
@@ -62,8 +60,11 @@ final class Committer {
     this.waiting = waiting;
     this.lost = lost;
     this.contentStep = new ContentStep(step, copies);
-    this.nameStep = new NameStep(step, copies, remains);
-    this.renameStep = new RenameStep(step, copies, remains);
+    this.steps =
+        new SourceSteps(
+            contentStep,
+            new NameStep(step, copies, remains),
+            new RenameStep(step, copies, remains));
   }
 
   /** Changes made at the source since this process started. */
@@ -78,11 +79,10 @@ final class Committer {
 
   /** Whether a former process may have made the next change at the source. */
   boolean isPerhapsMade(Change next) throws FsException {
-    return switch (next.kind()) {
-      case RENAME -> true;
-      case CONTENT -> !next.isFirst() && contentStep.isDone(next);
-      default -> false;
-    };
+    return next instanceof Change.Rename
+        || (next instanceof Change.Content content
+            && !content.isFirst()
+            && contentStep.isDone(content));
   }
 
   /** Makes the next step; returns false if there is none. */
@@ -112,9 +112,9 @@ final class Committer {
     Change change = shortcut.step();
     List<Change> done = List.copyOf(window.subList(0, shortcut.count()));
     for (Change left : done) {
-      if (left.kind() == Change.Kind.CONTENT
+      if (left instanceof Change.Content content
           && (change == null || left.sequence() != change.sequence())) {
-        copies.discard(left);
+        copies.discard(content);
       }
     }
     syncBefore(done);
@@ -188,22 +188,20 @@ final class Committer {
     }
     Map<Long, Long> last = new HashMap<>();
     for (Change change : window) {
-      if (change.kind() == Change.Kind.CONTENT || change.kind() == Change.Kind.UNLINK) {
+      if (change instanceof Change.Content || change instanceof Change.Unlink) {
         last.put(change.inode(), change.sequence());
       }
     }
-    List<Change> wanted = new ArrayList<>();
+    List<Change.Content> wanted = new ArrayList<>();
     int most = COPIES_AHEAD - copies.aheadCount();
     for (int i = 0; i < window.size() && wanted.size() < most; i++) {
-      Change change = window.get(i);
-      boolean isWanted =
-          change.kind() == Change.Kind.CONTENT
-              && !change.isLost()
-              && change.sequence() == last.getOrDefault(change.inode(), 0L);
-      if (isWanted && !copies.isAhead(change.sequence())) {
-        Inode inode = state.find(change.inode());
-        if (inode != null && !ContentStep.isAppended(change, inode)) {
-          wanted.add(change);
+      if (window.get(i) instanceof Change.Content content
+          && !content.isLost()
+          && content.sequence() == last.getOrDefault(content.inode(), 0L)
+          && !copies.isAhead(content.sequence())) {
+        Inode inode = state.find(content.inode());
+        if (inode != null && !ContentStep.isAppended(content, inode)) {
+          wanted.add(content);
         }
       }
     }
@@ -219,14 +217,14 @@ final class Committer {
    */
   private @Nullable Recording apply(Change change, List<Change> done) throws FsException {
     try {
-      return make(change);
+      return change.match(steps);
     } catch (FsException e) {
       step.tree.endMove();
-      if (change.kind() == Change.Kind.CONTENT && lost.mend(change.inode())) {
+      if (change instanceof Change.Content && lost.mend(change.inode())) {
         window.clear();
         return null;
       }
-      if (!isForGood(change.kind(), e.errno())) {
+      if (!isForGood(change, e.errno())) {
         throw e;
       }
       if (done.size() > 1) {
@@ -241,38 +239,24 @@ final class Committer {
    * Whether the source cannot do what a change wants, and never will: later changes go on without
    * it. Contents and names are tried for ever, as nothing else has them.
    */
-  private static boolean isForGood(Change.Kind kind, Errno errno) {
+  private static boolean isForGood(Change change, Errno errno) {
     boolean isUnable =
         switch (errno) {
           case EPERM, EINVAL, EOPNOTSUPP -> true;
           default -> false;
         };
-    return switch (kind) {
-      case ATTRIBUTES, MKNOD -> isUnable;
-      case EXTENDED ->
-          isUnable
-              || switch (errno) {
-                case ENAMETOOLONG, E2BIG, ENOSPC, ERANGE -> true;
-                default -> false;
-              };
-      case LINK -> isUnable || errno == Errno.EMLINK || errno == Errno.EXDEV;
-      default -> false;
-    };
-  }
-
-  private Recording make(Change change) throws FsException {
-    return switch (change.kind()) {
-      case CONTENT -> contentStep.apply(change);
-      case MKDIR -> nameStep.mkdir(change);
-      case SYMLINK -> nameStep.symlink(change);
-      case MKNOD -> nameStep.mknod(change);
-      case LINK -> nameStep.link(change);
-      case UNLINK -> nameStep.unlink(change);
-      case RMDIR -> nameStep.rmdir(change);
-      case RENAME -> renameStep.apply(change);
-      case ATTRIBUTES -> nameStep.attributes(change);
-      case EXTENDED -> nameStep.extended(change);
-    };
+    if (change instanceof Change.SetExtended) {
+      return isUnable
+          || switch (errno) {
+            case ENAMETOOLONG, E2BIG, ENOSPC, ERANGE -> true;
+            default -> false;
+          };
+    }
+    if (change instanceof Change.Link) {
+      return isUnable || errno == Errno.EMLINK || errno == Errno.EXDEV;
+    }
+    return isUnable
+        && (change instanceof Change.SetAttributes || change instanceof Change.MakeNode);
   }
 
   // ---- recording
@@ -285,11 +269,12 @@ final class Committer {
       recording.record(update);
       Map<List<Long>, DataRow> data = new HashMap<>();
       for (Change change : done) {
-        settleName(update, change.directory(), change.name(), last);
-        settleName(update, change.toDirectory(), change.toName(), last);
+        for (At name : change.names()) {
+          settleName(update, name, last);
+        }
         update.delete(Tables.INTENTS, Tables.key(change.sequence()));
-        if (change.kind() == Change.Kind.CONTENT) {
-          settleContent(update, change, data);
+        if (change instanceof Change.Content content) {
+          settleContent(update, content, data);
         }
       }
       for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
@@ -304,18 +289,15 @@ final class Committer {
   }
 
   /** A name that the source has as the mount has it needs no row. */
-  private void settleName(State.Update update, long directory, FileName name, long last)
-      throws FsException {
-    if (directory == 0) {
-      return;
-    }
-    NameRow row = state.name(directory, name);
+  private void settleName(State.Update update, At name, long last) throws FsException {
+    NameRow row = state.name(name.directory(), name.name());
     if (row != null && row.announced() && row.change() <= last) {
-      update.deleteName(directory, name);
+      update.deleteName(name.directory(), name.name());
     }
   }
 
-  private void settleContent(State.Update update, Change change, Map<List<Long>, DataRow> data)
+  private void settleContent(
+      State.Update update, Change.Content change, Map<List<Long>, DataRow> data)
       throws FsException {
     update.afterwards(() -> waiting.remove(change.size()));
     if (change.generation() == 0) {
@@ -374,14 +356,14 @@ final class Committer {
       throws FsException {
     Inode inode = update.inode(change.inode());
     Stat seen = inode.seen();
-    boolean isGiven = change.setsTimes() || change.kind() == Change.Kind.CONTENT;
-    if (isGiven && seen != null && inode.hasHome() && !State.isBusy(inode, last)) {
+    if (change.setsTimes() && seen != null && inode.hasHome() && !State.isBusy(inode, last)) {
       update.put(Step.agreed(inode, seen));
     }
   }
 
   private static boolean isExtended(Change change) {
-    return change.kind() == Change.Kind.EXTENDED || change.isFirst();
+    return change instanceof Change.SetExtended
+        || (change instanceof Change.Content content && content.isFirst());
   }
 
   private void removeForgotten(State.Update update, long number, long last) throws FsException {

@@ -32,7 +32,7 @@ final class ContentStep {
   }
 
   /** Whether a content will be appended to what the source has, and needs no copy before. */
-  static boolean isAppended(Change change, Inode inode) {
+  static boolean isAppended(Change.Content change, Inode inode) {
     return !change.isFirst()
         && inode.hasHome()
         && inode.drainedSize() > 0
@@ -41,7 +41,7 @@ final class ContentStep {
   }
 
   /** Whether a former process brought a content to one of its names and did not record it. */
-  boolean isDone(Change change) throws FsException {
+  boolean isDone(Change.Content change) throws FsException {
     Inode inode = state.find(change.inode());
     return inode != null
         && inode.hasHome()
@@ -50,7 +50,7 @@ final class ContentStep {
             : !look(change, inode).made.isEmpty());
   }
 
-  Recording apply(Change change) throws FsException {
+  Recording apply(Change.Content change) throws FsException {
     Inode inode = state.find(change.inode());
     if (change.isTorn() && inode != null && inode.hasHome()) {
       Recording whole = beforeCut(change, inode);
@@ -58,8 +58,9 @@ final class ContentStep {
         return whole == null ? Recording.NOTHING : whole;
       }
     }
-    if (change.isFirst()) {
-      return appear(change, change.directory(), change.name());
+    At first = change.name();
+    if (first != null && change.isFirst()) {
+      return appear(change, first.directory(), first.name());
     }
     if (inode == null || !inode.hasHome()) {
       return reappear(change, inode);
@@ -72,7 +73,7 @@ final class ContentStep {
 
   // ---- a new name
 
-  private Recording appear(Change change, long where, FileName name) throws FsException {
+  private Recording appear(Change.Content change, long where, FileName name) throws FsException {
     try (SourceTree.Directory directory = step.open(where)) {
       Stat there = Step.find(directory, name);
       if (there != null && Step.isVersion(there, change)) {
@@ -101,15 +102,16 @@ final class ContentStep {
    * Sets the attributes of a file that is there already: changes of them may be made together with
    * the content, or be later than a former attempt that brought it.
    */
-  private void agree(SourceTree.Directory directory, FileName name, Change change)
+  private void agree(SourceTree.Directory directory, FileName name, Change.Content change)
       throws FsException {
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
-      copies.setAttributes(directory, name, change.wanted(), acting);
+      copies.setAttributes(directory, name, change.attributes(), acting);
     }
   }
 
   private Recording appeared(
-      Change change, SourceTree.Directory directory, long where, FileName name) throws FsException {
+      Change.Content change, SourceTree.Directory directory, long where, FileName name)
+      throws FsException {
     step.sync(directory);
     return step.added(change.inode(), where, name, directory.status(name))
         .and(drained(change, directory.status(name)))
@@ -117,7 +119,7 @@ final class ContentStep {
   }
 
   /** The source has a content: bytes that are written behind it can be appended. */
-  private static Recording drained(Change change, Stat there) {
+  private static Recording drained(Change.Content change, Stat there) {
     boolean isMore = change.isLost() || there.attributes().size() > change.size();
     return update -> {
       Inode inode = update.find(change.inode());
@@ -132,7 +134,7 @@ final class ContentStep {
   }
 
   /** Whether the mount shows what a power cut left of a content. */
-  private static boolean isShown(Change change, Inode inode) {
+  private static boolean isShown(Change.Content change, Inode inode) {
     boolean isLeft =
         inode.generation() == change.generation() && inode.attributes().size() == change.size();
     return !inode.is(Inode.WRITING) && (inode.generation() == 0 || isLeft);
@@ -152,7 +154,7 @@ final class ContentStep {
    *
    * @return null if the source has only the content before
    */
-  private @Nullable Recording beforeCut(Change change, Inode inode) throws FsException {
+  private @Nullable Recording beforeCut(Change.Content change, Inode inode) throws FsException {
     Found found = look(change, inode);
     boolean isReplaced = !found.made.isEmpty() && (found.old.isEmpty() || !found.hasOthers);
     if (isReplaced) {
@@ -172,7 +174,7 @@ final class ContentStep {
   }
 
   /** A content for a file that vanished from the source. */
-  private Recording reappear(Change change, @Nullable Inode inode) throws FsException {
+  private Recording reappear(Change.Content change, @Nullable Inode inode) throws FsException {
     if (inode == null || inode.isRemoved() || inode.parent() == 0) {
       copies.discard(change);
       return Recording.NOTHING;
@@ -181,8 +183,8 @@ final class ContentStep {
   }
 
   /** A change of attributes that is made together with the content may be later than the copy. */
-  private Copies.Copy finish(Copies.Copy copy, Change change) throws FsException {
-    if (copy.attributes().equals(change.wanted())) {
+  private Copies.Copy finish(Copies.Copy copy, Change.Content change) throws FsException {
+    if (copy.attributes().equals(change.attributes())) {
       return copy;
     }
     copies.discard(change);
@@ -191,7 +193,7 @@ final class ContentStep {
 
   // ---- a file that grew
 
-  private Recording append(Change change, Inode inode) throws FsException {
+  private Recording append(Change.Content change, Inode inode) throws FsException {
     try (SourceTree.Directory directory = step.open(inode.homeParent())) {
       Stat there = Step.find(directory, inode.homeName());
       if (there == null) {
@@ -227,7 +229,7 @@ final class ContentStep {
    *
    * @return -1 if its mode forbids it
    */
-  private int openToWrite(Change change, SourceTree.Directory directory, FileName name)
+  private int openToWrite(Change.Content change, SourceTree.Directory directory, FileName name)
       throws FsException {
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       return calls.open(directory.file(), name, OutputCalls.O_WRONLY, 0);
@@ -247,7 +249,7 @@ final class ContentStep {
   }
 
   /** Whether the file is as this mount saw it last. */
-  private boolean isUntouched(Stat there, Inode inode, Change change, boolean isBegun)
+  private boolean isUntouched(Stat there, Inode inode, Change.Content change, boolean isBegun)
       throws FsException {
     if (step.isOwnVersion(there, inode.number())) {
       return true;
@@ -258,7 +260,7 @@ final class ContentStep {
     }
     long size = there.attributes().size();
     return seen.hasSameContent(there)
-        || (isBegun && size >= inode.drainedSize() && size <= change.wanted().size());
+        || (isBegun && size >= inode.drainedSize() && size <= change.attributes().size());
   }
 
   // ---- other content
@@ -266,29 +268,29 @@ final class ContentStep {
   /** The names of a file at the source, by what is there now. */
   private static final class Found {
     /** Names with the version before. */
-    final List<Homes.Home> old = new ArrayList<>();
+    final List<At> old = new ArrayList<>();
 
     /** Names with the new version. */
-    final List<Homes.Home> made = new ArrayList<>();
+    final List<At> made = new ArrayList<>();
 
     /** Names that another program removed. */
-    final List<Homes.Home> gone = new ArrayList<>();
+    final List<At> gone = new ArrayList<>();
 
     /** Names that another program gave to another file, or to other content. */
-    final List<Homes.Home> foreign = new ArrayList<>();
+    final List<At> foreign = new ArrayList<>();
 
     /** Whether the version before has names that the mount does not know. */
     boolean hasOthers;
   }
 
-  private Found look(Change change, Inode inode) throws FsException {
+  private Found look(Change.Content change, Inode inode) throws FsException {
     Found found = new Found();
-    List<Homes.Home> homes;
+    List<At> homes;
     try (State.Held held = state.hold()) {
       homes = step.homes.all(inode);
     }
     Map<Long, Integer> more = new HashMap<>();
-    for (Homes.Home home : homes) {
+    for (At home : homes) {
       try (SourceTree.Directory directory = step.open(home.directory())) {
         Stat there = Step.find(directory, home.name());
         if (there == null) {
@@ -308,7 +310,7 @@ final class ContentStep {
   }
 
   /** Whether a former attempt has put the new version there: it is another file than before. */
-  private static boolean isMade(Stat there, Change change, Inode inode) {
+  private static boolean isMade(Stat there, Change.Content change, Inode inode) {
     Stat seen = inode.seen();
     return Step.isVersion(there, change) && (seen == null || !seen.isSameFile(there));
   }
@@ -317,7 +319,7 @@ final class ContentStep {
    * Puts a complete copy in the place of a file: over each of its names in turn, so that each has
    * the version before or the new one.
    */
-  private Recording replace(Change change, Inode inode) throws FsException {
+  private Recording replace(Change.Content change, Inode inode) throws FsException {
     Found found = look(change, inode);
     if (found.old.isEmpty() && found.made.isEmpty()) {
       if (found.foreign.isEmpty()) {
@@ -332,20 +334,20 @@ final class ContentStep {
     }
     if (!found.made.isEmpty()) {
       copies.discard(change);
-      Homes.Home made = found.made.get(0);
+      At made = found.made.get(0);
       try (SourceTree.Directory directory = step.open(made.directory())) {
         agree(directory, made.name(), change);
       }
       step.tree.beginMove();
     } else {
-      Homes.Home first = found.old.get(0);
+      At first = found.old.get(0);
       if (!putOver(change, first)) {
         return overwrite(change, first).and(without(change, found.gone));
       }
       found.made.add(found.old.remove(0));
     }
     Recording kept = Recording.NOTHING;
-    for (Homes.Home home : found.old) {
+    for (At home : found.old) {
       if (putOver(change, found.made.get(0), home)) {
         found.made.add(home);
       } else {
@@ -353,7 +355,7 @@ final class ContentStep {
         kept = kept.and(conflict(change, home, "the source does not let this name be replaced"));
       }
     }
-    for (Homes.Home home : found.foreign) {
+    for (At home : found.foreign) {
       found.gone.add(home);
       kept =
           kept.and(conflict(change, home, "another program changed it; its other names are new"));
@@ -361,14 +363,14 @@ final class ContentStep {
     return replaced(change, found.made).and(without(change, found.gone)).and(kept);
   }
 
-  private Recording conflict(Change change, Homes.Home home, String reason) throws FsException {
-    return step.conflict(change.at(home.directory(), home.name()), reason);
+  private Recording conflict(Change.Content change, At home, String reason) throws FsException {
+    return step.conflict(change, step.path(home.directory(), home.name()), reason);
   }
 
   /** Names that the file does not have at the source any more. */
-  private Recording without(Change change, List<Homes.Home> gone) {
+  private Recording without(Change.Content change, List<At> gone) {
     return update -> {
-      for (Homes.Home home : gone) {
+      for (At home : gone) {
         update.put(step.homes.remove(update, update.inode(change.inode()), home));
         step.tree.forget(home.directory());
       }
@@ -380,7 +382,7 @@ final class ContentStep {
    *
    * @return false if neither the writer nor the daemon may change the directory
    */
-  private boolean putOver(Change change, Homes.Home home) throws FsException {
+  private boolean putOver(Change.Content change, At home) throws FsException {
     try (SourceTree.Directory directory = step.open(home.directory())) {
       Copies.Copy copy = finish(copies.take(change), change);
       try (SourceTree.Directory from = step.open(copy.directory())) {
@@ -396,7 +398,7 @@ final class ContentStep {
   }
 
   /** Gives a name to the file that another name has already. */
-  private boolean putOver(Change change, Homes.Home made, Homes.Home home) throws FsException {
+  private boolean putOver(Change.Content change, At made, At home) throws FsException {
     try (SourceTree.Directory directory = step.open(home.directory())) {
       Copies.Copy link = copies.link(change, made);
       try (SourceTree.Directory from = step.open(link.directory())) {
@@ -409,7 +411,7 @@ final class ContentStep {
     }
   }
 
-  private boolean refused(Change change, FsException e) throws FsException {
+  private boolean refused(Change.Content change, FsException e) throws FsException {
     if (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM) {
       throw e;
     }
@@ -418,21 +420,21 @@ final class ContentStep {
   }
 
   private void rename(
-      Change change,
+      Change.Content change,
       SourceTree.Directory from,
       Copies.Copy copy,
       SourceTree.Directory to,
-      Homes.Home home)
+      At home)
       throws FsException {
     copies.asWriter(
         change, () -> calls.rename(from.file(), copy.name(), to.file(), home.name(), 0));
     copies.used(change);
   }
 
-  private Recording replaced(Change change, List<Homes.Home> homes) throws FsException {
+  private Recording replaced(Change.Content change, List<At> homes) throws FsException {
     Recording recording = Recording.NOTHING;
     Set<Long> directories = new HashSet<>();
-    for (Homes.Home home : homes) {
+    for (At home : homes) {
       try (SourceTree.Directory directory = step.open(home.directory())) {
         Stat stat = directory.status(home.name());
         recording =
@@ -448,7 +450,7 @@ final class ContentStep {
     return recording;
   }
 
-  private void listed(Homes.Home home, Stat stat) {
+  private void listed(At home, Stat stat) {
     Listing listing = step.tree.known(home.directory());
     if (listing != null) {
       listing.add(home.name(), stat.inode(), stat.attributes().type());
@@ -471,7 +473,7 @@ final class ContentStep {
    * the version before, or its directory may not be changed. It is never shorter than the shorter
    * of both versions.
    */
-  private Recording overwrite(Change change, Homes.Home home) throws FsException {
+  private Recording overwrite(Change.Content change, At home) throws FsException {
     copies.discard(change);
     try (SourceTree.Directory directory = step.open(home.directory())) {
       copies.intendOverwrite(change, home.directory());
@@ -494,7 +496,7 @@ final class ContentStep {
   // ---- conflicts
 
   /** Another program changed the file: this mount's content gets a name beside it. */
-  private Recording keepBeside(Change change, Inode inode) throws FsException {
+  private Recording keepBeside(Change.Content change, Inode inode) throws FsException {
     FileName name = inode.homeName();
     Copies.Copy copy = finish(copies.take(change), change);
     try (SourceTree.Directory directory = step.open(inode.homeParent());
@@ -513,7 +515,9 @@ final class ContentStep {
             .and(step.aside(inode.number(), where))
             .and(
                 step.conflict(
-                    change.at(where, name), "another program changed it; kept as " + beside))
+                    change,
+                    step.path(where, name),
+                    "another program changed it; kept as " + beside))
             .record(update);
         Inode kept = update.inode(inode.number());
         update.put(kept.withPlace(where, beside));

@@ -461,15 +461,7 @@ final class Contents {
     long sequence = update.nextSequence();
     long size = now.size();
     long generation = size == 0 ? 0 : inode.generation();
-    Change change =
-        Change.of(sequence, Change.Kind.CONTENT, inode.number(), caller, clock.millis())
-            .withData(generation, size)
-            .with(now, isFirst ? Change.FIRST : 0);
     if (isFirst) {
-      change = change.at(inode.parent(), inode.name());
-      if (!attributes.isEmpty()) {
-        change = change.withValue(Inode.NO_NAME, FileName.of(Extended.encode(attributes)));
-      }
       update.name(
           inode.parent(), inode.name(), new NameRow(inode.number(), inode.type(), sequence, true));
       update.put(update.inode(inode.parent()).withChange(sequence));
@@ -488,7 +480,15 @@ final class Contents {
             .withFlag(Inode.ANNOUNCED, true)
             .withFlag(Inode.WRITING, false));
     update.delete(Tables.WRITING, Tables.key(inode.number()));
-    update.journal(change);
+    update.journal(
+        new Change.Content(
+            new Change.Head(sequence, inode.number(), caller, clock.millis()),
+            isFirst ? new At(inode.parent(), inode.name()) : null,
+            false,
+            generation,
+            size,
+            now,
+            isFirst && !attributes.isEmpty() ? FileName.of(Extended.encode(attributes)) : null));
     update.afterwards(() -> waiting.add(size));
   }
 }

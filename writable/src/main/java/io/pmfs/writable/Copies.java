@@ -102,13 +102,13 @@ final class Copies implements AutoCloseable {
   }
 
   /** Begins to copy contents before their turn, which is recorded for all of them together. */
-  void begin(List<Change> changes) throws FsException {
+  void begin(List<Change.Content> changes) throws FsException {
     ExecutorService workers = threads;
     if (workers == null) {
       return;
     }
-    Map<Change, Long> untried = new LinkedHashMap<>();
-    for (Change change : changes) {
+    Map<Change.Content, Long> untried = new LinkedHashMap<>();
+    for (Change.Content change : changes) {
       if (isIntended(change)) {
         // A former attempt left something to remove.
         begin(workers, change, () -> copy(change, nearest(change)));
@@ -121,16 +121,16 @@ final class Copies implements AutoCloseable {
   }
 
   /** Without a thread the content is copied when it is its turn. */
-  private void begin(ExecutorService workers, Change change, Callable<Copy> copying) {
+  private void begin(ExecutorService workers, Change.Content change, Callable<Copy> copying) {
     try {
       ahead.put(change.sequence(), workers.submit(copying));
     } catch (OutOfMemoryError e) {
-      log.debug("{} is not copied ahead: {}", change.name(), e.toString());
+      log.debug("inode {} is not copied ahead: {}", change.inode(), e.toString());
     }
   }
 
   /** The copy of a content, made now if it was not made ahead. */
-  Copy take(Change change) throws FsException {
+  Copy take(Change.Content change) throws FsException {
     Future<Copy> begun = ahead.remove(change.sequence());
     if (begun == null) {
       return copy(change, nearest(change));
@@ -143,37 +143,36 @@ final class Copies implements AutoCloseable {
       return copy(change, nearest(change));
     } catch (ExecutionException | CancellationException e) {
       // It may have had to lie where the writer may not write; now its directory is there.
-      log.debug("copying {} ahead: {}", change.name(), e.getMessage());
+      log.debug("copying inode {} ahead: {}", change.inode(), e.getMessage());
       return copy(change, nearest(change));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new FsException(Errno.EINTR, "copying " + change.name(), e);
+      throw new FsException(Errno.EINTR, "copying inode " + change.inode(), e);
     }
   }
 
   /** A copy that is not needed goes, once it is complete: a running copy cannot be stopped. */
-  void discard(Change change) throws FsException {
+  void discard(Change.Content change) throws FsException {
     Future<Copy> begun = ahead.remove(change.sequence());
     if (begun != null) {
       try {
         begun.get();
       } catch (ExecutionException e) {
-        log.debug("copying {} ahead: {}", change.name(), e.getMessage());
+        log.debug("copying inode {} ahead: {}", change.inode(), e.getMessage());
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw new FsException(Errno.EINTR, "copying " + change.name(), e);
+        throw new FsException(Errno.EINTR, "copying inode " + change.inode(), e);
       }
     }
     removeTemporary(change);
   }
 
   /** The directory where the copy will be, or the nearest above it that the source has. */
-  private long nearest(Change change) throws FsException {
+  private long nearest(Change.Content change) throws FsException {
     Inode inode = state.find(change.inode());
-    long at =
-        change.isFirst() || inode == null || !inode.hasHome()
-            ? change.directory()
-            : inode.homeParent();
+    At name = change.name();
+    long first = name == null ? WritableFileSystem.ROOT : name.directory();
+    long at = change.isFirst() || inode == null || !inode.hasHome() ? first : inode.homeParent();
     while (at != WritableFileSystem.ROOT && at != 0) {
       Inode directory = state.find(at);
       if (directory == null) {
@@ -202,13 +201,13 @@ final class Copies implements AutoCloseable {
     return FileName.of(SourceTree.TEMPORARY + mount + "-" + Long.toHexString(sequence));
   }
 
-  private Copy copy(Change change, long where) throws FsException {
+  private Copy copy(Change.Content change, long where) throws FsException {
     removeTemporary(change);
     record(Map.of(change, where));
     return make(change, where);
   }
 
-  private Copy make(Change change, long where) throws FsException {
+  private Copy make(Change.Content change, long where) throws FsException {
     FileName name = name(change.sequence());
     try (SourceTree.Directory directory = tree.open(where)) {
       int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT | OutputCalls.O_EXCL;
@@ -239,18 +238,18 @@ final class Copies implements AutoCloseable {
       } finally {
         calls.close(file);
       }
-      return new Copy(where, name, change.wanted());
+      return new Copy(where, name, change.attributes());
     }
   }
 
   /** Gives a file at the source the temporary name of a change too. */
-  Copy link(Change change, Homes.Home home) throws FsException {
+  Copy link(Change.Content change, At home) throws FsException {
     removeTemporary(change);
     record(Map.of(change, home.directory()));
     FileName name = name(change.sequence());
     try (SourceTree.Directory directory = tree.open(home.directory())) {
       asWriter(change, () -> calls.link(directory.file(), home.name(), directory.file(), name));
-      return new Copy(home.directory(), name, change.wanted());
+      return new Copy(home.directory(), name, change.attributes());
     }
   }
 
@@ -260,7 +259,7 @@ final class Copies implements AutoCloseable {
   }
 
   /** Makes a call as the writer, who may change a file, but perhaps not its directory. */
-  void asWriter(Change change, Call call) throws FsException {
+  void asWriter(Change.Content change, Call call) throws FsException {
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       call.make();
       return;
@@ -274,15 +273,18 @@ final class Copies implements AutoCloseable {
 
   /** Sets what an announced file has beside its data. */
   private void attributes(
-      SourceTree.Directory directory, FileName name, Change change, OutputCalls.Acting acting)
+      SourceTree.Directory directory,
+      FileName name,
+      Change.Content change,
+      OutputCalls.Acting acting)
       throws FsException {
-    FileName extended = change.value();
+    FileName extended = change.extended();
     if (extended != null) {
       for (Map.Entry<FileName, byte[]> attribute : Extended.decode(extended.bytes()).entrySet()) {
         setExtended(directory, name, attribute.getKey(), attribute.getValue());
       }
     }
-    setAttributes(directory, name, change.wanted(), acting);
+    setAttributes(directory, name, change.attributes(), acting);
   }
 
   private void setExtended(
@@ -381,7 +383,7 @@ final class Copies implements AutoCloseable {
    *
    * @return where the content ends
    */
-  long transfer(Change change, int to, long from) throws FsException {
+  long transfer(Change.Content change, int to, long from) throws FsException {
     return transfer(
         change, to, from, (file, end) -> DataCopy.copy(calls, file, to, from, end, pace::take));
   }
@@ -391,7 +393,8 @@ final class Copies implements AutoCloseable {
    *
    * @return false if that is not possible: then the data come through this node
    */
-  private boolean copyAtNode(Change change, int to, long where, FileName name) throws FsException {
+  private boolean copyAtNode(Change.Content change, int to, long where, FileName name)
+      throws FsException {
     RemoteFile remote = change.generation() == 0 ? null : remote(change);
     if (remote == null) {
       return false;
@@ -410,29 +413,29 @@ final class Copies implements AutoCloseable {
       try {
         remote.copy(target, at, at + count);
       } catch (FsException e) {
-        log.debug("{} is copied by way of this node: {}", change.name(), e.getMessage());
+        log.debug("inode {} is copied by way of this node: {}", change.inode(), e.getMessage());
         return false;
       }
     }
     return true;
   }
 
-  private static void requireAll(Change change, long there) throws FsException {
+  private static void requireAll(Change.Content change, long there) throws FsException {
     if (there < change.size()) {
       throw new FsException(
           Errno.EIO, "%d of %d bytes are left of the data".formatted(there, change.size()));
     }
   }
 
-  private @Nullable RemoteFile remote(Change change) throws FsException {
+  private @Nullable RemoteFile remote(Change.Content change) throws FsException {
     DataRow row = row(change);
     return local.remote(row.place(), change.inode(), change.generation());
   }
 
-  private DataRow row(Change change) throws FsException {
+  private DataRow row(Change.Content change) throws FsException {
     DataRow row = state.data(change.inode(), change.generation());
     if (row == null) {
-      throw new FsException(Errno.EIO, "the data of " + change.name() + " are gone");
+      throw new FsException(Errno.EIO, "the data of inode " + change.inode() + " are gone");
     }
     return row;
   }
@@ -442,7 +445,8 @@ final class Copies implements AutoCloseable {
     void copy(int file, long end) throws FsException;
   }
 
-  private long transfer(Change change, int to, long from, Transfer transfer) throws FsException {
+  private long transfer(Change.Content change, int to, long from, Transfer transfer)
+      throws FsException {
     if (change.generation() == 0 || from >= change.size()) {
       return change.size();
     }
@@ -462,7 +466,7 @@ final class Copies implements AutoCloseable {
   }
 
   /** The same into a file with other content; its holes become zeros. Returns the end. */
-  long transferOver(Change change, int to) throws FsException {
+  long transferOver(Change.Content change, int to) throws FsException {
     return transfer(
         change, to, 0, (file, end) -> DataCopy.copyOver(calls, file, to, end, pace::take));
   }
@@ -470,37 +474,37 @@ final class Copies implements AutoCloseable {
   // ---- what is about to be done
 
   /** A former attempt may have got anywhere. */
-  boolean isIntended(Change change) throws FsException {
+  boolean isIntended(Change.Content change) throws FsException {
     return state.get(Tables.INTENTS, Tables.key(change.sequence())) != null;
   }
 
   /** A former attempt may have written some of an append. */
-  static boolean isAppending(State state, Change change) throws FsException {
+  static boolean isAppending(State state, Change.Content change) throws FsException {
     return mark(state, change) == APPENDS;
   }
 
-  void intendAppend(Change change, long directory) throws FsException {
+  void intendAppend(Change.Content change, long directory) throws FsException {
     if (!isAppending(state, change)) {
       mark(change, directory, APPENDS);
     }
   }
 
   /** A former attempt may have emptied a file that was to be written in its place. */
-  static boolean isOverwriting(State state, Change change) throws FsException {
+  static boolean isOverwriting(State state, Change.Content change) throws FsException {
     return mark(state, change) == OVERWRITES;
   }
 
-  void intendOverwrite(Change change, long directory) throws FsException {
+  void intendOverwrite(Change.Content change, long directory) throws FsException {
     mark(change, directory, OVERWRITES);
   }
 
   /** What is done to the file itself; 0 if nothing. */
-  private static long mark(State state, Change change) throws FsException {
+  private static long mark(State state, Change.Content change) throws FsException {
     byte[] intent = state.get(Tables.INTENTS, Tables.key(change.sequence()));
     return intent != null && intent.length > Long.BYTES ? Tables.second(intent) : 0;
   }
 
-  private void mark(Change change, long directory, long mark) throws FsException {
+  private void mark(Change.Content change, long directory, long mark) throws FsException {
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
       update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory, mark));
@@ -515,15 +519,15 @@ final class Copies implements AutoCloseable {
    * Remembers in which directories temporary files will be, so that none is left behind: not even
    * if the machine dies.
    */
-  private void record(Map<Change, Long> directories) throws FsException {
+  private void record(Map<Change.Content, Long> directories) throws FsException {
     if (directories.isEmpty()) {
       return;
     }
     directories.keySet().forEach(change -> present.add(change.sequence()));
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
-      for (Map.Entry<Change, Long> entry : directories.entrySet()) {
-        Change change = entry.getKey();
+      for (Map.Entry<Change.Content, Long> entry : directories.entrySet()) {
+        Change.Content change = entry.getKey();
         long mark = mark(state, change);
         byte[] intent =
             mark == 0 ? Tables.key(entry.getValue()) : Tables.key(entry.getValue(), mark);
@@ -580,7 +584,7 @@ final class Copies implements AutoCloseable {
   }
 
   /** A copy has its name now. */
-  void used(Change change) {
+  void used(Change.Content change) {
     present.remove(change.sequence());
   }
 

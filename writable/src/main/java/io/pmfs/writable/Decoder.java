@@ -45,6 +45,15 @@ final class Decoder {
     return FileName.of(bytes());
   }
 
+  At at() {
+    return new At(number(), name());
+  }
+
+  /** Reads a flag. */
+  boolean isNext() {
+    return number() != 0;
+  }
+
   Instant time() {
     return Instant.ofEpochSecond(bytes.getLong(), bytes.getInt());
   }

@@ -380,7 +380,7 @@ final class Drain implements AutoCloseable {
     try {
       return step.path(change);
     } catch (FsException e) {
-      return change.name().toString();
+      return "inode " + change.inode();
     }
   }
 
@@ -408,7 +408,7 @@ final class Drain implements AutoCloseable {
   long oldestMillis() {
     try {
       Change oldest = state.change(state.committed() + 1);
-      return oldest == null ? 0 : Math.max(0, clock.millis() - oldest.madeMillis());
+      return oldest == null ? 0 : Math.max(0, clock.millis() - oldest.head().madeMillis());
     } catch (FsException e) {
       return 0;
     }

@@ -35,6 +35,14 @@ final class Encoder {
     return bytes(name.bytes());
   }
 
+  Encoder at(At at) {
+    return number(at.directory()).name(at.name());
+  }
+
+  Encoder flag(boolean isSet) {
+    return number(isSet ? 1 : 0);
+  }
+
   Encoder time(Instant time) {
     ensure(12);
     ByteBuffer.wrap(bytes, size, 12).putLong(time.getEpochSecond()).putInt(time.getNano());

@@ -143,8 +143,8 @@ final class Extended {
       update.put(Tables.XATTRS, Tables.key(number, name), new Row(change, stored).encode());
       if (sequence != 0) {
         update.journal(
-            Change.of(sequence, Change.Kind.EXTENDED, number, caller, clock.millis())
-                .withValue(name, stored));
+            new Change.SetExtended(
+                new Change.Head(sequence, number, caller, clock.millis()), name, stored));
       }
       update.result(caller.unique(), number);
       update.commit();

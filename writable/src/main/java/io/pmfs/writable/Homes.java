@@ -16,12 +16,9 @@ final class Homes {
     this.state = state;
   }
 
-  /** A name at the source. */
-  record Home(long directory, FileName name) {}
-
   /** All names of a node at the source that the mount knows of. */
-  List<Home> all(Inode inode) throws FsException {
-    List<Home> homes = new ArrayList<>();
+  List<At> all(Inode inode) throws FsException {
+    List<At> homes = new ArrayList<>();
     if (inode.is(Inode.HOMES)) {
       state.scanGroup(
           Tables.HOMES,
@@ -30,26 +27,26 @@ final class Homes {
             if (Tables.first(key) != inode.number()) {
               return false;
             }
-            homes.add(new Home(Tables.second(key), Tables.nameIn(key, 2 * Long.BYTES)));
+            homes.add(new At(Tables.second(key), Tables.nameIn(key, 2 * Long.BYTES)));
             return true;
           });
     } else if (inode.hasHome()) {
-      homes.add(new Home(inode.homeParent(), inode.homeName()));
+      homes.add(new At(inode.homeParent(), inode.homeName()));
     }
     return homes;
   }
 
   boolean has(Inode inode, long directory, FileName name) throws FsException {
-    return all(inode).contains(new Home(directory, name));
+    return all(inode).contains(new At(directory, name));
   }
 
-  private static byte[] key(long number, Home home) {
+  private static byte[] key(long number, At home) {
     return Tables.key(number, home.directory(), home.name().bytes());
   }
 
   /** The node with a name more. */
-  Inode add(State.Update update, Inode inode, Home home) throws FsException {
-    List<Home> before = all(inode);
+  Inode add(State.Update update, Inode inode, At home) throws FsException {
+    List<At> before = all(inode);
     if (before.contains(home)) {
       return inode;
     }
@@ -64,8 +61,8 @@ final class Homes {
   }
 
   /** The node without a name. */
-  Inode remove(State.Update update, Inode inode, Home home) throws FsException {
-    List<Home> left = all(inode);
+  Inode remove(State.Update update, Inode inode, At home) throws FsException {
+    List<At> left = all(inode);
     if (!left.remove(home)) {
       return inode;
     }
@@ -84,7 +81,7 @@ final class Homes {
   /** The node without any name. */
   Inode clear(State.Update update, Inode inode) throws FsException {
     if (inode.is(Inode.HOMES)) {
-      for (Home home : all(inode)) {
+      for (At home : all(inode)) {
         update.delete(Tables.HOMES, key(inode.number(), home));
       }
     }
@@ -92,7 +89,7 @@ final class Homes {
   }
 
   /** The node with one name instead of another. */
-  Inode move(State.Update update, Inode inode, Home from, Home to) throws FsException {
+  Inode move(State.Update update, Inode inode, At from, At to) throws FsException {
     if (!inode.is(Inode.HOMES)) {
       return inode.withHome(to.directory(), to.name());
     }

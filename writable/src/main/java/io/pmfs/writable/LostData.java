@@ -116,8 +116,8 @@ final class LostData {
         Tables.JOURNAL,
         Tables.key(state.committed() + 1),
         (key, value) -> {
-          Change change = Change.decode(Tables.first(key), value);
-          if (left(change, sizes) < change.size()) {
+          Change change = ChangeRow.decode(Tables.first(key), value);
+          if (change instanceof Change.Content content && left(content, sizes) < content.size()) {
             torn.add(change.inode());
           }
           return true;
@@ -141,10 +141,8 @@ final class LostData {
   }
 
   /** How many of the bytes that a change told of are left. */
-  private static long left(Change change, Map<Long, Long> sizes) {
-    boolean hasData =
-        change.kind() == Change.Kind.CONTENT && !change.isLost() && change.generation() != 0;
-    return hasData
+  private static long left(Change.Content change, Map<Long, Long> sizes) {
+    return !change.isLost() && change.generation() != 0
         ? Math.min(change.size(), sizes.getOrDefault(change.generation(), change.size()))
         : change.size();
   }
@@ -157,7 +155,7 @@ final class LostData {
           Tables.JOURNAL,
           Tables.key(state.committed() + 1),
           (key, value) -> {
-            Change change = Change.decode(Tables.first(key), value);
+            Change change = ChangeRow.decode(Tables.first(key), value);
             if (numbers.contains(change.inode())) {
               found.computeIfAbsent(change.inode(), one -> new ArrayList<>()).add(change);
             }
@@ -177,13 +175,18 @@ final class LostData {
   boolean mend(long number) throws FsException {
     Map<Long, Long> sizes = new HashMap<>();
     List<Change> changes = changes(Set.of(number)).getOrDefault(number, List.of());
+    boolean isTorn = false;
     for (Change change : changes) {
-      DataRow row = state.data(number, change.generation());
-      if (row != null && !sizes.containsKey(change.generation())) {
-        sizes.put(change.generation(), local.size(row.place(), number, change.generation()));
+      if (change instanceof Change.Content content) {
+        long generation = content.generation();
+        DataRow row = state.data(number, generation);
+        if (row != null && !sizes.containsKey(generation)) {
+          sizes.put(generation, local.size(row.place(), number, generation));
+        }
+        isTorn |= left(content, sizes) < content.size();
       }
     }
-    if (changes.stream().allMatch(change -> left(change, sizes) == change.size())) {
+    if (!isTorn) {
       return false;
     }
     LiveFile file = live.acquire(number);
@@ -212,18 +215,20 @@ final class LostData {
       State.Update update = state.update();
       Content content = atSource(inode);
       for (Change change : changes) {
-        if (change.kind() == Change.Kind.CONTENT && !change.isLost()) {
-          Change kept = mended(change, left(change, sizes), content);
-          if (!kept.equals(change)) {
+        if (change instanceof Change.Content announced && !announced.isLost()) {
+          Change.Content kept = mended(announced, left(announced, sizes), content);
+          if (!kept.equals(announced)) {
             update.replace(kept);
-            tell(update, inode, change, kept);
+            tell(update, inode, announced, kept);
           }
           if (!kept.isLost()) {
-            Instant modified = kept.wanted().modificationTime();
+            Instant modified = kept.attributes().modificationTime();
             content = new Content(kept.generation(), kept.size(), modified, null);
           }
-        } else if (content != null && change.setsTimes()) {
-          content = content.at(change.wanted().modificationTime());
+        } else if (content != null
+            && change instanceof Change.SetAttributes set
+            && set.setsTimes()) {
+          content = content.at(set.attributes().modificationTime());
         }
       }
       long size = sizes.getOrDefault(inode.generation(), Long.MAX_VALUE);
@@ -243,18 +248,19 @@ final class LostData {
   }
 
   /** A change with what is left of it. */
-  private Change mended(Change change, long left, @Nullable Content before) throws FsException {
+  private Change.Content mended(Change.Content change, long left, @Nullable Content before)
+      throws FsException {
     if (left == change.size()) {
       return change;
     }
     boolean isCovered = before != null && before.covers(change.generation(), left);
     return isCovered && !Copies.isOverwriting(state, change)
         ? change.lost()
-        : change.withData(change.generation(), left);
+        : change.withSize(left);
   }
 
   /** Of several contents that were lost, only the last is missed. */
-  private void tell(State.Update update, Inode inode, Change change, Change kept)
+  private void tell(State.Update update, Inode inode, Change.Content change, Change.Content kept)
       throws FsException {
     update.afterwards(
         () -> {
@@ -267,7 +273,8 @@ final class LostData {
               ? "the content before is kept"
               : "%,d of %,d bytes are left".formatted(kept.size(), change.size());
       step.lost(
-              change.at(inode.parent(), inode.name()),
+              change,
+              step.path(inode.parent(), inode.name()),
               "lost, as it was not synced when the machine stopped: " + left)
           .record(update);
     }

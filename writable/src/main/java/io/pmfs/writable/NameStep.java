@@ -9,7 +9,6 @@ import io.pmfs.writable.Step.Recording;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,9 +38,9 @@ final class NameStep {
 
   // ---- making
 
-  Recording mkdir(Change change) throws FsException {
-    try (SourceTree.Directory directory = step.open(change.directory())) {
-      FileName name = change.name();
+  Recording mkdir(Change.MakeDirectory change) throws FsException {
+    try (SourceTree.Directory directory = step.open(change.at().directory())) {
+      FileName name = change.at().name();
       boolean isMade = as(change, () -> calls.mkdir(directory.file(), name, mode(change)));
       Stat there = directory.status(name);
       if (there.attributes().type() != FileType.DIRECTORY) {
@@ -57,12 +56,12 @@ final class NameStep {
     }
   }
 
-  private static Instant made(Change change) {
-    return change.wanted().changeTime();
+  private static Instant made(Change.Made change) {
+    return change.attributes().changeTime();
   }
 
-  private static int mode(Change change) {
-    return change.wanted().mode() & PERMISSIONS;
+  private static int mode(Change.Made change) {
+    return change.attributes().mode() & PERMISSIONS;
   }
 
   /** A call that makes a name. */
@@ -88,9 +87,9 @@ final class NameStep {
     }
   }
 
-  private void setRights(SourceTree.Directory directory, FileName name, Change change)
+  private void setRights(SourceTree.Directory directory, FileName name, Change.Made change)
       throws FsException {
-    Attributes wanted = change.wanted();
+    Attributes wanted = change.attributes();
     Attributes there = directory.status(name).attributes();
     if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
       copies.giveAway(directory, name, wanted);
@@ -104,8 +103,8 @@ final class NameStep {
     }
   }
 
-  Recording symlink(Change change) throws FsException {
-    FileName target = Objects.requireNonNull(change.value());
+  Recording symlink(Change.MakeSymbolicLink change) throws FsException {
+    FileName target = change.target();
     return make(
         change,
         (directory, name) -> calls.symlink(target, directory.file(), name),
@@ -114,8 +113,8 @@ final class NameStep {
                 && calls.readSymbolicLink(directory.file(), name).equals(target));
   }
 
-  Recording mknod(Change change) throws FsException {
-    Attributes wanted = change.wanted();
+  Recording mknod(Change.MakeNode change) throws FsException {
+    Attributes wanted = change.attributes();
     return make(
         change,
         (directory, name) -> calls.mknod(directory.file(), name, wanted.mode(), wanted.device()),
@@ -134,15 +133,15 @@ final class NameStep {
     boolean test(SourceTree.Directory directory, FileName name, Stat there) throws FsException;
   }
 
-  private Recording make(Change change, Maker maker, Check isOurs) throws FsException {
-    try (SourceTree.Directory directory = step.open(change.directory())) {
-      FileName name = change.name();
+  private Recording make(Change.Made change, Maker maker, Check isOurs) throws FsException {
+    try (SourceTree.Directory directory = step.open(change.at().directory())) {
+      FileName name = change.at().name();
       boolean isMade = as(change, () -> maker.make(directory, name));
       if (!isMade && !isOurs.test(directory, name, directory.status(name))) {
         return makeBeside(change, directory, free -> as(change, () -> maker.make(directory, free)));
       }
       setRights(directory, name, change);
-      Attributes wanted = change.wanted();
+      Attributes wanted = change.attributes();
       as(
           change,
           () ->
@@ -152,19 +151,19 @@ final class NameStep {
     }
   }
 
-  private Recording made(Change change, SourceTree.Directory directory, FileName name)
+  private Recording made(Change.Named change, SourceTree.Directory directory, FileName name)
       throws FsException {
     step.sync(directory);
-    return step.added(change.inode(), change.directory(), name, directory.status(name))
-        .and(step.touched(directory, change.directory(), change.sequence()));
+    return step.added(change.inode(), change.at().directory(), name, directory.status(name))
+        .and(step.touched(directory, change.at().directory(), change.sequence()));
   }
 
-  private Recording makeBeside(Change change, SourceTree.Directory directory, Step.Making making)
-      throws FsException {
-    FileName beside = step.makeBeside(change.name(), making);
+  private Recording makeBeside(
+      Change.Made change, SourceTree.Directory directory, Step.Making making) throws FsException {
+    FileName beside = step.makeBeside(change.at().name(), making);
     return made(change, directory, beside)
-        .and(step.aside(change.inode(), change.directory()))
-        .and(renamedInMount(change.inode(), change.directory(), beside))
+        .and(step.aside(change.inode(), change.at().directory()))
+        .and(renamedInMount(change.inode(), change.at().directory(), beside))
         .and(step.conflict(change, "another program made it; kept as " + beside));
   }
 
@@ -179,15 +178,15 @@ final class NameStep {
 
   // ---- links
 
-  Recording link(Change change) throws FsException {
+  Recording link(Change.Link change) throws FsException {
     Inode inode = state.find(change.inode());
     if (inode == null || !inode.hasHome()) {
       return Recording.NOTHING;
     }
     FileName from = inode.homeName();
     try (SourceTree.Directory source = step.open(inode.homeParent());
-        SourceTree.Directory directory = step.open(change.directory())) {
-      FileName name = change.name();
+        SourceTree.Directory directory = step.open(change.at().directory())) {
+      FileName name = change.at().name();
       Stat linked = Step.find(source, from);
       if (linked == null) {
         return step.conflict(change, "another program removed the file that it links to");
@@ -209,15 +208,14 @@ final class NameStep {
 
   /** Removes a name that is there. */
   private interface Removal {
-    Recording remove(
-        Change change, Inode inode, Homes.Home home, SourceTree.Directory directory, Stat there)
+    Recording remove(Inode inode, At home, SourceTree.Directory directory, Stat there)
         throws FsException;
   }
 
   /** Removes the name that a change is about; one that is gone was removed. */
-  private Recording remove(Change change, Removal removal) throws FsException {
+  private Recording remove(Change.Removal change, Removal removal) throws FsException {
     Inode inode = state.find(change.inode());
-    Homes.Home home = inode == null ? null : home(inode, change.directory(), change.name());
+    At home = inode == null ? null : home(inode, change.at());
     if (inode == null || home == null) {
       return Recording.NOTHING;
     }
@@ -225,11 +223,11 @@ final class NameStep {
       Stat there = directory == null ? null : Step.find(directory, home.name());
       return directory == null || there == null
           ? removed(inode, home)
-          : removal.remove(change, inode, home, directory, there);
+          : removal.remove(inode, home, directory, there);
     }
   }
 
-  private Recording removed(Inode inode, Homes.Home home) {
+  private Recording removed(Inode inode, At home) {
     return step.removed(inode.number(), home.directory(), home.name());
   }
 
@@ -244,12 +242,14 @@ final class NameStep {
     }
   }
 
-  Recording unlink(Change change) throws FsException {
-    return remove(change, this::unlinkThere);
+  Recording unlink(Change.Unlink change) throws FsException {
+    return remove(
+        change,
+        (inode, home, directory, there) -> unlinkThere(change, inode, home, directory, there));
   }
 
   private Recording unlinkThere(
-      Change change, Inode inode, Homes.Home home, SourceTree.Directory directory, Stat there)
+      Change change, Inode inode, At home, SourceTree.Directory directory, Stat there)
       throws FsException {
     Stat seen = inode.seen();
     boolean isOther =
@@ -273,8 +273,8 @@ final class NameStep {
   }
 
   /** Other names of a file have another change time now, which this mount caused itself. */
-  private Recording linksOf(Inode inode, Homes.Home gone) throws FsException {
-    List<Homes.Home> left;
+  private Recording linksOf(Inode inode, At gone) throws FsException {
+    List<At> left;
     try (State.Held held = state.hold()) {
       left = new ArrayList<>(step.homes.all(inode));
     }
@@ -282,7 +282,7 @@ final class NameStep {
     if (left.isEmpty()) {
       return Recording.NOTHING;
     }
-    Homes.Home other = left.get(0);
+    At other = left.get(0);
     try (SourceTree.Directory parent = step.tree.open(other.directory())) {
       Stat stat = Step.find(parent, other.name());
       return stat == null ? Recording.NOTHING : Step.seen(inode.number(), stat);
@@ -290,7 +290,7 @@ final class NameStep {
   }
 
   /** Another program's file has the name now. */
-  private Recording lost(Inode inode, Homes.Home home) {
+  private Recording lost(Inode inode, At home) {
     return update -> {
       Inode now = update.find(inode.number());
       if (now != null) {
@@ -302,12 +302,11 @@ final class NameStep {
   }
 
   /** The name of a node at the source that a change is about; null if it has none. */
-  private Homes.@Nullable Home home(Inode inode, long directory, FileName name) throws FsException {
-    List<Homes.Home> homes;
+  private @Nullable At home(Inode inode, At exact) throws FsException {
+    List<At> homes;
     try (State.Held held = state.hold()) {
       homes = step.homes.all(inode);
     }
-    Homes.Home exact = new Homes.Home(directory, name);
     if (homes.contains(exact)) {
       return exact;
     }
@@ -317,12 +316,14 @@ final class NameStep {
         : null;
   }
 
-  Recording rmdir(Change change) throws FsException {
-    return remove(change, this::rmdirThere);
+  Recording rmdir(Change.RemoveDirectory change) throws FsException {
+    return remove(
+        change,
+        (inode, home, directory, there) -> rmdirThere(change, inode, home, directory, there));
   }
 
   private Recording rmdirThere(
-      Change change, Inode inode, Homes.Home home, SourceTree.Directory directory, Stat there)
+      Change change, Inode inode, At home, SourceTree.Directory directory, Stat there)
       throws FsException {
     Stat seen = inode.seen();
     boolean isSame = seen != null && seen.isSameFile(there);
@@ -357,7 +358,7 @@ final class NameStep {
 
   // ---- attributes
 
-  Recording attributes(Change change) throws FsException {
+  Recording attributes(Change.SetAttributes change) throws FsException {
     Inode inode = state.find(change.inode());
     if (inode == null || (!inode.hasHome() && inode.number() != WritableFileSystem.ROOT)) {
       return Recording.NOTHING;
@@ -378,7 +379,8 @@ final class NameStep {
 
   /** The kernel has allowed the change; a process may have groups that its user has not. */
   private void setAttributesAs(
-      SourceTree.Directory directory, FileName name, Change change, Stat there) throws FsException {
+      SourceTree.Directory directory, FileName name, Change.SetAttributes change, Stat there)
+      throws FsException {
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       setAttributes(directory, name, change, there, acting);
       return;
@@ -395,31 +397,30 @@ final class NameStep {
   private void setAttributes(
       SourceTree.Directory directory,
       FileName name,
-      Change change,
+      Change.SetAttributes change,
       Stat there,
       OutputCalls.Acting acting)
       throws FsException {
-    Attributes wanted = change.wanted();
-    int mask = change.flags();
+    Attributes wanted = change.attributes();
     Attributes found = there.attributes();
-    if ((mask & Change.OWNER) != 0
+    if (change.sets(Change.SetAttributes.OWNER)
         && (found.uid() != wanted.uid() || found.gid() != wanted.gid())) {
       calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
     }
-    boolean setsMode = (mask & Change.MODE) != 0;
-    if (!setsMode && (mask & Change.OWNER) != 0) {
+    boolean setsMode = change.sets(Change.SetAttributes.MODE);
+    if (!setsMode && change.sets(Change.SetAttributes.OWNER)) {
       int now = directory.status(name).attributes().mode();
       setsMode = ((now ^ wanted.mode()) & SET_ID) != 0;
     }
     if (setsMode && wanted.type() != FileType.SYMBOLIC_LINK) {
       copies.setMode(directory, name, wanted, acting);
     }
-    if ((mask & Change.TIMES) != 0) {
+    if (change.setsTimes()) {
       calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
     }
   }
 
-  Recording extended(Change change) throws FsException {
+  Recording extended(Change.SetExtended change) throws FsException {
     Inode inode = state.find(change.inode());
     if (inode == null || !inode.hasHome()) {
       return Recording.NOTHING;
@@ -427,7 +428,7 @@ final class NameStep {
     try (SourceTree.Directory directory = step.open(inode.homeParent());
         OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       FileName value = change.value();
-      FileName attribute = change.extendedName();
+      FileName attribute = change.name();
       if (value != null) {
         calls.setExtendedAttribute(directory.file(), inode.homeName(), attribute, value.bytes());
       } else {

@@ -199,15 +199,15 @@ final class Names {
       @Nullable FileName target,
       Caller caller) {
     long sequence = update.nextSequence();
-    Change.Kind kind =
+    Change.Head head = new Change.Head(sequence, inode.number(), caller, clock.millis());
+    At at = new At(directory.number(), name);
+    Attributes attributes = inode.attributes();
+    update.journal(
         inode.isDirectory()
-            ? Change.Kind.MKDIR
-            : target == null ? Change.Kind.MKNOD : Change.Kind.SYMLINK;
-    Change change =
-        Change.of(sequence, kind, inode.number(), caller, clock.millis())
-            .at(directory.number(), name)
-            .with(inode.attributes(), 0);
-    update.journal(target == null ? change : change.withValue(Inode.NO_NAME, target));
+            ? new Change.MakeDirectory(head, at, attributes)
+            : target == null
+                ? new Change.MakeNode(head, at, attributes)
+                : new Change.MakeSymbolicLink(head, at, attributes, target));
     addName(update, directory, name, inode, sequence, true);
     return inode.withFlag(Inode.ANNOUNCED, true).withChange(sequence);
   }
@@ -297,8 +297,9 @@ final class Names {
     if (inode.is(Inode.ANNOUNCED)) {
       long sequence = update.nextSequence();
       update.journal(
-          Change.of(sequence, Change.Kind.LINK, number, caller, clock.millis())
-              .at(directory.number(), name));
+          new Change.Link(
+              new Change.Head(sequence, number, caller, clock.millis()),
+              new At(directory.number(), name)));
       addName(update, directory, name, next, sequence, true);
       next = next.withChange(sequence);
     } else {
@@ -384,11 +385,12 @@ final class Names {
       update.put(directory);
     } else {
       long sequence = update.nextSequence();
-      Change.Kind kind = inode.isDirectory() ? Change.Kind.RMDIR : Change.Kind.UNLINK;
+      Change.Head head = new Change.Head(sequence, inode.number(), caller, clock.millis());
+      At at = new At(number, name);
       update.journal(
-          Change.of(sequence, kind, inode.number(), caller, clock.millis())
-              .at(number, name)
-              .with(inode.attributes(), inode.attributes().linkCount() == 1 ? Change.LAST : 0));
+          inode.isDirectory()
+              ? new Change.RemoveDirectory(head, at)
+              : new Change.Unlink(head, at, inode.attributes().linkCount() == 1));
       update.name(number, name, NameRow.removed(sequence));
       update.put(directory.withChange(sequence));
       update.put(inode.withChange(sequence));

@@ -257,7 +257,7 @@ final class Nodes {
       next = homes.clear(update, next).withHome(directory, name).withPlace(directory, name);
     }
     if (!isThere && !isOnly && known.isRegular() && known.hasHome()) {
-      next = homes.add(update, next, new Homes.Home(directory, name));
+      next = homes.add(update, next, new At(directory, name));
     }
     return next;
   }

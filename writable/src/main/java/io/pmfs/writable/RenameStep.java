@@ -24,16 +24,16 @@ final class RenameStep {
     this.calls = step.calls;
   }
 
-  Recording apply(Change change) throws FsException {
+  Recording apply(Change.Rename change) throws FsException {
     Inode inode = state.find(change.inode());
-    Homes.Home from = inode == null ? null : home(inode, change.directory(), change.name());
+    At from = inode == null ? null : home(inode, change.from());
     if (inode == null || from == null) {
       return Recording.NOTHING;
     }
     try (SourceTree.Directory directory = step.open(from.directory());
-        SourceTree.Directory to = step.open(change.toDirectory())) {
+        SourceTree.Directory to = step.open(change.to().directory())) {
       Inode other = change.other() == 0 ? null : state.find(change.other());
-      if (change.flags() == OutputCalls.RENAME_EXCHANGE && other != null) {
+      if (change.isExchange() && other != null) {
         return exchange(change, inode, other, directory, to);
       }
       Recording remaining = remains.of(other);
@@ -41,10 +41,9 @@ final class RenameStep {
     }
   }
 
-  private Homes.@Nullable Home home(Inode inode, long directory, FileName name) throws FsException {
+  private @Nullable At home(Inode inode, At exact) throws FsException {
     try (State.Held held = state.hold()) {
-      Homes.Home exact = new Homes.Home(directory, name);
-      List<Homes.Home> homes = step.homes.all(inode);
+      List<At> homes = step.homes.all(inode);
       if (homes.contains(exact)) {
         return exact;
       }
@@ -55,15 +54,15 @@ final class RenameStep {
   // ---- one name
 
   private Recording move(
-      Change change,
+      Change.Rename change,
       Inode inode,
-      Homes.Home from,
+      At from,
       @Nullable Inode other,
       SourceTree.Directory directory,
       SourceTree.Directory to)
       throws FsException {
     step.tree.beginMove();
-    FileName toName = change.toName();
+    FileName toName = change.to().name();
     Stat moving = Step.find(directory, from.name());
     Stat seen = inode.seen();
     Stat target = Step.find(to, toName);
@@ -91,20 +90,20 @@ final class RenameStep {
         step.makeBeside(
             toName, free -> step.renameFreeAs(change, directory, from.name(), to, free));
     return moved(change, inode, from, null, directory, to, beside)
-        .and(step.aside(inode.number(), change.toDirectory()))
+        .and(step.aside(inode.number(), change.to().directory()))
         .and(
             update -> {
               Inode now = update.inode(inode.number());
               if (!now.isRemoved()) {
-                update.put(now.withPlace(change.toDirectory(), beside));
+                update.put(now.withPlace(change.to().directory(), beside));
               }
             })
         .and(step.conflict(change, "another program changed it; kept as " + beside));
   }
 
   private boolean tryMove(
-      Change change,
-      Homes.Home from,
+      Change.Rename change,
+      At from,
       @Nullable Inode other,
       SourceTree.Directory directory,
       SourceTree.Directory to,
@@ -113,10 +112,10 @@ final class RenameStep {
     boolean isExpected = target == null || isExpected(change, other, target);
     try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
       if (target == null) {
-        return step.renameFree(directory, from.name(), to, change.toName());
+        return step.renameFree(directory, from.name(), to, change.to().name());
       }
       if (isExpected) {
-        calls.rename(directory.file(), from.name(), to.file(), change.toName(), 0);
+        calls.rename(directory.file(), from.name(), to.file(), change.to().name(), 0);
       }
       return isExpected;
     } catch (FsException e) {
@@ -128,11 +127,12 @@ final class RenameStep {
   }
 
   /** Whether the file under the new name is the one that the mount replaced. */
-  private boolean isExpected(Change change, @Nullable Inode other, Stat target) throws FsException {
+  private boolean isExpected(Change.Rename change, @Nullable Inode other, Stat target)
+      throws FsException {
     Stat expected = other == null ? null : other.seen();
     return other != null
         && expected != null
-        && isAt(other, change.toDirectory(), change.toName())
+        && isAt(other, change.to().directory(), change.to().name())
         && (other.isRegular() ? expected.hasSameContent(target) : expected.isSameFile(target));
   }
 
@@ -143,20 +143,20 @@ final class RenameStep {
   }
 
   private Recording moved(
-      Change change,
+      Change.Rename change,
       Inode inode,
-      Homes.Home from,
+      At from,
       @Nullable Inode other,
       SourceTree.Directory directory,
       SourceTree.Directory to,
       FileName name)
       throws FsException {
     step.sync(to);
-    if (from.directory() != change.toDirectory()) {
+    if (from.directory() != change.to().directory()) {
       step.sync(directory);
     }
     Stat stat = to.status(name);
-    Homes.Home there = new Homes.Home(change.toDirectory(), name);
+    At there = new At(change.to().directory(), name);
     Recording replaced =
         other == null ? Recording.NOTHING : step.removed(other.number(), there.directory(), name);
     return replaced
@@ -172,7 +172,7 @@ final class RenameStep {
         .and(step.touched(to, there.directory(), change.sequence()));
   }
 
-  private void listed(Homes.Home from, Homes.Home to, Stat stat) {
+  private void listed(At from, At to, Stat stat) {
     Listing left = step.tree.known(from.directory());
     if (left != null) {
       left.remove(from.name());
@@ -184,7 +184,7 @@ final class RenameStep {
   }
 
   /** Another program removed or replaced the file before it could be renamed. */
-  private Recording vanished(Change change, Inode inode, Homes.Home from) throws FsException {
+  private Recording vanished(Change.Rename change, Inode inode, At from) throws FsException {
     return step.conflict(change, "another program removed or replaced it before it was renamed")
         .and(
             update -> {
@@ -197,21 +197,21 @@ final class RenameStep {
   // ---- two names
 
   private Recording exchange(
-      Change change,
+      Change.Rename change,
       Inode inode,
       Inode other,
       SourceTree.Directory directory,
       SourceTree.Directory to)
       throws FsException {
     step.tree.beginMove();
-    FileName name = change.name();
-    FileName toName = change.toName();
+    FileName name = change.from().name();
+    FileName toName = change.to().name();
     Stat first = Step.find(directory, name);
     Stat second = Step.find(to, toName);
     Stat seen = inode.seen();
     Stat otherSeen = other.seen();
     if (first == null || second == null || seen == null || otherSeen == null) {
-      return vanished(change, inode, new Homes.Home(change.directory(), name));
+      return vanished(change, inode, new At(change.from().directory(), name));
     }
     boolean isDone = seen.isSameFile(second) && otherSeen.isSameFile(first);
     if (!isDone && !(seen.isSameFile(first) && otherSeen.isSameFile(second))) {
@@ -226,10 +226,10 @@ final class RenameStep {
     step.sync(to);
     Stat now = to.status(toName);
     Stat otherNow = directory.status(name);
-    Homes.Home from = new Homes.Home(change.directory(), name);
-    Homes.Home there = new Homes.Home(change.toDirectory(), toName);
+    At from = new At(change.from().directory(), name);
+    At there = new At(change.to().directory(), toName);
     return update -> {
-      listed(new Homes.Home(from.directory(), name), there, now);
+      listed(new At(from.directory(), name), there, now);
       Listing left = step.tree.known(from.directory());
       if (left != null) {
         left.add(name, otherNow.inode(), otherNow.attributes().type());

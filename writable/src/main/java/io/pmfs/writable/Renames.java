@@ -149,9 +149,12 @@ final class Renames {
     // A file that the source never heard of needs no removal there.
     boolean isKnown = other != null && (toRow == null || toRow.announced());
     update.journal(
-        Change.of(sequence, Change.Kind.RENAME, inode.number(), caller, clock.millis())
-            .at(number, name)
-            .to(toNumber, toName, isKnown && other != null ? other.number() : 0, flags));
+        new Change.Rename(
+            new Change.Head(sequence, inode.number(), caller, clock.millis()),
+            new At(number, name),
+            new At(toNumber, toName),
+            isKnown && other != null ? other.number() : 0,
+            isExchange));
     update.name(toNumber, toName, new NameRow(inode.number(), inode.type(), sequence, true));
     update.name(
         number,

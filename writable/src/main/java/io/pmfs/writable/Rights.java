@@ -117,8 +117,8 @@ final class Rights {
       if (mask != 0 && inode.is(Inode.ANNOUNCED) && !inode.isRemoved()) {
         long sequence = update.nextSequence();
         update.journal(
-            Change.of(sequence, Change.Kind.ATTRIBUTES, number, caller, clock.millis())
-                .with(after, mask));
+            new Change.SetAttributes(
+                new Change.Head(sequence, number, caller, clock.millis()), after, mask));
         next = next.withChange(sequence);
       }
       update.put(next);
@@ -128,12 +128,13 @@ final class Rights {
   }
 
   private static int mask(Attributes before, Attributes after, NewAttributes wanted) {
-    int mask = before.mode() != after.mode() || wanted.mode() != null ? Change.MODE : 0;
+    int mask =
+        before.mode() != after.mode() || wanted.mode() != null ? Change.SetAttributes.MODE : 0;
     if (wanted.uid() != null || wanted.gid() != null) {
-      mask |= Change.OWNER;
+      mask |= Change.SetAttributes.OWNER;
     }
     if (wanted.accessTime() != null || wanted.modificationTime() != null) {
-      mask |= Change.TIMES;
+      mask |= Change.SetAttributes.TIMES;
     }
     return mask;
   }

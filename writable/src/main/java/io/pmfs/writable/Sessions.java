@@ -184,9 +184,9 @@ final class Sessions {
         Tables.JOURNAL,
         Tables.key(state.committed() + 1),
         (key, value) -> {
-          Change change = Change.decode(Tables.first(key), value);
-          if (change.kind() == Change.Kind.CONTENT) {
-            waiting.add(change.size());
+          Change change = ChangeRow.decode(Tables.first(key), value);
+          if (change instanceof Change.Content content) {
+            waiting.add(content.size());
           }
           return change.sequence() < head;
         });

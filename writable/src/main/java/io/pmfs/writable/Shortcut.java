@@ -42,13 +42,14 @@ record Shortcut(int count, @Nullable Change step) {
       left.set(last, folded);
       return;
     }
-    boolean isRemoval = next.kind() == Change.Kind.UNLINK || next.kind() == Change.Kind.RMDIR;
-    if (isRemoval && last >= 0 && isBirthUnder(left.get(last), next)) {
+    if (next instanceof Change.Removal removal
+        && last >= 0
+        && isBirthUnder(left.get(last), removal)) {
       left.remove(last);
       return;
     }
-    if (isRemoval && next.flags() == Change.LAST) {
-      dropContent(left, next);
+    if (next instanceof Change.Unlink unlink && unlink.isLast()) {
+      dropContent(left, unlink);
     }
     left.add(next);
   }
@@ -69,32 +70,30 @@ record Shortcut(int count, @Nullable Change step) {
 
   /** One change for two of the same file; null if there is none. */
   private static @Nullable Change fold(Change before, Change next) {
-    boolean isContent = before.kind() == Change.Kind.CONTENT;
-    if (next.isLost() || (before.isLost() && next.kind() == Change.Kind.ATTRIBUTES)) {
-      return null; // What was lost stands for nothing.
+    if (before instanceof Change.Content content) {
+      return fold(content, next);
     }
-    if (isContent && next.kind() == Change.Kind.CONTENT) {
-      Change same =
-          before.isFirst()
-              ? next.at(before.directory(), before.name())
-                  .with(next.wanted(), Change.FIRST)
-                  .withValue(before.extendedName(), before.value())
-              : next;
-      return same.by(before.uid(), before.gid());
-    }
-    if (isContent && next.kind() == Change.Kind.ATTRIBUTES) {
-      Attributes wanted = merge(before.wanted(), next);
-      return before.with(wanted, before.flags());
-    }
-    if (before.kind() == Change.Kind.ATTRIBUTES && next.kind() == Change.Kind.ATTRIBUTES) {
-      return next.with(merge(before.wanted(), next), before.flags() | next.flags());
+    if (before instanceof Change.SetAttributes earlier
+        && next instanceof Change.SetAttributes later) {
+      return new Change.SetAttributes(
+          later.head(), merge(earlier.attributes(), later), earlier.mask() | later.mask());
     }
     return null;
   }
 
-  private static Attributes merge(Attributes before, Change next) {
-    Attributes wanted = next.wanted();
-    boolean setsTimes = (next.flags() & Change.TIMES) != 0;
+  private static @Nullable Change fold(Change.Content before, Change next) {
+    if (next instanceof Change.Content content) {
+      return content.isLost() ? null : content.after(before); // What was lost stands for nothing.
+    }
+    if (next instanceof Change.SetAttributes set) {
+      return before.isLost() ? null : before.with(merge(before.attributes(), set));
+    }
+    return null;
+  }
+
+  private static Attributes merge(Attributes before, Change.SetAttributes next) {
+    Attributes wanted = next.attributes();
+    boolean setsTimes = next.setsTimes();
     return new Attributes(
         wanted.mode(),
         wanted.linkCount(),
@@ -109,18 +108,14 @@ record Shortcut(int count, @Nullable Change step) {
   }
 
   /** Whether a change made the name that the next one removes, and nothing else did. */
-  private static boolean isBirthUnder(Change before, Change next) {
-    boolean isBirth =
-        switch (before.kind()) {
-          case CONTENT -> before.isFirst();
-          case MKDIR, SYMLINK, MKNOD -> true;
-          default -> false;
-        };
-    return isBirth && before.directory() == next.directory() && before.name().equals(next.name());
+  private static boolean isBirthUnder(Change before, Change.Removal next) {
+    return before instanceof Change.Content content
+        ? content.isFirst() && next.at().equals(content.name())
+        : before instanceof Change.Made made && next.at().equals(made.at());
   }
 
   /** What a file became before its last name went is never visible. */
-  private static void dropContent(List<Change> left, Change removal) {
+  private static void dropContent(List<Change> left, Change.Unlink removal) {
     int last = lastOf(left, removal.inode());
     if (last < 0) {
       return;
@@ -129,8 +124,8 @@ record Shortcut(int count, @Nullable Change step) {
     boolean isOnlyChange =
         left.stream().filter(other -> other.inode() == removal.inode()).count() == 1;
     boolean isInvisible =
-        (change.kind() == Change.Kind.CONTENT && !change.isFirst())
-            || change.kind() == Change.Kind.ATTRIBUTES;
+        (change instanceof Change.Content content && !content.isFirst())
+            || change instanceof Change.SetAttributes;
     if (isOnlyChange && isInvisible) {
       left.remove(last);
     }

@@ -31,7 +31,7 @@ final class State implements AutoCloseable {
   private static final int CACHED_INODES = 30_000;
   private static final int KEPT_RESULTS = 16_384;
   private static final int RESERVED_NUMBERS = 4096;
-  private static final long FORMAT_NUMBER = 1;
+  private static final long FORMAT_NUMBER = 2;
   private static final byte[] FORMAT = fact("format");
   private static final byte[] NEXT_NUMBER = fact("next");
   private static final byte[] COMMITTED = fact("committed");
@@ -286,7 +286,7 @@ final class State implements AutoCloseable {
 
   @Nullable Change change(long sequence) throws FsException {
     byte[] value = get(Tables.JOURNAL, Tables.key(sequence));
-    return value == null ? null : Change.decode(sequence, value);
+    return value == null ? null : ChangeRow.decode(sequence, value);
   }
 
   /** The changes behind a sequence number, at most so many. */
@@ -297,7 +297,7 @@ final class State implements AutoCloseable {
           Tables.JOURNAL,
           Tables.key(sequence + 1),
           (key, value) -> {
-            found.add(Change.decode(Tables.first(key), value));
+            found.add(ChangeRow.decode(Tables.first(key), value));
             return found.size() < count;
           });
     }
@@ -421,12 +421,12 @@ final class State implements AutoCloseable {
     void journal(Change change) {
       lastSequence++;
       assert change.sequence() == lastSequence;
-      changes.put(Tables.JOURNAL, Tables.key(change.sequence()), change.encode());
+      changes.put(Tables.JOURNAL, Tables.key(change.sequence()), ChangeRow.encode(change));
     }
 
     /** A change that waits is another one now. */
     void replace(Change change) {
-      changes.put(Tables.JOURNAL, Tables.key(change.sequence()), change.encode());
+      changes.put(Tables.JOURNAL, Tables.key(change.sequence()), ChangeRow.encode(change));
     }
 
     /** The source has all changes up to this one. */

@@ -8,6 +8,7 @@ import io.pmfs.tier.FsException;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.temporal.ChronoField;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -89,26 +90,34 @@ final class Step {
   boolean isOwnVersion(Stat there, long number) throws FsException {
     Inode inode = state.find(number);
     Stat seen = inode == null ? null : inode.seen();
-    for (Change change : window) {
-      if (isContent(change, number) && (isVersion(there, change) || isPart(there, seen, change))) {
+    for (Change.Content content : contents(number)) {
+      if (isVersion(there, content) || isPart(there, seen, content)) {
         return true;
       }
     }
     return false;
   }
 
-  private static boolean isContent(Change change, long number) {
-    return change.kind() == Change.Kind.CONTENT && change.inode() == number;
+  /** The next announcements of a file. */
+  private List<Change.Content> contents(long number) {
+    List<Change.Content> contents = new ArrayList<>();
+    for (Change change : window) {
+      if (change instanceof Change.Content content && content.inode() == number) {
+        contents.add(content);
+      }
+    }
+    return contents;
   }
 
-  private boolean isPart(Stat there, @Nullable Stat seen, Change change) throws FsException {
+  private boolean isPart(Stat there, @Nullable Stat seen, Change.Content change)
+      throws FsException {
     long size = there.attributes().size();
     return seen != null
         && seen.isSameFile(there)
         && (Copies.isOverwriting(state, change)
             || (Copies.isAppending(state, change)
                 && size >= seen.attributes().size()
-                && size <= change.wanted().size()));
+                && size <= change.attributes().size()));
   }
 
   /**
@@ -116,8 +125,8 @@ final class Step {
    * contents of a file may have become one since, under the number of the last.
    */
   boolean isOverwriting(long number) throws FsException {
-    for (Change change : window) {
-      if (isContent(change, number) && Copies.isOverwriting(state, change)) {
+    for (Change.Content content : contents(number)) {
+      if (Copies.isOverwriting(state, content)) {
         return true;
       }
     }
@@ -128,8 +137,8 @@ final class Step {
    * Whether a file is just what a change was to make of it, also before a power cut took some of
    * that from here.
    */
-  static boolean isVersion(Stat there, Change change) {
-    Attributes wanted = change.wanted();
+  static boolean isVersion(Stat there, Change.Content change) {
+    Attributes wanted = change.attributes();
     Attributes found = there.attributes();
     return found.type() == wanted.type()
         && (found.size() == change.size() || found.size() == wanted.size())
@@ -314,7 +323,7 @@ final class Step {
       }
       Inode inode = update.find(number);
       if (inode != null) {
-        Inode next = homes.add(update, inode, new Homes.Home(directory, name));
+        Inode next = homes.add(update, inode, new At(directory, name));
         update.put(Homes.seen(update, next, stat));
         tree.markChecked(number);
       }
@@ -330,7 +339,7 @@ final class Step {
       }
       Inode inode = update.find(number);
       if (inode != null) {
-        Inode next = homes.remove(update, inode, new Homes.Home(directory, name));
+        Inode next = homes.remove(update, inode, new At(directory, name));
         update.put(next.hasHome() ? next : Homes.unseen(update, next));
       }
     };
@@ -396,20 +405,25 @@ final class Step {
 
   /** Another program had changed what a change was about. */
   Recording conflict(Change change, String reason) throws FsException {
-    return told(change, reason, false);
+    return conflict(change, path(change), reason);
+  }
+
+  /** The same for a path that is another one than the change's. */
+  Recording conflict(Change change, String path, String reason) {
+    return told(change, path, reason, false);
   }
 
   /** The source cannot do what a change wants. */
   Recording givenUp(Change change, String reason) throws FsException {
-    Recording recording = told(change, "given up: " + reason, true);
+    Recording recording = told(change, path(change), "given up: " + reason, true);
     Inode inode = state.find(change.inode());
-    return inode == null || change.kind() != Change.Kind.ATTRIBUTES
-        ? recording
-        : recording.and(takenBack(change, tree.statusAtHome(inode)));
+    return inode != null && change instanceof Change.SetAttributes set
+        ? recording.and(takenBack(set, tree.statusAtHome(inode)))
+        : recording;
   }
 
   /** The mount shows the attributes of the source again, unless they were changed since. */
-  private static Recording takenBack(Change change, Stat there) {
+  private static Recording takenBack(Change.SetAttributes change, Stat there) {
     return update -> {
       Inode now = update.inode(change.inode());
       Attributes shown = change.takenBack(now.attributes(), there.attributes());
@@ -418,12 +432,11 @@ final class Step {
   }
 
   /** The machine lost what a change was to bring. */
-  Recording lost(Change change, String reason) throws FsException {
-    return told(change, reason, true);
+  Recording lost(Change change, String path, String reason) {
+    return told(change, path, reason, true);
   }
 
-  private Recording told(Change change, String reason, boolean isGivenUp) throws FsException {
-    String path = path(change);
+  private Recording told(Change change, String path, String reason, boolean isGivenUp) {
     byte[] row =
         new Encoder()
             .name(FileName.of(path))
@@ -438,11 +451,10 @@ final class Step {
 
   /** The path that a change is about. */
   String path(Change change) throws FsException {
-    if (change.toDirectory() != 0) {
-      return path(change.toDirectory(), change.toName());
-    }
-    if (change.directory() != 0) {
-      return path(change.directory(), change.name());
+    List<At> names = change.names();
+    if (!names.isEmpty()) {
+      At last = names.get(names.size() - 1);
+      return path(last.directory(), last.name());
     }
     Inode inode = state.find(change.inode());
     return inode == null ? "inode " + change.inode() : path(inode.parent(), inode.name());

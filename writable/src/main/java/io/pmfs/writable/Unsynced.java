@@ -1,6 +1,5 @@
 package io.pmfs.writable;
 
-import io.pmfs.metadata.FileName;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -12,34 +11,24 @@ import java.util.Set;
 final class Unsynced {
   private static final int MOST = 4096;
 
-  private record Entry(long directory, FileName name) {}
-
   private final Set<Long> inodes = new HashSet<>();
-  private final Set<Entry> names = new HashSet<>();
+  private final Set<At> names = new HashSet<>();
 
   /** Whether a change needs the records of former steps on the disk before it is made. */
   boolean concerns(Change change, boolean isDirectory) {
-    boolean moves = change.kind() == Change.Kind.RENAME || change.kind() == Change.Kind.RMDIR;
+    boolean moves = change instanceof Change.Rename || change instanceof Change.RemoveDirectory;
     return inodes.size() > MOST
         || (isDirectory && moves && !inodes.isEmpty())
         || inodes.contains(change.inode())
         || inodes.contains(change.other())
-        || names.contains(new Entry(change.directory(), change.name()))
-        || names.contains(new Entry(change.toDirectory(), change.toName()));
+        || change.names().stream().anyMatch(names::contains);
   }
 
   void add(Change change) {
     inodes.add(change.inode());
-    add(change.directory(), change.name());
-    add(change.toDirectory(), change.toName());
+    names.addAll(change.names());
     if (change.other() != 0) {
       inodes.add(change.other());
-    }
-  }
-
-  private void add(long directory, FileName name) {
-    if (directory != 0) {
-      names.add(new Entry(directory, name));
     }
   }
 
