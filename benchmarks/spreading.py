@@ -12,7 +12,7 @@ from simulation import Simulation
 BLOCK = 1 << 20
 STREAMS, MOST_OF_ONE = 4, 2
 MOST_HOLDERS, MOST_TOLD = 16, 7
-MOST_PENDING, MOST_LISTED, LEASE = 16, 16, 3.0
+MOST_PENDING, MOST_LISTED, LEASE, ARRIVAL = 16, 16, 3.0, 0.2
 MOST_PASSED_ON = 3  # io.pmfs.cluster.DatasetService
 AGAIN, LEAST_AGAIN, OWNER_AGAIN, LEAST_OWNER_AGAIN, NEWS = 0.005, 0.020, 0.001, 0.010, 0.005
 
@@ -57,33 +57,44 @@ class Handout:
     """What the owner offers."""
 
     def __init__(self, count):
-        self.count, self.given, self.pending, self.next, self.askers = count, {}, {}, 0, {}
+        self.count, self.given, self.given_to, self.pending, self.next, self.askers = count, {}, {}, {}, 0, {}
 
     def grant(self, asker, missed, more, now):
         self.askers[asker] = True
         for block in [block for block, since in self.pending.items() if now - since > LEASE]:
             del self.pending[block]
         most = max(2, MOST_PENDING // 2 // len(self.askers))
-        granted = []
-        self.give(missed, most, granted, now)
+        granted = [block for block in missed + more if block in self.pending and self.given_to[block] is asker][:most]
+        self.give(missed, asker, most, granted, now)
         if not missed:
-            self.give(more, most, granted, now)
-        while self.next < self.count and len(granted) < most and len(self.pending) < MOST_PENDING:
+            self.give(more, asker, most, granted, now)
+        while self.next < self.count and self.has_room(granted, most):
             if self.next not in self.given:
-                self.give([self.next], most, granted, now)
+                self.give([self.next], asker, most, granted, now)
             self.next += 1
         if self.next >= self.count and not missed:
             for block in more:
-                if len(granted) < most and len(self.pending) < MOST_PENDING and block not in self.pending:
-                    self.given[block] = self.pending[block] = now
-                    granted.append(block)
+                if self.has_room(granted, most) and block not in self.pending:
+                    self.give_one(block, asker, granted, now)
         return granted
 
-    def give(self, blocks, most, granted, now):
+    def has_room(self, granted, most):
+        return len(granted) < most and len(self.pending) < MOST_PENDING
+
+    def is_free(self, block, asker, now):
+        age = now - self.given.get(block, -LEASE)
+        is_lost = self.given_to.get(block) is asker and block not in self.pending and age >= ARRIVAL
+        return age >= LEASE or is_lost
+
+    def give(self, blocks, asker, most, granted, now):
         for block in blocks:
-            if len(granted) < most and len(self.pending) < MOST_PENDING and now - self.given.get(block, -LEASE) >= LEASE:
-                self.given[block] = self.pending[block] = now
-                granted.append(block)
+            if self.has_room(granted, most) and self.is_free(block, asker, now):
+                self.give_one(block, asker, granted, now)
+
+    def give_one(self, block, asker, granted, now):
+        self.given[block] = self.pending[block] = now
+        self.given_to[block] = asker
+        granted.append(block)
 
 
 class Node:

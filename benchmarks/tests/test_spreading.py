@@ -24,10 +24,12 @@ class SpreadingTest(unittest.TestCase):
         seconds = self.seconds(4, source=LINK / 4)
         self.assertAlmostEqual(seconds, 4 * SIZE / LINK, delta=0.1 * seconds)
 
-    def test_each_block_leaves_the_owner_once(self):
-        for nodes in (2, 4, 8, 32):
-            outcome = simulate(Spread(nodes, SIZE, LINK, 1e9))
-            self.assertAlmostEqual(outcome.owner_sent, 1, delta=0.05)
+    def test_each_block_leaves_the_owner_about_once(self):
+        for nodes in (2, 4):
+            self.assertAlmostEqual(simulate(Spread(nodes, SIZE, LINK, 1e9)).owner_sent, 1, delta=0.05)
+        # At the end, when all blocks were given away, it helps the others to pass them on.
+        for nodes in (8, 32):
+            self.assertLess(simulate(Spread(nodes, SIZE, LINK, 1e9)).owner_sent, 1.2)
 
     def test_many_nodes_take_hardly_longer(self):
         self.assertLess(self.seconds(32), 1.5 * self.seconds(4))
@@ -36,6 +38,7 @@ class SpreadingTest(unittest.TestCase):
         handout = spreading.Handout(100)
         self.assertIn(3, handout.grant("a", [3], [], 0.0))
         self.assertNotIn(3, handout.grant("b", [3], [], 0.1))
+        self.assertIn(3, handout.grant("a", [3], [], 0.1))
         self.assertIn(3, handout.grant("b", [3], [], 4.0))
 
 

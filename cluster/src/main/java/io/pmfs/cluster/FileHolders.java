@@ -361,10 +361,8 @@ final class FileHolders {
     for (int block = missing.nextSetBit(0);
         block >= 0 && missed.size() < HeldBlocks.MOST_LISTED;
         block = missing.nextSetBit(block + 1)) {
-      if (!planned.containsKey(block)) {
-        int wanted = block;
-        boolean isMissed = others.values().stream().noneMatch(node -> node.has(wanted));
-        if (isMissed) {
+      if (!planned.containsKey(block) && !awaited.contains(block)) {
+        if (isMissed(block)) {
           missed.add(block);
         } else if (more.size() < HeldBlocks.MOST_LISTED) {
           more.add(block);
@@ -372,6 +370,18 @@ final class FileHolders {
       }
     }
     return new HeldBlocks.Wanted(missed, more);
+  }
+
+  /** The same for a reader that waits for a block. */
+  synchronized HeldBlocks.Wanted wanted(int block) {
+    List<Integer> one = List.of(block);
+    return isMissed(block)
+        ? new HeldBlocks.Wanted(one, List.of())
+        : new HeldBlocks.Wanted(List.of(), one);
+  }
+
+  private boolean isMissed(int block) {
+    return others.values().stream().noneMatch(node -> node.has(block));
   }
 
   /** Whether the owner says nothing about blocks, or no node has given one for long. */

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -84,6 +85,12 @@ final class Handout {
     removeOld(pending, now - LEASE_NANOS, MOST_PENDING);
     int most = Math.max(2, MOST_PENDING / 2 / askers.size());
     List<Integer> granted = new ArrayList<>();
+    // Blocks that it was offered before: it never heard so, or does not know any more.
+    Stream.of(wanted.missed(), wanted.more())
+        .flatMap(List::stream)
+        .filter(block -> isOfferedTo(asker, block))
+        .limit(most)
+        .forEach(granted::add);
     giveOf(wanted.missed(), asker, most, granted, now);
     if (wanted.missed().isEmpty()) {
       // Others have all that it wants, but this node's link has nothing better to do.
@@ -114,6 +121,10 @@ final class Handout {
       }
       oldest.remove();
     }
+  }
+
+  private boolean isOfferedTo(UUID asker, int block) {
+    return pending.containsKey(block) && givenTo[block % given.length] == asker.hashCode();
   }
 
   private void giveOf(List<Integer> blocks, UUID asker, int most, List<Integer> granted, long now) {

@@ -635,8 +635,6 @@ public final class PeerStore implements BackingStore {
 
     private @Nullable SourceStatus readAwaited(
         FileHolders spread, int block, long offset, ByteBuffer range) {
-      BitSet wanted = new BitSet();
-      wanted.set(block);
       long since = System.nanoTime();
       while (true) {
         Member overdue = spread.overdue();
@@ -664,7 +662,7 @@ public final class PeerStore implements BackingStore {
         }
         Member due = overdue == null ? spread.due() : overdue;
         if (due != null) {
-          askForBlocks(spread, due, spread.wanted(wanted));
+          askForBlocks(spread, due, spread.wanted(block));
         } else if (!spread.isWorthWaiting(since) || !awaitNews(spread)) {
           return null;
         }

@@ -39,7 +39,11 @@ final class FileHoldersTest {
   }
 
   private void hear(Member member, BitSet has, Integer... granted) {
-    holders.heard(member, HeldBlocks.of(COUNT, has, 3, List.of(), List.of(granted)));
+    hear(member, has, List.of(granted));
+  }
+
+  private void hear(Member member, BitSet has, List<Integer> granted) {
+    holders.heard(member, HeldBlocks.of(COUNT, has, 3, List.of(), granted));
   }
 
   @BeforeEach
@@ -148,6 +152,27 @@ final class FileHoldersTest {
     assertThat(holders.take(3)).as("nobody wants it").isNull();
   }
 
+  /** Another thread looks while one has claimed the block, and has not begun to read it. */
+  @Test
+  void offer_thatWasDroppedBeforeItsBlockWasRead_isMadeAgain() {
+    Handout handout = new Handout(COUNT, nanos::get);
+    UUID self = new UUID(2, 1);
+    hear(OWNER, new BitSet(), handout.grant(self, holders.wanted(missing)));
+    int claimed = holders.plan(missing);
+    missing.clear(claimed);
+    for (int block = holders.plan(missing); block >= 0; block = holders.plan(missing)) {
+      assertThat(holders.take(block)).isEqualTo(OWNER);
+      handout.sent(block);
+      holders.done(block, OWNER, FileHolders.End.READ);
+      missing.clear(block);
+    }
+    holders.awaits(claimed);
+    assertThat(holders.take(claimed)).isNull();
+    assertThat(holders.due()).isEqualTo(OWNER);
+    hear(OWNER, new BitSet(), handout.grant(self, holders.wanted(claimed)));
+    assertThat(holders.take(claimed)).isEqualTo(OWNER);
+  }
+
   @Test
   void owner_thatSaysNothing_isReadFromAsBefore() {
     assertThat(holders.overdue()).isEqualTo(OWNER);
@@ -160,6 +185,12 @@ final class FileHoldersTest {
     hear(A, blocks(0, 2));
     assertThat(holders.wanted(blocks(0, 4)))
         .isEqualTo(new HeldBlocks.Wanted(List.of(2, 3), List.of(0, 1)));
+    assertThat(holders.wanted(1)).isEqualTo(new HeldBlocks.Wanted(List.of(), List.of(1)));
+    assertThat(holders.wanted(2)).isEqualTo(new HeldBlocks.Wanted(List.of(2), List.of()));
+    // The threads that fill the copy may not have seen yet that a reader claimed a block.
+    holders.awaits(2);
+    assertThat(holders.wanted(blocks(0, 4)))
+        .isEqualTo(new HeldBlocks.Wanted(List.of(3), List.of(0, 1)));
   }
 
   @Test

@@ -67,13 +67,6 @@ final class HandoutTest {
   }
 
   @Test
-  void grant_toTheSameNodeOfABlockThatIsOnItsWay_isNotAgain() {
-    assertThat(handout.grant(A, missed(3))).contains(3);
-    nanos.addAndGet(Handout.ARRIVAL_NANOS);
-    assertThat(handout.grant(A, missed(3))).doesNotContain(3);
-  }
-
-  @Test
   void grant_longAfterAllWasGiven_beginsAnew() {
     while (!grant(A, HeldBlocks.Wanted.NOTHING).isEmpty()) {}
     nanos.addAndGet(Handout.IDLE_NANOS + 1);
@@ -106,6 +99,18 @@ final class HandoutTest {
     assertThat(handout.grant(A, missed(99))).isEmpty();
     nanos.addAndGet(Handout.LEASE_NANOS + 1);
     assertThat(handout.grant(A, missed(99))).contains(99);
+  }
+
+  /** The answer with the offer was lost, or the node forgot it. */
+  @Test
+  void grant_ofABlockThatTheAskerWasOfferedAndStillMisses_offersItAgain() {
+    assertThat(handout.grant(A, missed(3))).contains(3);
+    assertThat(handout.grant(A, missed(3))).contains(3);
+    HeldBlocks.Wanted more = new HeldBlocks.Wanted(List.of(), List.of(3));
+    assertThat(handout.grant(A, more)).contains(3);
+    assertThat(handout.grant(B, missed(3))).doesNotContain(3);
+    handout.sent(3);
+    assertThat(handout.grant(A, missed(3))).as("it is there soon").doesNotContain(3);
   }
 
   @Test
