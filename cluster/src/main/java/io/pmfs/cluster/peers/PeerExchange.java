@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * Once that thread has left, later bytes are ignored: the destination belongs to its reader again.
  *
  * <p>While a peer reports that it is itself waiting for the source, and is not suspected, the
- * thread keeps waiting; that time does not count towards any limit.
+ * thread keeps waiting; that time does not count towards any limit. What is asked about copies only
+ * needs no source, so such reports are ignored.
  */
 final class PeerExchange {
   /** Takes an answer. Called by the event loop, never after {@link #await} has returned. */
@@ -48,6 +49,7 @@ final class PeerExchange {
 
   private final PeerLink link;
   private final Reader reader;
+  private final boolean mayWait;
   private volatile long lastNanos = System.nanoTime();
   private volatile boolean hasBytes;
 
@@ -68,9 +70,13 @@ final class PeerExchange {
   private @Nullable String clock; // GUARDED_BY(this)
   private final StringBuilder line = new StringBuilder(); // GUARDED_BY(this)
 
-  PeerExchange(PeerLink link, Reader reader) {
+  /**
+   * @param mayWait whether the peer may have to wait for the source
+   */
+  PeerExchange(PeerLink link, Reader reader, boolean mayWait) {
     this.link = link;
     this.reader = reader;
+    this.mayWait = mayWait;
   }
 
   /** Any bytes have arrived. */
@@ -81,6 +87,9 @@ final class PeerExchange {
 
   /** The peer reports that it is itself waiting. */
   synchronized void waits() {
+    if (!mayWait) {
+      return;
+    }
     long now = System.nanoTime();
     sinceNanos += now - markNanos;
     markNanos = now;
@@ -214,6 +223,9 @@ final class PeerExchange {
           Math.min(
               lastNanos + (hasBytes ? timeouts.stall() : timeouts.firstByte()).toNanos() - now,
               sinceNanos + timeouts.total().toNanos() - now);
+      if (!mayWait) {
+        left = Math.min(left, markNanos + whileIdle(timeouts).toNanos() - now);
+      }
       if (left <= 0 || isTooSlow(now)) {
         fail(PeerException.Kind.UNREACHABLE, left <= 0 ? silence() : "sends too slowly");
         break;
@@ -235,7 +247,15 @@ final class PeerExchange {
     return keepAlive && channel.isActive();
   }
 
+  /** How long no part of an answer may come that needs no source. */
+  private Duration whileIdle(PeerTimeouts timeouts) {
+    return headNanos == 0 ? timeouts.firstByte() : timeouts.stall();
+  }
+
   private String silence() {
+    if (!mayWait && hasBytes && headNanos == 0) {
+      return "keeps this node waiting for an answer that needs no source";
+    }
     Duration total = link.timeouts.total();
     if (System.nanoTime() - sinceNanos >= total.toNanos()) {
       return "did not answer within " + total.toSeconds() + " s";

@@ -148,20 +148,21 @@ public final class PeerLink {
       PeerExchange.Reader reader)
       throws PeerException {
     PeerConnections.Use use = use(target, headers);
+    boolean mayWait = use != PeerConnections.Use.COPIES;
     connections.enter(use, this::isWorthWaiting);
     try {
       Channel used = connections.reuse();
-      PeerExchange exchange = new PeerExchange(this, reader);
+      PeerExchange exchange = new PeerExchange(this, reader, mayWait);
       String nonce =
           finish(
               used == null ? connections.connect() : used, exchange, method, target, headers, body);
       if (used != null && exchange.isUnheard()) {
         // The peer had closed the idle connection.
-        exchange = new PeerExchange(this, reader);
+        exchange = new PeerExchange(this, reader, mayWait);
         nonce = finish(connections.connect(), exchange, method, target, headers, body);
       }
       if (exchange.clock() != null && learnClock(exchange.clock(), nonce)) {
-        exchange = new PeerExchange(this, reader);
+        exchange = new PeerExchange(this, reader, mayWait);
         finish(connections.connect(), exchange, method, target, headers, body);
       }
       PeerException failure = exchange.failure();
