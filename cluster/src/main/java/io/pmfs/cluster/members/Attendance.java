@@ -35,9 +35,14 @@ public final class Attendance implements AutoCloseable {
 
   private final Path file;
   private final InstantSource clock;
+  private final Duration look;
   private final RollCall call; // GUARDED_BY(this)
   private @Nullable Membership membership; // GUARDED_BY(this)
   private boolean isChanged = true; // GUARDED_BY(this)
+
+  /** Whether somebody was told what is not kept so far. */
+  private boolean isUrgent; // GUARDED_BY(this)
+
   private boolean closed; // GUARDED_BY(this)
   private boolean isTroubled;
 
@@ -57,8 +62,20 @@ public final class Attendance implements AutoCloseable {
       InetAddress address,
       boolean isResumed,
       InstantSource clock) {
+    this(state, hosts, name, address, isResumed, clock, LOOK);
+  }
+
+  Attendance(
+      Path state,
+      List<String> hosts,
+      String name,
+      InetAddress address,
+      boolean isResumed,
+      InstantSource clock,
+      Duration look) {
     this.file = state.resolve(FILE);
     this.clock = clock;
+    this.look = look;
     RollCall kept = isResumed ? kept(hosts) : null;
     this.call = kept == null ? new RollCall(hosts, now()) : kept;
     call.isHere(name, address.getHostAddress());
@@ -102,7 +119,11 @@ public final class Attendance implements AutoCloseable {
     if (joined != null && !closed) {
       // The view first: who leaves has said goodbye before.
       List<Member> present = joined.view().members();
-      isChanged |= call.look(present, joined.farewells(), now());
+      if (call.look(present, joined.farewells(), now())) {
+        isChanged = true;
+        isUrgent = true;
+        notifyAll();
+      }
     }
     return call.roll();
   }
@@ -123,11 +144,21 @@ public final class Attendance implements AutoCloseable {
         } catch (RuntimeException | Error e) {
           log.warn("looking who is missing: {}", e.toString());
         }
-        Thread.sleep(LOOK.toMillis());
+        pause();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  private synchronized void pause() throws InterruptedException {
+    long end = System.nanoTime() + look.toNanos();
+    long left = look.toNanos();
+    while (left > 0 && !isUrgent && !closed) {
+      wait(left / 1_000_000 + 1);
+      left = end - System.nanoTime();
+    }
+    isUrgent = false;
   }
 
   private synchronized boolean isOver() {
@@ -199,5 +230,6 @@ public final class Attendance implements AutoCloseable {
   @Override
   public synchronized void close() {
     closed = true;
+    notifyAll();
   }
 }

@@ -46,6 +46,7 @@ final class AttendanceTest {
     public void close() {}
   }
 
+  /** It looks by itself only once. */
   private Attendance attendance(boolean isResumed) {
     return new Attendance(
         state,
@@ -53,7 +54,8 @@ final class AttendanceTest {
         "a",
         InetAddress.getLoopbackAddress(),
         isResumed,
-        InstantSource.fixed(NOW.plusNanos(7_654)));
+        InstantSource.fixed(NOW.plusNanos(7_654)),
+        Duration.ofDays(1));
   }
 
   /** The file is written by a thread. */
@@ -72,6 +74,7 @@ final class AttendanceTest {
     try (Attendance former = attendance(false)) {
       former.begin(membership);
       assertThat(former.roll()).isEqualTo(new Roll(2, List.of()));
+      awaitKept("HERE");
       membership.present = List.of(SELF);
       assertThat(former.roll()).isEqualTo(missed);
       awaitKept("MISSING");
