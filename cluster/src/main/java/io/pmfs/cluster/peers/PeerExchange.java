@@ -170,7 +170,8 @@ final class PeerExchange {
 
   /** The peer closed the connection, or it broke. */
   synchronized void closed(String what) {
-    isClosed = true;
+    // Not if this node closed it, when it had given up.
+    isClosed |= !ended;
     fail(PeerException.Kind.UNREACHABLE, what);
   }
 
