@@ -174,8 +174,7 @@ final class ClusterFaultIT {
   @ParameterizedTest
   @EnumSource(
       value = HostileMember.Mode.class,
-      mode = EnumSource.Mode.EXCLUDE,
-      names = {"HONEST", "OPEN_TO_ALL"})
+      names = {"WRONG_LENGTH", "WRONG_BYTES", "HANGING"})
   void member_thatSpoilsItsAnswers_costsNoReadAndIsAskedAgainLater(HostileMember.Mode mode)
       throws Exception {
     test += " " + mode;

@@ -8,10 +8,14 @@ import io.pmfs.cluster.members.ClusterSettings;
 import io.pmfs.cluster.members.InfinispanMembership;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.Membership;
+import io.pmfs.cluster.peers.HeldBlocks;
+import io.pmfs.cluster.peers.HttpPeerClient;
 import io.pmfs.cluster.peers.NodeRequests;
+import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerLimits;
 import io.pmfs.cluster.peers.PeerServer;
 import io.pmfs.cluster.peers.PeerService;
+import io.pmfs.cluster.peers.PeerTimeouts;
 import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
@@ -34,24 +38,31 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.Random;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A member that knows the secret and owns its share of the files, in a process of its own. It
- * answers from the source, and spoils the contents and directories that it sends in one way or
- * another: each line of its standard input is the name of a {@link Mode}, which it answers with how
- * many answers it has spoiled so far. It ends with its standard input.
+ * answers from the source, and spoils the contents and directories that it sends, or what it says
+ * about blocks of large files, in one way or another: each line of its standard input is the name
+ * of a {@link Mode}, which it answers with how many answers it has spoiled so far. It ends with its
+ * standard input.
  */
 final class HostileMember {
   /** What becomes of answers. */
@@ -65,8 +76,29 @@ final class HostileMember {
     /** Nothing follows their heads. */
     HANGING,
     /** Everybody may read and enter everything that they describe. */
-    OPEN_TO_ALL
+    OPEN_TO_ALL,
+    /**
+     * It claims to have all blocks of large files, and more, and gives none to who wants copies.
+     */
+    CLAIMED_BLOCKS,
+    /** It offers blocks of large files that there are not, and names nodes that nobody knows. */
+    OFFERED_BLOCKS,
+    /** It names any blocks and nodes. */
+    RANDOM_BLOCKS,
+    /** It takes questions for blocks of large files, and says nothing. */
+    NO_BLOCKS,
+    /** It answers them with a byte a second. */
+    TRICKLING_BLOCKS,
+    /** It says without end that it is about to answer them. */
+    WAITING_BLOCKS;
+
+    boolean isAboutBlocks() {
+      return compareTo(CLAIMED_BLOCKS) >= 0;
+    }
   }
+
+  private static final long LARGE_BYTES = 16 << 20;
+  private static final long AGAIN_NANOS = 1_000_000_000;
 
   private static final AtomicLong spoiled = new AtomicLong();
   private static volatile Mode mode = Mode.HONEST;
@@ -83,6 +115,7 @@ final class HostileMember {
     InetAddress address = InetAddress.getByName(args[2]);
     ClusterSecret secret = ClusterSecret.ofFile(Path.of(args[4]));
     long instance = System.nanoTime();
+    DirectoryStore store = new DirectoryStore(Path.of(args[1]));
     PeerServer server =
         new PeerServer(
             args[2],
@@ -91,7 +124,7 @@ final class HostileMember {
             null,
             instance,
             PeerLimits.DEFAULTS,
-            new FromSource(new DirectoryStore(Path.of(args[1]))),
+            new FromSource(store),
             NodeRequests.NONE);
     try (ServerSocket listening = new ServerSocket(0, 128, address)) {
       start(() -> accept(listening, server.address()));
@@ -103,6 +136,7 @@ final class HostileMember {
       try (Membership membership =
           InfinispanMembership.join(settings, self, Duration.ofSeconds(20))) {
         membership.onChange(view -> {});
+        start(() -> readAlong(membership, self, secret, Path.of(args[1]), store));
         System.out.println("joined");
         String line;
         while ((line = commands.readLine()) != null) {
@@ -133,6 +167,47 @@ final class HostileMember {
     thread.start();
   }
 
+  /**
+   * Asks for blocks of large files as a node does that reads them, so that the others are told to
+   * ask this one.
+   */
+  private static void readAlong(
+      Membership membership, Member self, ClusterSecret secret, Path source, DirectoryStore store)
+      throws IOException {
+    List<FileName> large;
+    try (Stream<Path> files = Files.walk(source)) {
+      large =
+          files
+              .filter(file -> file.toFile().length() >= LARGE_BYTES)
+              .map(file -> FileName.of(source.relativize(file).toString()))
+              .toList();
+    }
+    byte[] key = secret.requestKey().getEncoded();
+    try (HttpPeerClient client =
+        new HttpPeerClient(key, null, PeerTimeouts.DEFAULTS, peer -> false, self.id())) {
+      while (true) {
+        for (Member member : membership.view().members()) {
+          for (FileName file : mode.isAboutBlocks() ? large : List.<FileName>of()) {
+            if (!member.equals(self)) {
+              askForBlocks(client, member, file, store);
+            }
+          }
+        }
+        LockSupport.parkNanos(AGAIN_NANOS);
+      }
+    }
+  }
+
+  private static void askForBlocks(
+      HttpPeerClient client, Member member, FileName file, DirectoryStore store) {
+    try {
+      SourceVersion version = store.status(file).attributes().version();
+      client.blocks(member, file, version, HeldBlocks.Wanted.NOTHING);
+    } catch (PeerException | FsException e) {
+      // It does not own the file.
+    }
+  }
+
   private static void accept(ServerSocket listening, InetSocketAddress server) throws IOException {
     while (true) {
       Socket client = listening.accept();
@@ -140,26 +215,50 @@ final class HostileMember {
           () -> {
             try (client;
                 Socket honest = new Socket(server.getAddress(), server.getPort())) {
+              AtomicBoolean isAboutBlocks = new AtomicBoolean();
               start(
                   () -> {
                     try (honest) {
-                      client.getInputStream().transferTo(honest.getOutputStream());
+                      ask(client.getInputStream(), honest.getOutputStream(), isAboutBlocks);
                     }
                   });
-              answer(new BufferedInputStream(honest.getInputStream()), client.getOutputStream());
+              answer(
+                  new BufferedInputStream(honest.getInputStream()),
+                  client.getOutputStream(),
+                  isAboutBlocks);
             }
           });
     }
   }
 
+  /** Passes question after question on; each has been answered before the next comes. */
+  private static void ask(InputStream in, OutputStream out, AtomicBoolean isAboutBlocks)
+      throws IOException {
+    byte[] bytes = new byte[1 << 16];
+    for (int count = in.read(bytes); count >= 0; count = in.read(bytes)) {
+      String text = new String(bytes, 0, count, ISO_8859_1);
+      if (text.startsWith("GET ") || text.startsWith("POST ")) {
+        isAboutBlocks.set(text.startsWith("GET /v1/blocks/"));
+      }
+      out.write(bytes, 0, count);
+    }
+  }
+
   /** Passes answer after answer on. */
-  private static void answer(InputStream in, OutputStream out) throws IOException {
+  private static void answer(InputStream in, OutputStream out, AtomicBoolean isAboutBlocks)
+      throws IOException {
     while (true) {
       String head = head(in);
+      if (isAboutBlocks.get() && mode.compareTo(Mode.NO_BLOCKS) >= 0) {
+        spoiled.incrementAndGet();
+        keepWaiting(
+            head + new String(in.readNBytes(size(head.toLowerCase(Locale.ROOT))), ISO_8859_1), out);
+        return;
+      }
       String lower = head.toLowerCase(Locale.ROOT);
       boolean isChunked = lower.contains("transfer-encoding: chunked");
       boolean isContent = isChunked || (lower.contains("pmfs-version") && size(lower) > 0);
-      Mode way = isContent && mode != Mode.OPEN_TO_ALL ? mode : Mode.HONEST;
+      Mode way = isContent && mode.compareTo(Mode.OPEN_TO_ALL) < 0 ? mode : Mode.HONEST;
       if (way != Mode.HONEST) {
         spoiled.incrementAndGet();
       }
@@ -176,6 +275,20 @@ final class HostileMember {
         body(in, out, head, size(lower), way);
       }
       out.flush();
+    }
+  }
+
+  /** Gives no answer in time. */
+  private static void keepWaiting(String answer, OutputStream out) throws IOException {
+    Mode way = mode;
+    for (int i = 0; mode == way; i++) {
+      if (way == Mode.TRICKLING_BLOCKS) {
+        out.write(answer.charAt(i % answer.length()));
+      } else if (way == Mode.WAITING_BLOCKS) {
+        out.write("HTTP/1.1 102 Processing\r\n\r\n".getBytes(ISO_8859_1));
+      }
+      out.flush();
+      LockSupport.parkNanos(AGAIN_NANOS);
     }
   }
 
@@ -287,9 +400,48 @@ final class HostileMember {
     }
 
     @Override
+    public HeldBlocks blocks(
+        FileName path,
+        @Nullable SourceVersion expected,
+        @Nullable UUID asker,
+        HeldBlocks.Wanted wanted)
+        throws PeerException {
+      BitSet all = new BitSet();
+      all.set(0, HeldBlocks.MOST_UNITS);
+      Random random = new Random();
+      byte[] noise = new byte[HeldBlocks.MOST_UNITS / Byte.SIZE];
+      random.nextBytes(noise);
+      List<UUID> strangers = random.longs(16).mapToObj(bits -> new UUID(9, bits)).toList();
+      HeldBlocks said =
+          switch (mode) {
+            case CLAIMED_BLOCKS -> new HeldBlocks(1, all, 3, List.of(), List.of());
+            case OFFERED_BLOCKS ->
+                new HeldBlocks(
+                    1, new BitSet(), Integer.MAX_VALUE, strangers, List.of(4096, 1 << 30));
+            case RANDOM_BLOCKS ->
+                new HeldBlocks(
+                    1 << random.nextInt(20),
+                    BitSet.valueOf(noise),
+                    random.nextInt(1 << 30),
+                    strangers,
+                    random.ints(16, 0, 64).boxed().toList());
+            case NO_BLOCKS, TRICKLING_BLOCKS, WAITING_BLOCKS ->
+                new HeldBlocks(1, all, 3, List.of(), List.of());
+            default ->
+                throw new PeerException(
+                    PeerException.Kind.REFUSED, path + " has no copy on this node");
+          };
+      spoiled.incrementAndGet();
+      return said;
+    }
+
+    @Override
     public Content open(
         FileName path, @Nullable SourceVersion expected, boolean onlyCopies, @Nullable UUID asker)
-        throws FsException {
+        throws FsException, PeerException {
+      if (onlyCopies && mode.isAboutBlocks()) {
+        throw new PeerException(PeerException.Kind.REFUSED, path + " has no copy on this node");
+      }
       SourceStatus status = source.status(path);
       return new Content() {
         @Override

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -41,10 +42,25 @@ final class MissingNodesIT {
   }
 
   private static void awaitMissing(Node node, int count) {
+    awaitMissing(node, count, List.of());
+  }
+
+  /** If it fails, it says what is in these logs. */
+  private static void awaitMissing(Node node, int count, List<String> logs) {
     Await.until(
-        () -> count + " missing for " + node + ": " + node.mounted().status(),
+        () -> count + " missing for " + node + ": " + node.mounted().status() + ends(logs),
         SOON,
         () -> node.mounted().status().size("cluster.missing") == count);
+  }
+
+  private static String log(Node node) {
+    return node.mounted().status().text("logFile");
+  }
+
+  private static String ends(List<String> logs) {
+    return logs.stream()
+        .map(log -> "\n" + log + ":\n" + Command.run("tail", "-n", "30", log).out())
+        .collect(Collectors.joining());
   }
 
   /** All forms in which a node says that others are missing. */
@@ -191,9 +207,10 @@ final class MissingNodesIT {
     assertMissesNobody(here, 3);
     Node lost = bed.node(1);
     String address = lost.address();
+    List<String> logs = List.of(log(bed.node(2)), log(here));
     lost.kill9();
     bed.node(2).mounted().close();
-    awaitMissing(here, 1);
+    awaitMissing(here, 1, logs);
     ClusterBed.awaitMembers(here, 1);
     Path place = here.mounted().mountpoint();
     assertThat(ask(here, "status", "--all-nodes", place.toString()).expect(4).out())
