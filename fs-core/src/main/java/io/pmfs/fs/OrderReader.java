@@ -78,15 +78,14 @@ final class OrderReader {
     }
     long[] numbers = new long[places.size()];
     AtomicInteger next = new AtomicInteger();
-    task.join(
-        task.startThreads(
-            Math.min(source.jobs(), numbers.length),
-            "find",
-            () -> {
-              for (int i; (i = next.getAndIncrement()) < numbers.length && !task.isCancelled(); ) {
-                numbers[i] = find(places.get(i));
-              }
-            }));
+    task.runThreads(
+        Math.min(source.jobs(), numbers.length),
+        "find",
+        () -> {
+          for (int i; (i = next.getAndIncrement()) < numbers.length && !task.isCancelled(); ) {
+            numbers[i] = find(places.get(i));
+          }
+        });
     List<Entry> entries = new ArrayList<>();
     for (int i = 0; i < numbers.length; i++) {
       entries.add(new Entry(places.get(i), numbers[i]));
@@ -121,18 +120,27 @@ final class OrderReader {
   List<Thread> startChecking(int threads) {
     TaskPaths.Cursor all = paths.open();
     AtomicInteger checking = new AtomicInteger(threads);
-    return task.startThreads(
-        threads,
-        "count",
+    Runnable ended =
         () -> {
-          TaskPaths.Place place;
-          while (!task.isCancelled() && (place = TaskPaths.next(all)) != null) {
-            check(place);
-          }
           if (checking.decrementAndGet() == 0) {
             task.totalsAreFinal();
           }
-        });
+        };
+    List<Thread> started =
+        task.startThreads(
+            threads,
+            "count",
+            () -> {
+              TaskPaths.Place place;
+              while (!task.isCancelled() && (place = TaskPaths.next(all)) != null) {
+                check(place);
+              }
+              ended.run();
+            });
+    for (int i = started.size(); i < threads && !started.isEmpty(); i++) {
+      ended.run();
+    }
+    return started;
   }
 
   private void check(TaskPaths.Place place) {

@@ -70,6 +70,9 @@ final class PrefetchWork implements RunningTask.Work {
                   task.cancel();
                 }
               });
+      if (threads.isEmpty()) {
+        throw new IllegalStateException("no thread can copy files now");
+      }
       enterAll(task, order);
       queue.close();
       while (!window.isRead() && !hasRested(STOPPED_AT_THE_END) && !task.isCancelled()) {

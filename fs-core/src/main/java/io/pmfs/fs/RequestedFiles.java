@@ -52,9 +52,7 @@ final class RequestedFiles {
       throws InterruptedException {
     RequestedFiles files = new RequestedFiles(task, tree, included);
     TaskPaths.Cursor cursor = files.paths.open();
-    task.join(
-        task.startThreads(
-            (int) Math.min(threads, files.paths.count()), "find", () -> files.mark(cursor)));
+    task.runThreads((int) Math.min(threads, files.paths.count()), "find", () -> files.mark(cursor));
     return files;
   }
 
@@ -127,7 +125,10 @@ final class RequestedFiles {
     default void directory(long number) {}
   }
 
-  /** Passes the files, in order, to the visitor, which is called by {@code threads} threads. */
+  /**
+   * Passes the files, in order, to the visitor, which is called by {@code threads} threads; by this
+   * one if there are no others.
+   */
   void forEach(int threads, Visitor visitor) throws InterruptedException {
     forEach(threads, visitor, () -> false);
   }
@@ -141,8 +142,7 @@ final class RequestedFiles {
       throws InterruptedException {
     FileQueue queue = new FileQueue();
     task.whenCancelled(queue::stop);
-    List<Thread> walk = task.startThreads(1, "walk", () -> walk(queue, visitor));
-    task.join(
+    List<Thread> workers =
         task.startThreads(
             threads,
             "file",
@@ -152,12 +152,28 @@ final class RequestedFiles {
               } catch (InterruptedException e) {
                 task.cancel();
               }
-            }));
-    task.join(walk);
+            });
+    if (workers.isEmpty()) {
+      walk(visitor::file, visitor);
+      return;
+    }
+    task.runThreads(
+        1,
+        "walk",
+        () -> {
+          walk(queue::put, visitor);
+          queue.close();
+        });
+    task.join(workers);
   }
 
-  private void walk(FileQueue queue, Visitor visitor) {
-    OrderedWalk show = new OrderedWalk(queue, visitor);
+  /** Takes files in order. */
+  private interface Sink {
+    void put(long number) throws InterruptedException;
+  }
+
+  private void walk(Sink sink, Visitor visitor) {
+    OrderedWalk show = new OrderedWalk(sink, visitor);
     Walk walk = new Walk(tree, show, task::isCancelled);
     TaskPaths.Cursor cursor = paths.open();
     for (TaskPaths.Place place; !task.isCancelled() && (place = TaskPaths.next(cursor)) != null; ) {
@@ -174,7 +190,6 @@ final class RequestedFiles {
         default -> {}
       }
     }
-    queue.close();
   }
 
   private boolean isNotFound(TaskPaths.Place place) {
@@ -184,11 +199,11 @@ final class RequestedFiles {
   }
 
   private final class OrderedWalk implements Walk.Visitor {
-    private final FileQueue queue;
+    private final Sink sink;
     private final Visitor visitor;
 
-    OrderedWalk(FileQueue queue, Visitor visitor) {
-      this.queue = queue;
+    OrderedWalk(Sink sink, Visitor visitor) {
+      this.sink = sink;
       this.visitor = visitor;
     }
 
@@ -215,7 +230,7 @@ final class RequestedFiles {
         return;
       }
       try {
-        queue.put(number);
+        sink.put(number);
       } catch (InterruptedException e) {
         task.cancel();
       }
@@ -240,19 +255,29 @@ final class RequestedFiles {
     task.whenCancelled(shared::stop);
     TaskPaths.Cursor named = namesDirectories ? paths.open() : null;
     AtomicInteger counting = new AtomicInteger(threads);
-    return task.startThreads(
-        threads,
-        "count",
-        () -> {
-          try {
-            countBelow(named, shared);
-            if (counting.decrementAndGet() == 0) {
-              task.totalsAreFinal();
-            }
-          } catch (InterruptedException e) {
-            task.cancel();
-          }
-        });
+    List<Thread> started =
+        task.startThreads(
+            threads,
+            "count",
+            () -> {
+              try {
+                countBelow(named, shared);
+                counted(counting);
+              } catch (InterruptedException e) {
+                task.cancel();
+              }
+            });
+    for (int i = started.size(); i < threads && !started.isEmpty(); i++) {
+      shared.leave();
+      counted(counting);
+    }
+    return started;
+  }
+
+  private void counted(AtomicInteger counting) {
+    if (counting.decrementAndGet() == 0) {
+      task.totalsAreFinal();
+    }
   }
 
   private void countBelow(TaskPaths.@Nullable Cursor named, SharedDirectories shared)

@@ -78,10 +78,8 @@ final class RunningTask implements FileTask {
    * @throws IllegalStateException with a line for the user, if no thread can be had
    */
   void start(Work work) {
-    try {
-      startThreads(1, "task", () -> run(work));
-    } catch (OutOfMemoryError e) {
-      throw new IllegalStateException("no thread can run a task now: " + e.getMessage(), e);
+    if (startThreads(1, "task", () -> run(work)).isEmpty()) {
+      throw new IllegalStateException("no thread can run a task now");
     }
   }
 
@@ -102,33 +100,36 @@ final class RunningTask implements FileTask {
 
   // Called by the work.
 
-  /** Starts threads that all run the same code: at least one, and fewer if more cannot be had. */
+  /** Starts threads that all run the same code: fewer, or none, if not all can be had. */
   List<Thread> startThreads(int count, String name, Runnable body) {
     List<Thread> threads = new ArrayList<>();
     for (int i = 1; i <= count; i++) {
-      Thread thread =
-          DaemonThread.of(
-              name + "-" + i,
-              () -> {
-                try {
-                  threadStart.run();
-                  body.run();
-                } catch (RuntimeException | Error e) {
-                  fail(e);
-                }
-              });
       try {
-        thread.start();
+        threads.add(DaemonThread.start(name + "-" + i, () -> perform(body)));
       } catch (OutOfMemoryError e) {
-        if (threads.isEmpty()) {
-          throw e;
-        }
         log.warn("only {} of {} threads: {}", threads.size(), count, e.getMessage());
         break;
       }
-      threads.add(thread);
     }
     return threads;
+  }
+
+  private void perform(Runnable body) {
+    try {
+      threadStart.run();
+      body.run();
+    } catch (RuntimeException | Error e) {
+      fail(e);
+    }
+  }
+
+  /** Runs the same code by several threads and waits for them, or by this one if it gets none. */
+  void runThreads(int count, String name, Runnable body) throws InterruptedException {
+    List<Thread> threads = startThreads(count, name, body);
+    if (threads.isEmpty() && count > 0) {
+      body.run();
+    }
+    join(threads);
   }
 
   /** Waits for threads, but not for those that do not return once the task is cancelled. */

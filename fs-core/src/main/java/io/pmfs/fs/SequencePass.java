@@ -53,22 +53,19 @@ final class SequencePass {
     int count = source.sequenceCount();
     int threads = Math.min(Math.min(source.jobs(), Staging.MAX_SEQUENCES), count);
     AtomicInteger next = new AtomicInteger();
-    task.join(
-        task.startThreads(
-            threads,
-            "sequence",
-            () -> {
-              try (BufferPool.Loan window = staging.window(threads)) {
-                for (int i;
-                    window != null
-                        && (i = next.getAndIncrement()) < count
-                        && !task.isCancelled(); ) {
-                  pass(i, window.buffer());
-                }
-              } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-              }
-            }));
+    task.runThreads(
+        threads,
+        "sequence",
+        () -> {
+          try (BufferPool.Loan window = staging.window(threads)) {
+            for (int i;
+                window != null && (i = next.getAndIncrement()) < count && !task.isCancelled(); ) {
+              pass(i, window.buffer());
+            }
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
   }
 
   private void pass(int index, ByteBuffer window) {

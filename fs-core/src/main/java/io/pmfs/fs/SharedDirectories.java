@@ -47,6 +47,12 @@ final class SharedDirectories {
     return directories.pop();
   }
 
+  /** One of the threads is not there. */
+  synchronized void leave() {
+    busy--;
+    notifyAll();
+  }
+
   /** Ends all waiting; no thread gets a directory any more. */
   synchronized void stop() {
     stopped = true;

@@ -3,6 +3,7 @@ package io.pmfs.tier;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -18,6 +19,9 @@ public final class DaemonThread {
 
   /** Work that went well for so long begins again as soon as the first time. */
   private static final long WELL_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+  /** Starts threads; tests have one that cannot. */
+  static volatile Consumer<Thread> starter = Thread::start;
 
   private DaemonThread() {}
 
@@ -47,8 +51,16 @@ public final class DaemonThread {
     }
   }
 
-  public static void start(String name, Runnable work) {
-    of(name, work).start();
+  /**
+   * Starts a thread.
+   *
+   * @throws OutOfMemoryError if that is not possible now: whoever calls this does the work itself,
+   *     or leaves it out and gives back what was taken for it
+   */
+  public static Thread start(String name, Runnable work) {
+    Thread thread = of(name, work);
+    starter.accept(thread);
+    return thread;
   }
 
   /**

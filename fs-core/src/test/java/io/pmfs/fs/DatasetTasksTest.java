@@ -19,6 +19,7 @@ import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.Hold;
+import io.pmfs.tier.NoThreads;
 import java.io.OutputStream;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -41,6 +42,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(120)
 final class DatasetTasksTest {
@@ -121,6 +123,40 @@ final class DatasetTasksTest {
       assertThat(dataset.asked().bytes()).isEqualTo(TREE_BYTES);
       dataset.readAll();
       assertThat(dataset.asked().total()).isZero();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2, 3, 4, 5, 6})
+  void tasks_thatGetFewThreads_doTheSame(int threads) throws Exception {
+    try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
+      for (TaskRequest request : List.of(stage("", "a"), check("c", ""), evict("a/b", "c"))) {
+        try (NoThreads none = NoThreads.after(threads, "")) {
+          FileTask task = ended(dataset.tasks, request);
+          assertThat(none.refused()).isPositive();
+          assertThat(findings(task)).isEmpty();
+          assertThat(task.progress().state()).isEqualTo(State.ENDED);
+          assertThat(task.progress().files()).isPositive();
+          assertThat(task.progress().files()).isEqualTo(task.progress().totalFiles());
+        }
+      }
+      dataset.readAll();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"find-", "count-", "walk-", "file-"})
+  void stage_withOneThreadOfAKind_orWithoutIt_copiesAll(String kind) throws Exception {
+    for (int threads : new int[] {0, 1}) {
+      Path own = directory.resolve(kind + threads);
+      try (Dataset dataset = new Dataset(Files.createDirectory(own), DatasetTasksTest::tree, ROOM);
+          NoThreads none = NoThreads.after(threads, kind)) {
+        FileTask task = ended(dataset.tasks, stage(""));
+        assertThat(task.progress().isComplete()).isTrue();
+        assertThat(task.progress().done()).isEqualTo(5);
+        boolean isGroup = kind.equals("count-") || kind.equals("file-");
+        assertThat(none.refused() > 0).isEqualTo(threads == 0 || isGroup);
+      }
     }
   }
 
