@@ -143,7 +143,7 @@ final class DatasetSource implements AutoCloseable {
   private static ReopenedStore inBackground(SourceSettings settings, ReopenedStore.Opener opener) {
     return new ReopenedStore(
         opener,
-        task -> DaemonThread.start("source", task),
+        task -> DaemonThread.lasting("source", task).start(),
         time -> Thread.sleep(time.toMillis()),
         new SplittableRandom(),
         line -> log.warn("{}: source: {}", settings.path(), line));
@@ -202,15 +202,15 @@ final class DatasetSource implements AutoCloseable {
 
   /**
    * Describes another directory at the source's path; null if it is the directory that the mount
-   * began with, is away, or does not answer in time.
+   * began with, is away, or does not answer in time, or nothing can ask it now.
    */
   @Nullable String replacement(Duration limit) throws InterruptedException {
     Path place = form == Form.TAR ? parent(settings.path()) : settings.path();
     CompletableFuture<@Nullable String> answer = new CompletableFuture<>();
-    DaemonThread.start("source-check", () -> answer.complete(otherAt(place)));
     try {
+      DaemonThread.start("source-check", () -> answer.complete(otherAt(place)));
       return answer.get(limit.toMillis(), TimeUnit.MILLISECONDS);
-    } catch (ExecutionException | TimeoutException e) {
+    } catch (ExecutionException | TimeoutException | OutOfMemoryError e) {
       return null;
     }
   }

@@ -131,15 +131,24 @@ public final class CopyFormat implements AutoCloseable {
     }
     DictionaryTraining samples = training;
     if (samples != null && isCompared && samples.offer(content)) {
-      trainer.execute(() -> train(samples));
+      beginTraining(samples);
     }
     return plain;
+  }
+
+  private void beginTraining(DictionaryTraining samples) {
+    try {
+      trainer.execute(() -> train(samples));
+    } catch (OutOfMemoryError e) {
+      log.debug("no thread makes a dictionary for {} now: {}", directory, e.toString());
+      samples.offerAgain();
+    }
   }
 
   private void train(DictionaryTraining samples) {
     try {
       useTrained(samples);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       log.warn("cannot make a dictionary for {}", directory, e);
     }
   }

@@ -67,6 +67,12 @@ final class DictionaryTraining {
     return over;
   }
 
+  /** Nothing could train now: the next file that is offered is the last one again. */
+  synchronized void offerAgain() {
+    sampledBytes -= samples.remove(samples.size() - 1).length;
+    over = false;
+  }
+
   /**
    * Trains the dictionary; null if it does not help.
    *

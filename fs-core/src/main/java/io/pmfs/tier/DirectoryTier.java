@@ -325,7 +325,7 @@ public final class DirectoryTier implements Tier {
     }
     if (isNoSpace(e)) {
       health.fill("no space left on the disk");
-    } else if (String.valueOf(e.getMessage()).contains("Too many open files")) {
+    } else if (isOfThisProcess(e)) {
       log.warn("tier {}: {}", name(), message(e));
     } else if (e instanceof ClosedChannelException) {
       // An interrupted thread closed the file; it is opened again.
@@ -455,6 +455,12 @@ public final class DirectoryTier implements Tier {
   private static boolean isNoSpace(IOException e) {
     String message = String.valueOf(e.getMessage());
     return message.contains("No space left on device") || message.contains("Disk quota exceeded");
+  }
+
+  /** Whether the disk is all right, but a limit of this process (ulimit) was reached. */
+  private static boolean isOfThisProcess(IOException e) {
+    String message = String.valueOf(e.getMessage());
+    return message.contains("Too many open files") || message.contains("File too large");
   }
 
   private static String message(IOException e) {

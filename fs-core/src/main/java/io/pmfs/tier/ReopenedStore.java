@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * The source of a mount that another process took over. A separate thread opens it, and retries
  * until that succeeds: the mount serves the content of the tiers meanwhile. A request waits for the
  * first attempt, as it would for a source that hangs. After that it fails with the error of the
- * last attempt.
+ * last attempt. While no thread can be had, requests open the source themselves.
  */
 public final class ReopenedStore implements BackingStore {
   private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(1);
@@ -35,6 +35,7 @@ public final class ReopenedStore implements BackingStore {
   }
 
   private final Opener opener;
+  private final Executor thread;
   private final Pause pause;
   private final RandomGenerator random;
   private final Consumer<String> report;
@@ -42,12 +43,14 @@ public final class ReopenedStore implements BackingStore {
   private volatile @Nullable BackingStore store; // written under this
   private volatile @Nullable FsException failure; // written under this
   private @Nullable Thread opening; // GUARDED_BY(this)
+  private boolean isThreadless; // GUARDED_BY(this)
+  private long lastTriedNanos; // GUARDED_BY(this); by a request
   private boolean closed; // GUARDED_BY(this)
 
   /**
    * Starts opening the source.
    *
-   * @param thread runs one task, which lasts until the source is opened
+   * @param thread runs one task, which lasts until the source is opened; it may begin it again
    * @param report receives a line when the source becomes unavailable, when the reason changes, and
    *     when the source is available again
    */
@@ -58,10 +61,16 @@ public final class ReopenedStore implements BackingStore {
       RandomGenerator random,
       Consumer<String> report) {
     this.opener = opener;
+    this.thread = thread;
     this.pause = pause;
     this.random = random;
     this.report = report;
-    thread.execute(this::open);
+    try {
+      thread.execute(this::open);
+    } catch (OutOfMemoryError e) {
+      isThreadless = true;
+      lastTriedNanos = System.nanoTime() - SHORTEST_PAUSE.toNanos();
+    }
   }
 
   private void open() {
@@ -69,7 +78,9 @@ public final class ReopenedStore implements BackingStore {
       opening = Thread.currentThread();
     }
     try {
-      for (Duration longest = SHORTEST_PAUSE; !tryOnce(); longest = next(longest)) {
+      for (Duration longest = SHORTEST_PAUSE;
+          store == null && !tryOnce();
+          longest = next(longest)) {
         pause.of(jittered(longest));
       }
     } catch (InterruptedException e) {
@@ -96,9 +107,28 @@ public final class ReopenedStore implements BackingStore {
       return succeeded(opener.open());
     } catch (FsException e) {
       return failed(e);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       return failed(new FsException(Errno.EIO, String.valueOf(e), e));
     }
+  }
+
+  /** For a request: gets the thread that could not be had, or tries in its place. */
+  private void openWithoutThread() {
+    synchronized (this) {
+      long now = System.nanoTime();
+      if (!isThreadless || store != null || now - lastTriedNanos < SHORTEST_PAUSE.toNanos()) {
+        return;
+      }
+      lastTriedNanos = now;
+      try {
+        thread.execute(this::open);
+        isThreadless = false;
+        return;
+      } catch (OutOfMemoryError e) {
+        // There is still none.
+      }
+    }
+    tryOnce();
   }
 
   private boolean succeeded(BackingStore opened) {
@@ -154,6 +184,7 @@ public final class ReopenedStore implements BackingStore {
     if (there != null) {
       return there;
     }
+    openWithoutThread();
     synchronized (this) {
       try {
         while (store == null && failure == null && !closed) {

@@ -13,6 +13,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -74,6 +76,97 @@ final class ReopenedStoreTest {
           .isInstanceOfSatisfying(
               FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EHOSTDOWN));
       assertThat(store.absence()).isEqualTo("EHOSTDOWN: /source");
+    }
+  }
+
+  @Test
+  void request_whileNoThreadOpensTheSource_opensIt() throws Exception {
+    List<Runnable> tasks = new ArrayList<>();
+    AtomicBoolean hasThreads = new AtomicBoolean();
+    AtomicInteger tries = new AtomicInteger();
+    try (ReopenedStore store =
+        new ReopenedStore(
+            () -> {
+              if (tries.incrementAndGet() == 1) {
+                throw new FsException(Errno.EIO, "/source");
+              }
+              return source;
+            },
+            task -> {
+              if (!hasThreads.get()) {
+                throw new OutOfMemoryError("unable to create native thread");
+              }
+              tasks.add(task);
+            },
+            pause -> {},
+            new SplittableRandom(1),
+            lines::add)) {
+      assertThatThrownBy(() -> store.status(FileName.of(""))).isInstanceOf(FsException.class);
+      // At once there is no other attempt.
+      assertThatThrownBy(() -> store.status(FileName.of(""))).isInstanceOf(FsException.class);
+      assertThat(tries).hasValue(1);
+      Await.until("it is there", () -> isListed(store));
+      assertThat(tries).hasValue(2);
+      assertThat(tasks).isEmpty();
+      assertThat(lines.get(1)).isEqualTo("is available again");
+    }
+  }
+
+  private static boolean isListed(ReopenedStore store) {
+    try {
+      store.status(FileName.of(""));
+      return true;
+    } catch (FsException e) {
+      return false;
+    }
+  }
+
+  @Test
+  void request_whenThereIsAThreadAgain_leavesTheSourceToIt() throws Exception {
+    List<Runnable> tasks = new CopyOnWriteArrayList<>();
+    AtomicBoolean hasThreads = new AtomicBoolean();
+    try (ReopenedStore store =
+        new ReopenedStore(
+            () -> source,
+            task -> {
+              if (!hasThreads.get()) {
+                throw new OutOfMemoryError("unable to create native thread");
+              }
+              tasks.add(task);
+            },
+            pause -> {},
+            new SplittableRandom(1),
+            lines::add)) {
+      hasThreads.set(true);
+      CompletableFuture<Boolean> answer = CompletableFuture.supplyAsync(() -> isListed(store));
+      Await.until("one task", () -> tasks.size() == 1);
+      tasks.get(0).run();
+      assertThat(answer.get(30, TimeUnit.SECONDS)).isTrue();
+    }
+  }
+
+  /** No request waits for an attempt that has ended, whatever has ended it. */
+  @Test
+  void attempt_thatEndsWithAnError_failsRequestsAndIsRepeated() throws Exception {
+    List<Error> errors =
+        new ArrayList<>(
+            List.of(
+                new OutOfMemoryError("Java heap space"),
+                new StackOverflowError(),
+                new NoClassDefFoundError("io/pmfs/Nothing")));
+    try (ReopenedStore store =
+        reopened(
+            () -> {
+              if (errors.isEmpty()) {
+                return source;
+              }
+              throw errors.remove(0);
+            })) {
+      assertThatThrownBy(() -> store.status(FILE)).isInstanceOf(FsException.class);
+      passTime();
+      passTime();
+      passTime();
+      Await.until("it is there", () -> store.absence() == null);
     }
   }
 
