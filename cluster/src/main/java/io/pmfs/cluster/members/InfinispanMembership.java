@@ -67,6 +67,8 @@ public final class InfinispanMembership implements Membership {
   private @Nullable JChannel channel;
   private @Nullable DefaultCacheManager manager;
   private @Nullable Announcements announcements;
+  private Duration retryDelay = Duration.ofSeconds(1);
+  private long nextStartNanos = System.nanoTime();
 
   /** Whether all listeners have the view: one that throws gets it again, with the others. */
   private boolean isTold = true;
@@ -105,7 +107,7 @@ public final class InfinispanMembership implements Membership {
     }
     refuseSerializedObjects();
     InfinispanMembership membership = new InfinispanMembership(settings, self);
-    membership.worker.execute(() -> membership.start(Duration.ofSeconds(1)));
+    membership.begin();
     if (!membership.joined.await(patience.toMillis(), TimeUnit.MILLISECONDS)) {
       log.warn(
           "cluster {}: not joined yet, waits for {}; still trying in the background",
@@ -126,18 +128,42 @@ public final class InfinispanMembership implements Membership {
     }
   }
 
-  private void start(Duration retryDelay) {
+  /**
+   * One task for all time: nothing needs to be scheduled again, for which there may be no memory.
+   */
+  private void begin() {
+    Future<?> unused =
+        worker.scheduleWithFixedDelay(
+            this::turn, 0, settings.timings().look().toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  private void turn() {
+    try {
+      if (manager == null && !closed.get() && System.nanoTime() - nextStartNanos >= 0) {
+        start();
+      }
+      look();
+    } catch (RuntimeException | Error e) {
+      tell(e);
+    }
+  }
+
+  private void tell(Throwable why) {
+    try {
+      log.error("cluster {}", settings.name(), why);
+    } catch (RuntimeException | Error e) {
+      // A task that throws is not repeated, and there may be no memory for a line.
+    }
+  }
+
+  private void start() {
     DefaultCacheManager starting = null;
     try {
       starting = startManager();
       AdvancedCache<String, String> cache = startCache(starting);
       announcements =
           new Announcements(
-              cache,
-              starting.getAddress(),
-              self,
-              settings.timings().look(),
-              task -> later(task, Duration.ZERO));
+              cache, starting.getAddress(), self, settings.timings().look(), this::soon);
       ChangeListener events = new ChangeListener(this::lookSoon, this::merged);
       starting.addListener(events);
       cache.addListener(events);
@@ -147,6 +173,7 @@ public final class InfinispanMembership implements Membership {
       }
       manager = starting;
     } catch (Exception | Error e) {
+      nextStartNanos = System.nanoTime() + retryDelay.toNanos();
       log.warn(
           "cluster {}: cannot join, trying again in {} s: {}",
           settings.name(),
@@ -155,12 +182,8 @@ public final class InfinispanMembership implements Membership {
       log.debug("cluster {}", settings.name(), e);
       stop(starting);
       Duration doubled = retryDelay.multipliedBy(2);
-      Duration next = doubled.compareTo(MAX_RETRY_DELAY) < 0 ? doubled : MAX_RETRY_DELAY;
-      later(() -> start(next), retryDelay);
-      return;
+      retryDelay = doubled.compareTo(MAX_RETRY_DELAY) < 0 ? doubled : MAX_RETRY_DELAY;
     }
-    look();
-    later(this::lookAgain, settings.timings().look());
   }
 
   private DefaultCacheManager startManager() throws Exception {
@@ -215,31 +238,22 @@ public final class InfinispanMembership implements Membership {
   }
 
   private void merged(List<List<Address>> parts) {
-    later(
+    soon(
         () -> {
           Announcements said = announcements;
           if (said != null) {
             said.merged(parts);
           }
-        },
-        Duration.ZERO);
+        });
   }
 
   private void lookSoon() {
-    later(this::look, Duration.ZERO);
+    soon(this::look);
   }
 
-  private void lookAgain() {
+  private void soon(Runnable task) {
     try {
-      look();
-    } finally {
-      later(this::lookAgain, settings.timings().look());
-    }
-  }
-
-  private void later(Runnable task, Duration delay) {
-    try {
-      Future<?> unused = worker.schedule(task, delay.toMillis(), TimeUnit.MILLISECONDS);
+      Future<?> unused = worker.submit(task);
     } catch (RejectedExecutionException e) {
       log.trace("closed", e);
     }

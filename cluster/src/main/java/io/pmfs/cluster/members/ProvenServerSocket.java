@@ -139,15 +139,15 @@ final class ProvenServerSocket extends ServerSocket {
 
   private void prove(Socket plain) {
     AtomicBoolean ended = new AtomicBoolean();
-    // A read timeout would start again with each byte.
-    CompletableFuture.delayedExecutor(limit.toMillis(), TimeUnit.MILLISECONDS)
-        .execute(
-            () -> {
-              if (ended.compareAndSet(false, true)) {
-                close(plain);
-              }
-            });
     try {
+      // A read timeout would start again with each byte.
+      CompletableFuture.delayedExecutor(limit.toMillis(), TimeUnit.MILLISECONDS)
+          .execute(
+              () -> {
+                if (ended.compareAndSet(false, true)) {
+                  close(plain);
+                }
+              });
       SSLSocket socket = (SSLSocket) tls.createSocket(plain, null, true);
       socket.setUseClientMode(false);
       socket.setNeedClientAuth(true);
