@@ -83,7 +83,11 @@ final class Sessions {
     long end = state.firstNumber();
     finishStep();
     drain.start();
-    DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
+    try {
+      DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
+    } catch (OutOfMemoryError e) {
+      countRoom(end); // What there is decides what may still be written.
+    }
   }
 
   /**

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.NoThreads;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
@@ -313,6 +314,21 @@ class RemoteFileSystemTest {
     server.present(Set.of(TwoNodes.MEMBER));
     assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
     close(file);
+  }
+
+  /** The owner gets no thread for it, so the next look at the members does it. */
+  @Test
+  void writer_ofAFormerMountOfANode_isClosedWithoutAThread() throws Exception {
+    OwnerServer server = server(new long[] {1});
+    write(create(A), 0, "what came");
+    try (NoThreads none = NoThreads.named("pmfs-node-left")) {
+      nodes.remountNode();
+      assertThat(none.refused()).isEqualTo(1);
+    }
+    assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
+    server.present(Set.of(TwoNodes.MEMBER));
+    owner.append("a", "!");
+    assertThat(owner.read("a")).isEqualTo("what came!");
   }
 
   private OwnerServer server(long[] now) {

@@ -19,6 +19,8 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -61,6 +63,9 @@ public final class OwnerServer {
   private final Cache<Long, CompletableFuture<byte[]>> answers =
       CacheBuilder.newBuilder().maximumSize(ANSWERS).expireAfterWrite(KEPT).build();
   private final Map<UUID, Joined> joined = new HashMap<>(); // GUARDED_BY(this)
+
+  /** Former sessions of nodes that are here again; what they had open is still to be closed. */
+  private final Set<Integer> former = new HashSet<>(); // GUARDED_BY(this)
 
   /** A node that is here. */
   private static final class Joined {
@@ -156,16 +161,49 @@ public final class OwnerServer {
       Joined before;
       synchronized (this) {
         before = joined.put(member, new Joined(node, era));
+        if (before != null && before.node != node) {
+          former.add(before.node);
+        }
       }
       mount.isBack();
       if (before != null && before.node != node) {
-        // It may have to ask the node, which waits for this answer.
-        DaemonThread.start("pmfs-node-left", () -> mount.leave(before.node));
+        leaveSoon();
       }
       return Message.answer(Message.Joined.class, new Message.Joined(node, mount.id()));
     } catch (FsException e) {
       return Message.failure(e);
     }
+  }
+
+  /** It may have to ask the node, which waits for the answer to another request. */
+  private void leaveSoon() {
+    try {
+      DaemonThread.start("pmfs-node-left", this::leaveFormer);
+    } catch (OutOfMemoryError e) {
+      log.debug("the next look at the members closes what a node left: {}", e.toString());
+    }
+  }
+
+  private void leaveFormer() {
+    for (Integer node = nextFormer(); node != null; node = nextFormer()) {
+      try {
+        mount.leave(node);
+      } catch (RuntimeException | Error e) {
+        addFormer(node);
+        throw e;
+      }
+    }
+  }
+
+  private synchronized @Nullable Integer nextFormer() {
+    Iterator<Integer> left = former.iterator();
+    Integer node = left.hasNext() ? left.next() : null;
+    former.remove(node);
+    return node;
+  }
+
+  private synchronized void addFormer(int node) {
+    former.add(node);
   }
 
   private synchronized @Nullable Joined find(int node) {
@@ -195,6 +233,7 @@ public final class OwnerServer {
         }
       }
     }
+    leaveFormer();
     for (int node : gone) {
       ended(node);
     }
