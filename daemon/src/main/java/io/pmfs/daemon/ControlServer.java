@@ -23,7 +23,6 @@ import io.netty.handler.codec.http.HttpServerCodec;
 import io.netty.handler.codec.http.QueryStringDecoder;
 import io.netty.handler.timeout.ReadTimeoutHandler;
 import io.netty.handler.timeout.WriteTimeoutHandler;
-import io.netty.util.concurrent.DefaultThreadFactory;
 import io.pmfs.daemon.http.HttpReply;
 import io.pmfs.daemon.http.HttpSocket;
 import io.pmfs.daemon.metrics.Metrics;
@@ -35,6 +34,7 @@ import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Reason;
 import io.pmfs.settings.TimeSpan;
+import io.pmfs.tier.DaemonPool;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
@@ -45,8 +45,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -90,14 +88,14 @@ public final class ControlServer implements AutoCloseable {
   private final Set<RequestFeed> feeds = ConcurrentHashMap.newKeySet();
 
   /** Writes lists to their files. The disk may hang, so no other request uses this thread. */
-  private final ExecutorService lists =
-      Executors.newSingleThreadExecutor(new DefaultThreadFactory("control-list", true));
+  private final DaemonPool lists;
 
   private final Semaphore listPlaces = new Semaphore(MAX_LISTS);
 
   private ControlServer(Path socket, ControlRequests requests) throws IOException {
     this.socket = socket;
     this.requests = requests;
+    lists = new DaemonPool(1, "control-list");
     try {
       http.listen(
           new ServerBootstrap().channel(NioServerDomainSocketChannel.class),
@@ -111,7 +109,7 @@ public final class ControlServer implements AutoCloseable {
 
   /** Listens on a new socket that only this user may connect to. */
   public static ControlServer start(Path socket, ControlRequests requests) throws IOException {
-    ControlServer server = new ControlServer(socket, requests);
+    ControlServer server = begin(socket, requests);
     try {
       // The directory is 0700, so no other user can connect between bind and this call.
       Files.setPosixFilePermissions(socket, PosixFilePermissions.fromString("rw-------"));
@@ -119,6 +117,14 @@ public final class ControlServer implements AutoCloseable {
     } catch (IOException e) {
       server.close();
       throw e;
+    }
+  }
+
+  private static ControlServer begin(Path socket, ControlRequests requests) throws IOException {
+    try {
+      return new ControlServer(socket, requests);
+    } catch (OutOfMemoryError e) {
+      throw new IOException(socket + ": no thread can answer: " + e.getMessage(), e);
     }
   }
 

@@ -132,7 +132,7 @@ public final class Daemon implements ControlRequests {
       observation.open(supervision != null && supervision.isResumed());
       dataset.start();
       serveSupervised(presence, registry, ready);
-    } catch (MountFailure | RuntimeException e) {
+    } catch (MountFailure | RuntimeException | Error e) {
       if (isNeeded()) {
         // Closing the dataset would unmount it.
         log.error("{}: failed; another daemon must take over", settings.mountpoint(), e);
@@ -242,15 +242,21 @@ public final class Daemon implements ControlRequests {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    if (!dataset.handOver()) {
-      // This half-stopped process may lose requests; the kernel sends them again to the next one.
-      log.warn("requests are still in progress: handing over anyway");
+    try {
+      if (!dataset.handOver()) {
+        // This half-stopped process may lose requests; the kernel sends them again to the next one.
+        log.warn("requests are still in progress: handing over anyway");
+      }
+      if (supervision != null) {
+        keepReadMode(supervision);
+      }
+      log.info("handed over");
+    } catch (RuntimeException | Error e) {
+      log.error("not everything could be closed: handing over anyway", e);
+    } finally {
+      // It may answer no more requests already.
+      halt.accept(ExitStatus.HANDED_OVER);
     }
-    if (supervision != null) {
-      keepReadMode(supervision);
-    }
-    log.info("handed over");
-    halt.accept(ExitStatus.HANDED_OVER);
   }
 
   private Registry.Entry entry() {

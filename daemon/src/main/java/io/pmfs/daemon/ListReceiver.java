@@ -98,7 +98,7 @@ final class ListReceiver extends ChannelInboundHandlerAdapter {
               "the list of paths cannot be kept: " + Reason.of(e));
     } catch (IllegalArgumentException e) {
       answer = ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       log.error("a task with a list", e);
       answer = ControlAnswer.error(HttpResponseStatus.INTERNAL_SERVER_ERROR, e.toString());
     }

@@ -29,7 +29,11 @@ final class OtherCopies {
   OtherCopies(MountSettings settings, String dataset, Surroundings surroundings) {
     this.settings = settings;
     this.dataset = dataset;
-    DaemonThread.start("known-places", () -> look(new KnownPlaces(surroundings)));
+    try {
+      DaemonThread.start("known-places", () -> look(new KnownPlaces(surroundings)));
+    } catch (OutOfMemoryError e) {
+      known.complete(List.of());
+    }
   }
 
   private void look(KnownPlaces places) {

@@ -155,7 +155,7 @@ final class Presence implements AutoCloseable {
       }
       appear();
       isTroubled = false;
-    } catch (IOException | MountFailure e) {
+    } catch (IOException | MountFailure | OutOfMemoryError e) {
       if (!isTroubled) {
         log.warn("{}: commands cannot find this daemon for now: {}", mountpoint, e.getMessage());
       }

@@ -11,71 +11,44 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A task of several nodes of a cluster: each does its own part, and reports are sums of the parts.
  * It runs until all parts have ended. A part that another node did not finish is a finding.
  */
 final class SharedTask implements FileTask {
-  private static final Logger log = LoggerFactory.getLogger(SharedTask.class);
-
-  private static final Duration LOOK_AGAIN = Duration.ofHours(1);
-
   private final FileTask here;
   private final List<PeerPart> parts;
-  private final CountDownLatch ended = new CountDownLatch(1);
+
+  /** The parts of the other nodes. */
+  private final CountDownLatch running;
 
   SharedTask(FileTask here, List<PeerPart> parts) {
     this.here = here;
     this.parts = List.copyOf(parts);
+    this.running = new CountDownLatch(parts.size());
   }
 
   /** Sends these requests to the other nodes and follows them; each part iterates on its own. */
   void start(Iterable<TaskRequest> requests) {
-    CountDownLatch running = new CountDownLatch(parts.size());
     for (PeerPart part : parts) {
       try {
-        daemon(
-            "part-" + part.name(),
-            () -> {
-              try {
-                part.follow(requests);
-              } finally {
-                running.countDown();
-              }
-            });
+        DaemonThread.start("part-" + part.name(), () -> follow(part, requests));
       } catch (OutOfMemoryError e) {
         part.isUndone("no thread could ask for its part: " + e.getMessage());
         running.countDown();
       }
     }
-    daemon(
-        "parts",
-        () -> {
-          running.await();
-          while (!here.await(LOOK_AGAIN)) {
-            log.debug("this node's part is still running");
-          }
-          ended.countDown();
-        });
   }
 
-  private interface Work {
-    void run() throws InterruptedException;
-  }
-
-  private static void daemon(String name, Work work) {
-    DaemonThread.start(
-        name,
-        () -> {
-          try {
-            work.run();
-          } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-          }
-        });
+  private void follow(PeerPart part, Iterable<TaskRequest> requests) {
+    try {
+      part.follow(requests);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      running.countDown();
+    }
   }
 
   /** This node's part. */
@@ -95,7 +68,7 @@ final class SharedTask implements FileTask {
 
   @Override
   public TaskProgress progress() {
-    boolean isOver = ended.getCount() == 0;
+    boolean areOthersOver = running.getCount() == 0;
     TaskProgress own = here.progress();
     Sum sum = new Sum(own);
     for (PeerPart part : parts) {
@@ -106,7 +79,7 @@ final class SharedTask implements FileTask {
         sum.failed++;
       }
     }
-    return sum.with(isOver ? own.state() : TaskProgress.State.RUNNING);
+    return sum.with(areOthersOver ? own.state() : TaskProgress.State.RUNNING);
   }
 
   /** Counts of several parts. */
@@ -172,7 +145,7 @@ final class SharedTask implements FileTask {
   @Override
   public List<TaskFinding> findings(long from, int limit) {
     List<TaskFinding> found = new ArrayList<>(here.findings(from, limit));
-    if (ended.getCount() > 0 || found.size() == limit) {
+    if (isRunning() || found.size() == limit) {
       return found;
     }
     long skipped = found.isEmpty() ? from - countHere(from) : 0;
@@ -182,6 +155,10 @@ final class SharedTask implements FileTask {
       found.addAll(more);
     }
     return found;
+  }
+
+  private boolean isRunning() {
+    return running.getCount() > 0 || here.progress().state() == TaskProgress.State.RUNNING;
   }
 
   /** The number of this node's findings, at most {@code from}. */
@@ -218,6 +195,8 @@ final class SharedTask implements FileTask {
 
   @Override
   public boolean await(Duration timeout) throws InterruptedException {
-    return ended.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+    long end = System.nanoTime() + timeout.toNanos();
+    return running.await(timeout.toNanos(), TimeUnit.NANOSECONDS)
+        && here.await(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
   }
 }

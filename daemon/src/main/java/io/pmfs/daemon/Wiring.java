@@ -114,13 +114,17 @@ public final class Wiring implements MountOpener {
               try {
                 log.trace("effective user {}", LibC.INSTANCE.geteuid());
                 RocksNamespace.loadLibrary();
-              } catch (RuntimeException | LinkageError e) {
+              } catch (RuntimeException | Error e) {
                 log.debug("a library was not loaded ahead", e); // the mount fails with the reason
               }
             },
             "load");
     loader.setDaemon(true);
-    loader.start();
+    try {
+      loader.start();
+    } catch (OutOfMemoryError e) {
+      log.debug("no library is loaded ahead: {}", e.toString());
+    }
   }
 
   @Override

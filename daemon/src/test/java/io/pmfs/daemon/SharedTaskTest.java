@@ -13,6 +13,7 @@ import io.pmfs.fs.TaskPaths;
 import io.pmfs.fs.TaskProgress.State;
 import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
+import io.pmfs.tier.NoThreads;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -131,6 +132,19 @@ final class SharedTaskTest {
     assertThat(report.nodes()).isEqualTo(1);
     assertThat(reasons())
         .containsExactly("on n2: its part did not start: staging is running; run this again");
+  }
+
+  @Test
+  void stage_whileNoThreadCanAskThePeer_endsWithAFinding() throws Exception {
+    try (NoThreads none = NoThreads.named("part-n2")) {
+      here.tasks.start(REQUEST);
+      assertThat(none.refused()).isEqualTo(1);
+    }
+    assertThat(report().isRunning()).isTrue();
+    ends(here, 3, 0);
+
+    assertThat(outcome().complete()).isFalse();
+    assertThat(reasons()).hasSize(1).first().asString().startsWith("on n2: no thread could ask");
   }
 
   @Test

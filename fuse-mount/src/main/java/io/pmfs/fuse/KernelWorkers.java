@@ -219,7 +219,11 @@ final class KernelWorkers {
     gate.close();
     // Each worker waits in the kernel for one more request, so send requests until all have ended.
     // The last one may wait for the next process.
-    DaemonThread.start("last-requests", () -> ask(mountpoint, deadline));
+    try {
+      DaemonThread.start("last-requests", () -> ask(mountpoint, deadline));
+    } catch (OutOfMemoryError e) {
+      log.warn("other requests than those of readers end no worker: {}", e.getMessage());
+    }
     while (running.get() > 0) {
       if (System.nanoTime() > deadline) {
         return false;

@@ -16,17 +16,19 @@ public final class Limited {
   /**
    * Returns the action's result.
    *
-   * @throws IOException with one line, if the action fails or takes longer; then it may continue on
-   *     a thread that does not keep the process alive
+   * @throws IOException with one line, if the action fails, or cannot be started, or takes longer;
+   *     then it may continue on a thread that does not keep the process alive
    */
   public static <T extends @Nullable Object> T call(Duration limit, Callable<T> action)
       throws IOException {
     FutureTask<T> task = new FutureTask<>(action);
     Thread thread = new Thread(task, "limited");
     thread.setDaemon(true);
-    thread.start();
     try {
+      thread.start();
       return task.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (OutOfMemoryError e) {
+      throw new IOException("no thread can be started for it: " + e.getMessage(), e);
     } catch (TimeoutException e) {
       task.cancel(true);
       throw new IOException("not done within " + limit.toSeconds() + " s", e);

@@ -35,7 +35,11 @@ public enum MountProbe {
   public static MountProbe of(Path path) {
     CompletableFuture<MountProbe> answer = new CompletableFuture<>();
     // A thread that hangs in the kernel cannot be stopped, so it must not keep the process alive.
-    DaemonThread.start("mount-probe", () -> answer.complete(look(path)));
+    try {
+      DaemonThread.start("mount-probe", () -> answer.complete(look(path)));
+    } catch (OutOfMemoryError e) {
+      return look(path); // A mount that hangs is rarer than a machine without threads.
+    }
     try {
       return answer.get(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {

@@ -204,6 +204,8 @@ public record NodesReport(
         nodes.add(answer(answers.get(i), others.get(i), limit));
       }
       return nodes;
+    } catch (OutOfMemoryError e) {
+      return others.stream().map(peer -> silent(peer, "no thread can ask it now")).toList();
     } finally {
       threads.shutdownNow();
     }

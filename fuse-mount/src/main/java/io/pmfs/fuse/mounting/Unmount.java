@@ -102,7 +102,11 @@ public final class Unmount {
       String output = new String(said.readNBytes(said.available()), UTF_8).strip();
       throw new MountException(
           output.contains("busy") ? Reason.BUSY : Reason.FAILED,
-          mountpoint + " cannot be unmounted: " + output,
+          mountpoint
+              + " cannot be unmounted: "
+              + (output.isEmpty()
+                  ? command.get(0) + " ended with status " + process.exitValue()
+                  : output),
           null);
     }
   }
