@@ -105,7 +105,7 @@ final class NodeCacheCommand implements Callable<Integer> {
       paramLabel = "SOCKET",
       description =
           "Instead: print what the cache at this socket reports. Users see their own share, root"
-              + " sees all.")
+              + " sees all. Ends with 4 while a thread of the cache fails.")
   private @Nullable String status;
 
   @Option(names = "--json", description = "With --status: print one JSON object.")
@@ -119,8 +119,9 @@ final class NodeCacheCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     if (status != null) {
-      print(surroundings.resolve(status));
-      return ExitStatus.DONE;
+      CacheReport report = report(surroundings.resolve(status));
+      print(report);
+      return report.trouble() == null ? ExitStatus.DONE : ExitStatus.PARTLY;
     }
     if (socket == null || tier == null || sources.isEmpty()) {
       throw MountFailure.usage(
@@ -197,17 +198,22 @@ final class NodeCacheCommand implements Callable<Integer> {
     }
   }
 
-  private void print(Path at) throws MountFailure {
-    CacheReport report;
+  private static CacheReport report(Path at) throws MountFailure {
     try {
-      report = CacheClient.report(at);
+      return CacheClient.report(at);
     } catch (FsException e) {
       throw new MountFailure(
           ExitStatus.FAILED, at + ": no cache answers: " + e.errno() + "; is it running?", e);
     }
+  }
+
+  private void print(CacheReport report) {
     if (json) {
       invocation.showJson(report.toJson());
       return;
+    }
+    if (report.trouble() != null) {
+      say("trouble  %s", report.trouble());
     }
     CacheReport.Room room = report.room();
     say(

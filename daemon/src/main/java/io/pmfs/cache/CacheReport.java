@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param refused questions answered without one
  * @param copiedBytes bytes read from the source
  * @param failed copies that could not be made
+ * @param trouble a thread of the cache that has failed lately, and why; null if there is none
  */
 public record CacheReport(
     Room room,
@@ -27,7 +28,8 @@ public record CacheReport(
     long answered,
     long refused,
     long copiedBytes,
-    long failed) {
+    long failed,
+    @Nullable String trouble) {
   /** In the place of a uid: copies that an earlier run left, whose user is not known. */
   public static final int NOBODY = CopyKey.NOBODY;
 
@@ -83,7 +85,15 @@ public record CacheReport(
 
   CacheReport only(int user) {
     return new CacheReport(
-        room.only(user), connections, copying, waiting, answered, refused, copiedBytes, failed);
+        room.only(user),
+        connections,
+        copying,
+        waiting,
+        answered,
+        refused,
+        copiedBytes,
+        failed,
+        trouble);
   }
 
   public String toJson() {

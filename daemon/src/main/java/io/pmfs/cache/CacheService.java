@@ -6,6 +6,7 @@ import io.pmfs.fuse.system.Priority;
 import io.pmfs.metadata.NamespaceException;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.Troubles;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -122,7 +123,8 @@ public final class CacheService implements AutoCloseable {
   /**
    * Opens the copies and the socket, and answers from now on.
    *
-   * @throws IOException if the directory cannot be used, or another cache uses it or the socket
+   * @throws IOException if the directory cannot be used, or another cache uses it or the socket, or
+   *     not enough threads can be started
    */
   public static CacheService open(Settings settings, InstantSource clock) throws IOException {
     SharedCopies copies = copies(settings, clock);
@@ -130,6 +132,9 @@ public final class CacheService implements AutoCloseable {
       CacheService service = new CacheService(settings, copies, listen(settings.socket()));
       service.start();
       return service;
+    } catch (OutOfMemoryError e) {
+      copies.close();
+      throw new IOException("not enough threads can be started: " + e.getMessage(), e);
     } catch (IOException | RuntimeException e) {
       copies.close();
       throw e;
@@ -379,7 +384,8 @@ public final class CacheService implements AutoCloseable {
         answered.sum(),
         refused.sum(),
         copiedBytes.sum(),
-        failed.sum());
+        failed.sum(),
+        Troubles.recent());
   }
 
   @Override
