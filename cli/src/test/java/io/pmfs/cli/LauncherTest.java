@@ -343,10 +343,26 @@ final class LauncherTest {
         .isEqualTo(
             "address space: the limit is 1000000 KiB, and pmfs mount needs 2621440; raise it"
                 + " (ulimit -v");
+    assertThat(underLimit("-d 500000", "mount", "/a", "/b"))
+        .isEqualTo(
+            "data: the limit is 500000 KiB, and pmfs mount needs 1048576; raise it (ulimit -d");
     // A limit on root's own threads has no effect.
     assertThat(underLimit("-u 50", "mount", "--user", "nobody", "/a", "/b"))
         .matches(
             "threads: [0-9]+ more can be started, and pmfs mount needs 110; raise the limit .*");
+    assertThat(underLimit("-f 1000", "mount", "/a", "/b"))
+        .isEqualTo(
+            "file size: the limit is 1000 KiB, and pmfs mount needs 1048576, or as much as the"
+                + " largest file; raise it (ulimit -f");
+    assertThat(underLimit("-t 59", "mount", "/a", "/b"))
+        .isEqualTo(
+            "processor time: the limit is 59 s, and pmfs mount needs 60, or as much as all its"
+                + " readers; raise it (ulimit -t");
+    assertThat(underLimit("-s 128", "mount", "/a", "/b"))
+        .isEqualTo("stack: the limit is 128 KiB, and pmfs mount needs 256; raise it (ulimit -s");
+    // Soft limits are raised as far as they can be.
+    assertThat(underLimit("-S -f 1000", "mount", "--foreground", "/a", "/b")).isEmpty();
+    assertThat(underLimit("-S -t 59", "mount", "--foreground", "/a", "/b")).isEmpty();
     assertThat(underLimit("-n 256", "mount", "--foreground", "/a", "/b")).isEmpty();
   }
 
