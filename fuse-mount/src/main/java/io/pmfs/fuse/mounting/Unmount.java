@@ -61,7 +61,8 @@ public final class Unmount {
   }
 
   private static void fusermount(Path mountpoint, boolean lazy) throws MountException {
-    IOException missing = null;
+    Throwable missing = null;
+    boolean isLimit = false;
     for (String program : Fusermount.PROGRAMS) {
       List<String> command = new ArrayList<>(List.of(program, "-u"));
       if (lazy) {
@@ -76,12 +77,21 @@ public final class Unmount {
       try {
         run(mountpoint, command);
         return;
-      } catch (IOException e) {
+      } catch (IOException | OutOfMemoryError e) {
         missing = e;
+        isLimit |= isLimit(e);
       }
     }
     throw new MountException(
-        Reason.FAILED, "fusermount3 and fusermount cannot be run; install fuse3", missing);
+        Reason.FAILED,
+        "fusermount3 and fusermount cannot be run; "
+            + (isLimit ? "end other processes, or raise their limit" : "install fuse3"),
+        missing);
+  }
+
+  /** Whether no process, or no thread that looks after it, can be started: EAGAIN of fork(2). */
+  private static boolean isLimit(Throwable e) {
+    return e instanceof OutOfMemoryError || String.valueOf(e.getMessage()).contains("error=11,");
   }
 
   private static void run(Path mountpoint, List<String> command)
