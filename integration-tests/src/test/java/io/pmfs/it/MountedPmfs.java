@@ -118,6 +118,11 @@ final class MountedPmfs implements AutoCloseable {
     return Status.parse(ask("GET", "/status").expect(0).out());
   }
 
+  /** A dump of the daemon's threads. */
+  String threads() {
+    return ask("GET", "/threads").expect(0).out();
+  }
+
   /** Asks the daemon itself, as {@code pmfs status} and the others do, which start a JVM for it. */
   private Command ask(String method, String uri) {
     List<String> line =

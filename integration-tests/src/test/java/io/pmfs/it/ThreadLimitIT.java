@@ -112,6 +112,62 @@ final class ThreadLimitIT {
     }
   }
 
+  /** What needs a thread of its own says that there is none; what is written reaches the source. */
+  @Test
+  void writer_whileTheDaemonGetsNoMoreThreads_isDrained() throws Exception {
+    String[] drain = {"drain", pmfs.mountpoint().toString()};
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--writable")) {
+      limit(mount);
+      readAll(mount);
+      for (int i = 0; i < 50; i++) {
+        Files.writeString(mount.mountpoint().resolve("new" + i), "text " + i);
+      }
+      for (int i = 0; i < 50; i++) {
+        Path arrived = dataset.root().resolve("new" + i);
+        String text = "text " + i;
+        Await.until(text, Duration.ofSeconds(60), () -> hasText(arrived, text));
+      }
+      Command refused = pmfs.run(drain);
+      assertThat(refused.exit()).isIn(0, 1);
+      assertThat(refused.exit() == 0 ? "no thread" : refused.err()).contains("no thread");
+      lift();
+      pmfs.run(drain).expect(0);
+      assertThat(mount.status().text("threadFailure")).isEmpty();
+    }
+  }
+
+  private static boolean hasText(Path file, String text) {
+    try {
+      return Files.exists(file) && Files.readString(file).equals(text);
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Supervisor and daemon are in the group. The next daemon gets what the last one had: enough for
+   * readers, and for commands when there is more.
+   */
+  @Test
+  void daemon_thatDiesAtTheLimit_isReplacedAndReadersGetTheirBytes() throws Exception {
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      long daemon = mount.daemon();
+      ProcessHandle supervisor = ProcessHandle.of(daemon).orElseThrow().parent().orElseThrow();
+      Files.writeString(group.resolve("cgroup.procs"), Long.toString(supervisor.pid()));
+      limit(mount);
+      mount.killDaemon();
+      readAll(mount);
+      long next = mount.daemon();
+      assertThat(next).isNotIn(0L, daemon);
+      lift();
+      assertThat(mount.awaitSuccessor(daemon)).isEqualTo(next);
+      readAll(mount);
+      assertThat(mount.status().number("reads.errors")).isZero();
+      pmfs.run("stage", mount.mountpoint().toString()).expect(0);
+      pmfs.run("status", mount.mountpoint().toString()).expect(0);
+    }
+  }
+
   /** The supervisor sees a daemon that works all the while. */
   @Test
   void daemon_thatGetsNoMoreThreads_isNotReplaced() throws Exception {

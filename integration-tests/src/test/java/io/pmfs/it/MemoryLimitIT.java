@@ -1,0 +1,125 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+
+/** A daemon in a cgroup with 300 MiB of memory, and a dataset of three times that. */
+@EnabledIfSystemProperty(
+    named = "pmfs.large",
+    matches = "all",
+    disabledReason = "reads 900 MiB several times; -Dpmfs.large=all runs it")
+final class MemoryLimitIT {
+  private static final Path MEMORY = Path.of("/sys/fs/cgroup/memory");
+  private static final Duration LIFETIME = Duration.ofMinutes(8);
+
+  /** Files of 10 MiB, in which each MiB is another. */
+  private static final String MAKE =
+      """
+      import os, sys
+      common = os.urandom(1 << 20)
+      for i in range(90):
+          with open(f"{sys.argv[1]}/f{i}", "wb") as file:
+              for mib in range(10):
+                  file.write(b"%8d%8d" % (i, mib) + common[16:])
+      """;
+
+  @Installed(byRoot = true)
+  private Installation pmfs;
+
+  private Path group;
+  private Path source;
+
+  @BeforeEach
+  void makeGroup() throws IOException {
+    assumeTrue(Files.isWritable(MEMORY), "needs cgroups of version 1 with memory");
+    group = Files.createDirectory(MEMORY.resolve("pmfs-it-" + ProcessHandle.current().pid()));
+    Files.writeString(group.resolve("memory.limit_in_bytes"), Long.toString(300L << 20));
+    source = pmfs.directory("source");
+    run("python3", "-c", MAKE, source.toString());
+  }
+
+  @AfterEach
+  void removeGroup() {
+    if (group != null) {
+      Await.until("the group is gone", Duration.ofSeconds(30), this::isGone);
+    }
+  }
+
+  private boolean isGone() {
+    try {
+      for (String pid : Files.readAllLines(group.resolve("cgroup.procs"))) {
+        Files.writeString(MEMORY.resolve("cgroup.procs"), pid);
+      }
+      Files.delete(group);
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  private static void run(String... line) {
+    Command.run(Map.of(), LIFETIME, List.of(line)).expect(0);
+  }
+
+  private MountedPmfs mount(String... options) throws IOException {
+    MountedPmfs mount = pmfs.mount(LIFETIME, source, options);
+    Files.writeString(group.resolve("cgroup.procs"), Long.toString(mount.daemon()));
+    return mount;
+  }
+
+  private void assertReadsRight(MountedPmfs mount) {
+    run("diff", "-r", source.toString(), mount.mountpoint().toString());
+  }
+
+  private void assertHealthy(MountedPmfs mount, long daemon) {
+    pmfs.run("status", mount.mountpoint().toString()).expect(0);
+    assertThat(mount.daemon()).isEqualTo(daemon);
+  }
+
+  @Test
+  void readOnly_isReadStagedAndVerified() throws IOException {
+    try (MountedPmfs mount = mount()) {
+      long daemon = mount.daemon();
+      assertReadsRight(mount);
+      pmfs.run(LIFETIME, "stage", mount.mountpoint().toString()).expect(0);
+      assertReadsRight(mount);
+      pmfs.run(LIFETIME, "verify", mount.mountpoint().toString()).expect(0);
+      assertHealthy(mount, daemon);
+    }
+  }
+
+  @Test
+  void writable_isReadWrittenAndDrained() throws IOException {
+    try (MountedPmfs mount = mount("--writable")) {
+      long daemon = mount.daemon();
+      assertReadsRight(mount);
+      String mountpoint = mount.mountpoint().toString();
+      run("sh", "-c", "cp \"$1\"/f[0-4]? \"$2\"", "-", source.toString(), scratch());
+      run(
+          "sh",
+          "-c",
+          "for f in \"$1\"/*; do cp $f \"$2\"/new-${f##*/}; done",
+          "-",
+          scratch(),
+          mountpoint);
+      pmfs.run(LIFETIME, "drain", mountpoint).expect(0);
+      assertReadsRight(mount);
+      assertHealthy(mount, daemon);
+    }
+  }
+
+  private String scratch() {
+    return pmfs.directory("written").toString();
+  }
+}
