@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import io.pmfs.fuse.mounting.MountException.Reason;
 import io.pmfs.fuse.system.Beneath;
+import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.tier.Errno;
@@ -11,6 +12,9 @@ import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import jnr.ffi.Memory;
+import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,6 +37,18 @@ public final class MountPoint implements AutoCloseable {
   static final int MS_NOSUID = 2;
   static final int MS_NODEV = 4;
   static final int MS_NOEXEC = 8;
+  private static final int MS_PRIVATE = 1 << 18;
+
+  // linux/mount.h; the numbers are the same on every architecture. MOUNT_ATTR_RDONLY, _NOSUID,
+  // _NODEV and _NOEXEC have the values of MS_*.
+  private static final long SYS_OPEN_TREE = 428;
+  private static final long SYS_MOVE_MOUNT = 429;
+  private static final long SYS_MOUNT_SETATTR = 442;
+  private static final int MOUNT_ATTR_SIZE = 32;
+  private static final int OPEN_TREE_FLAGS = 1 | Posix.O_CLOEXEC | Posix.AT_EMPTY_PATH; // CLONE
+  private static final int MOVE = 4 | 0x40; // F_EMPTY_PATH, T_EMPTY_PATH
+  private static final int BENEATH = MOVE | 0x200;
+  private static final byte[] HERE = {0};
 
   private final Path path;
   private final int parent;
@@ -136,6 +152,79 @@ public final class MountPoint implements AutoCloseable {
     }
   }
 
+  /**
+   * Shows a directory in place of a session, read-only, with the files' own rights, and without the
+   * mounts below it. Readers find one or the other: the kernel puts it beneath the session before
+   * that goes, where it can (Linux 6.5).
+   *
+   * @param device of the session
+   * @return the number of the new mount in mountinfo; null if the session is not here any more
+   * @throws MountException if that is impossible; then the session may be gone
+   */
+  public @Nullable String replace(String device, DirectoryStore directory) throws MountException {
+    return replace(device, directory, BENEATH);
+  }
+
+  /**
+   * The same.
+   *
+   * @param first the flags with which move_mount(2) is tried while the session is there
+   */
+  @Nullable String replace(String device, DirectoryStore directory, int first)
+      throws MountException {
+    int session = openMount(device);
+    if (session < 0) {
+      return null;
+    }
+    int tree = -1;
+    try {
+      boolean noExec = optionsOf(session).contains("noexec");
+      tree = (int) LIBC.syscall(SYS_OPEN_TREE, directory.descriptor(), HERE, OPEN_TREE_FLAGS);
+      if (tree < 0
+          || LIBC.syscall(
+                  SYS_MOUNT_SETATTR,
+                  tree,
+                  HERE,
+                  Posix.AT_EMPTY_PATH,
+                  readOnly(noExec),
+                  MOUNT_ATTR_SIZE)
+              != 0) {
+        throw failure("replaced by its source");
+      }
+      String number = mountId(tree);
+      boolean isBeneath = LIBC.syscall(SYS_MOVE_MOUNT, tree, HERE, session, HERE, first) == 0;
+      succeed(LIBC.umount2(proc(session), Posix.MNT_DETACH));
+      if (!isBeneath) {
+        attach(tree);
+      }
+      return number;
+    } finally {
+      close(tree);
+      close(session);
+    }
+  }
+
+  private void attach(int tree) throws MountException {
+    int place = LIBC.openat(parent, name, DIRECTORY);
+    try {
+      if (place < 0 || LIBC.syscall(SYS_MOVE_MOUNT, tree, HERE, place, HERE, MOVE) != 0) {
+        throw failure("mounted");
+      }
+    } finally {
+      close(place);
+    }
+  }
+
+  /** A struct mount_attr, mount_setattr(2). */
+  private static Pointer readOnly(boolean noExec) {
+    Pointer attributes = Memory.allocateDirect(Posix.RUNTIME, MOUNT_ATTR_SIZE);
+    attributes.putLongLong(0, MS_RDONLY | MS_NOSUID | MS_NODEV | (noExec ? MS_NOEXEC : 0));
+    attributes.putLongLong(8, 0);
+    attributes.putLongLong(16, MS_PRIVATE); // mounts that are made in the source stay there
+    attributes.putLongLong(24, 0);
+    return attributes;
+  }
+
   /** Whether the topmost mount here has this device number. */
   public boolean shows(String device) {
     int mount = openMount(device);
@@ -213,12 +302,22 @@ public final class MountPoint implements AutoCloseable {
 
   /** The device number of the mount that a descriptor is in; null if that is detached. */
   private static @Nullable String deviceOf(int file) {
+    return field(file, 2);
+  }
+
+  /** The options of the mount that a descriptor is in. */
+  private static List<String> optionsOf(int file) {
+    String options = field(file, 5);
+    return options == null ? List.of() : List.of(options.split(",", -1));
+  }
+
+  private static @Nullable String field(int file, int index) {
     String id = mountId(file);
     try {
       for (String line : SessionMount.table().split("\n", -1)) {
-        String[] fields = line.split(" ", 4);
-        if (fields.length == 4 && fields[0].equals(id)) {
-          return fields[2];
+        String[] fields = line.split(" ", index + 2);
+        if (fields.length == index + 2 && fields[0].equals(id)) {
+          return fields[index];
         }
       }
     } catch (IOException e) {

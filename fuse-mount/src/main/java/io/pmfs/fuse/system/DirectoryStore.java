@@ -86,6 +86,11 @@ public final class DirectoryStore implements BackingStore {
     return identity;
   }
 
+  /** The descriptor of this directory, which this object closes. */
+  public int descriptor() {
+    return root;
+  }
+
   @Override
   public SourceStatus status(FileName path) throws FsException {
     Pointer listedNow = statxWhereListed(path);

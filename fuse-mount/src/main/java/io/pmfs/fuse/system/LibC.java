@@ -28,6 +28,16 @@ public interface LibC {
   /** For getdents64(2), which the C library of RHEL 8 does not export. */
   long syscall(long number, long file, Pointer buffer, long size);
 
+  /** For open_tree(2), which old C libraries do not export. */
+  long syscall(long number, int directory, @In byte[] path, int flags);
+
+  /** For mount_setattr(2), in the same way. */
+  long syscall(
+      long number, int directory, @In byte[] path, int flags, Pointer attributes, long size);
+
+  /** For move_mount(2), in the same way. */
+  long syscall(long number, int from, @In byte[] fromPath, int to, @In byte[] toPath, int flags);
+
   long listxattr(@In byte[] path, @Out byte[] list, long size);
 
   long getxattr(@In byte[] path, @In byte[] name, @Out byte[] value, long size);

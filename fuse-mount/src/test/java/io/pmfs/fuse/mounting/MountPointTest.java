@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.fuse.mounting.MountException.Reason;
+import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.fuse.system.Resolution;
@@ -18,10 +19,12 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Root's mount at users/m, where the owner of users/ changes names, and a mount that has nothing to
@@ -288,6 +291,91 @@ final class MountPointTest {
       } finally {
         LIBC.close(file);
       }
+    }
+  }
+
+  /** Flags that no kernel knows: as on one that cannot put a mount beneath another. */
+  private static final int UNKNOWN_FLAGS = 1 << 30;
+
+  private static final int KNOWN_FLAGS = 0x244;
+
+  private Path source() throws Exception {
+    Path source = Files.createDirectory(temporary.toRealPath().resolve("source"));
+    Files.writeString(Files.createDirectory(source.resolve("below")).resolve("file"), "below");
+    Files.writeString(source.resolve("file"), "content");
+    run("mount", "-n", "-t", "tmpfs", "inner", source.resolve("below").toString());
+    Files.writeString(source.resolve("below/inner"), "inner");
+    return source;
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {KNOWN_FLAGS, UNKNOWN_FLAGS})
+  void replace_showsTheDirectoryReadOnly(int first) throws Exception {
+    Path source = source();
+    run("mount", "-n", "-o", "remount,bind,ro,nosuid,nodev,noexec", place.toString());
+    String number;
+    try (DirectoryStore directory = new DirectoryStore(source);
+        MountPoint point = MountPoint.open(place)) {
+      number = point.replace(device, directory, first);
+      assertThat(point.replace(device, directory, first)).as("it is gone").isNull();
+    }
+
+    assertThat(mounts().stream().filter(place.toString()::equals)).hasSize(1);
+    assertThat(optionsAt(place)).startsWith("ro,nosuid,nodev,noexec");
+    assertThat(
+            Files.readAllLines(Path.of("/proc/self/mountinfo"), StandardCharsets.ISO_8859_1)
+                .stream()
+                .filter(line -> line.contains(" " + place + " ")))
+        .singleElement()
+        .satisfies(line -> assertThat(line).startsWith(number + " ").doesNotContain(" shared:"));
+    assertThat(place.resolve("file")).hasContent("content");
+    assertThat(place.resolve("below/file"))
+        .as("what is mounted there stays there")
+        .hasContent("below");
+    assertThatThrownBy(() -> Files.writeString(place.resolve("new"), ""))
+        .hasMessageContaining("Read-only");
+    assertThat(Files.writeString(source.resolve("new"), "")).exists();
+    assertCanaryIsAsBefore();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {KNOWN_FLAGS, UNKNOWN_FLAGS})
+  void replace_namesChangedSinceOpen_replacesWhatWasMeant(int first) throws Exception {
+    try (DirectoryStore directory = new DirectoryStore(source());
+        MountPoint point = MountPoint.open(place)) {
+      Path moved = replaceByLink(users, other);
+      assertThat(point.replace(device, directory, first)).isNotNull();
+      assertThat(moved.resolve("m/file")).hasContent("content");
+    }
+    assertCanaryIsAsBefore();
+    assertThat(canary).isEmptyDirectory();
+  }
+
+  @Test
+  void replace_coveredMount_leavesBothAlone() throws Exception {
+    run("mount", "-n", "-t", "tmpfs", "cover", place.toString());
+    try (DirectoryStore directory = new DirectoryStore(source());
+        MountPoint point = MountPoint.open(place)) {
+      assertThat(point.replace(device, directory)).isNull();
+    }
+    assertThat(mounts().stream().filter(place.toString()::equals)).hasSize(2);
+  }
+
+  /** As after a daemon that died. */
+  @Test
+  void replace_mountThatNobodyServes_doesNotWaitForIt() throws Exception {
+    Path hangs = Files.createDirectory(users.resolve("hangs"));
+    int file = LIBC.open(Posix.terminated("/dev/fuse"), Posix.O_RDWR | Posix.O_CLOEXEC);
+    assumeTrue(file >= 0, "no /dev/fuse");
+    try (DirectoryStore directory = new DirectoryStore(source());
+        MountPoint point = MountPoint.open(hangs)) {
+      String data = "fd=" + file + ",rootmode=40000,user_id=0,group_id=0";
+      point.mount("nobody's", "fuse.test", MountPoint.MS_NODEV, data);
+      String session = Objects.requireNonNull(SessionMount.deviceAt(hangs));
+      assertThat(point.replace(session, directory)).isNotNull();
+      assertThat(hangs.resolve("file")).hasContent("content");
+    } finally {
+      LIBC.close(file);
     }
   }
 }
