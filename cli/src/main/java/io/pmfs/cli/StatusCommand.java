@@ -21,6 +21,7 @@ import io.pmfs.settings.MountTable;
 import io.pmfs.settings.MountViewers;
 import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
+import io.pmfs.settings.StandIn;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TimeSpan;
 import java.io.IOException;
@@ -51,8 +52,9 @@ import picocli.CommandLine.Parameters;
           + " says which. It is not 4 before the first read, and not while the first epoch fills"
           + " the tiers. It is also 4 while the disk of the state is full or fails: then names and"
           + " copies are not recorded for the next mount; while a thread of the daemon fails again and"
-          + " again, for example for want of memory; and for ten minutes after a request of a reader"
-          + " failed, as by an error of the source. Of a writable mount it is 4 while the"
+          + " again, for example for want of memory; for ten minutes after a request of a reader"
+          + " failed, as by an error of the source; and where daemons died until the source itself"
+          + " was mounted in their place. Of a writable mount it is 4 while the"
           + " source refuses changes, or changes wait for a node that is away. In a cluster it is 4"
           + " while expected nodes are missing.%n"
     },
@@ -204,21 +206,32 @@ final class StatusCommand implements Callable<Integer> {
   private int show() throws MountFailure {
     Registries registries = Registries.open(invocation.surroundings(), invocation::warn);
     String wanted = mountpointText;
+    StandIn standIn = allNodes || wanted == null ? null : standIn(wanted, registries);
     if (allNodes) {
       return showNodes(wanted, registries);
+    } else if (standIn != null) {
+      return show(StatusReport.of(standIn));
     } else if (wanted != null) {
       Registry.Entry mount = find(wanted, registries);
-      StatusReport report = counted(ask(mount, registries), mount, registries);
-      if (json) {
-        invocation.showJson(GSON.toJson(report));
-      } else {
-        invocation.show(StatusTable.of(report));
-      }
-      invocation.out().flush();
-      return exitStatus(List.of(report));
+      return show(counted(ask(mount, registries), mount, registries));
     } else {
       return showAll(registries);
     }
+  }
+
+  private int show(StatusReport report) {
+    if (json) {
+      invocation.showJson(GSON.toJson(report));
+    } else {
+      invocation.show(StatusTable.of(report));
+    }
+    invocation.out().flush();
+    return exitStatus(List.of(report));
+  }
+
+  private @Nullable StandIn standIn(String text, Registries registries) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    return registries.standIn(surroundings.resolveLinks(surroundings.resolve(text)));
   }
 
   /** Warns of mounts that do not help their readers, or do not record their state. */
@@ -384,6 +397,7 @@ final class StatusCommand implements Callable<Integer> {
         silent.add(failure);
       }
     }
+    registries.standIns().forEach(standIn -> reports.add(StatusReport.of(standIn)));
     silent.forEach(failure -> invocation.warn(failure.line()));
     if (json) {
       invocation.showJson(GSON.toJson(reports));

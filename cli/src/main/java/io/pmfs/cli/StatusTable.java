@@ -36,6 +36,11 @@ final class StatusTable {
 
   static String of(StatusReport report) {
     StatusTable table = new StatusTable();
+    if (!report.hasDaemon()) {
+      table.lines.addAll(StatusHeadline.of(report));
+      table.add("log", report.logFile());
+      return String.join("\n", table.lines);
+    }
     table.head(report);
     OutputsReport outputs = report.outputs();
     if (outputs != null) {

@@ -13,6 +13,7 @@ import io.pmfs.settings.MountTable;
 import io.pmfs.settings.MountViewers;
 import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
+import io.pmfs.settings.StandIn;
 import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TimeSpan;
 import java.io.IOException;
@@ -119,6 +120,12 @@ final class UmountCommand implements Callable<Integer> {
     MountTable.Mount found = surroundings.mounts().at(mountpoint);
     target = found != null && found.isPmfs() ? found : null;
     Registries registries = Registries.open(surroundings, invocation::warn);
+    StandIn standIn = registries.standIn(mountpoint);
+    if (found != null && standIn != null && standIn.is(found)) {
+      target = found;
+      unmountStandIn(mountpoint, registries);
+      return ExitStatus.DONE;
+    }
     // Purging needs the daemon, unmounting does not.
     Registry.Entry entry = purge ? registries.await(mountpoint) : registries.find(mountpoint);
     if (entry != null && target == null && isMountedElsewhere(entry)) {
@@ -429,6 +436,19 @@ final class UmountCommand implements Callable<Integer> {
                     known.running()
                         && known.entry().pid() == entry.pid()
                         && !known.entry().isOf(ended));
+  }
+
+  /** The source itself, after a crash loop. */
+  private void unmountStandIn(Path mountpoint, Registries registries) throws MountFailure {
+    unmountExternally(mountpoint, false);
+    registries.sweepHolders();
+    if (purge) {
+      throw new MountFailure(
+          ExitStatus.PARTLY,
+          mountpoint
+              + ": unmounted, but nothing was purged: only the source was mounted there; mount it"
+              + " again and umount --purge");
+    }
   }
 
   private void unmountWithoutDaemon(Path mountpoint, Duration timeout) throws MountFailure {

@@ -5,6 +5,9 @@ import io.pmfs.fuse.mounting.MountPoint;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.NativeText;
+import io.pmfs.settings.Reason;
+import io.pmfs.settings.Registries;
+import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.Surroundings;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -17,6 +20,10 @@ import java.util.concurrent.locks.LockSupport;
  * Unmounts for root's scripts, which must not leave to umount(8) a name that may change meanwhile.
  * The arguments: {@code unmount}, {@code detach} or {@code abort}, a session's device number as in
  * mountinfo, and a mount point; without one, all of that session. Success if nothing is there.
+ *
+ * <p>Or {@code show-source}, that number, the file with the session's settings, and how many
+ * daemons died: then the source takes the place of the session. The last line of the output says
+ * where, or why not.
  */
 public final class MountProgram {
   private static final int ATTEMPTS = 10;
@@ -28,6 +35,10 @@ public final class MountProgram {
   public static void main(String[] args) throws IOException, MountFailure {
     String[] words = NativeText.arguments(args);
     String device = words[1];
+    if (words[0].equals("show-source")) {
+      NativeText.standardOutput().println(showSource(words));
+      System.exit(ExitStatus.DONE);
+    }
     List<Path> places =
         words.length > 2
             ? List.of(Path.of(words[2]))
@@ -47,6 +58,24 @@ public final class MountProgram {
       }
     }
     System.exit(status);
+  }
+
+  private static String showSource(String[] words) {
+    try {
+      Surroundings surroundings = Surroundings.real();
+      SessionSettings session = SessionSettings.load(Path.of(words[2]));
+      String shown =
+          new SourceInPlace(words[1], session, Integer.parseInt(words[3]), surroundings).show();
+      Path mountpoint = session.configuration().mountpoint();
+      if (mountpoint != null) {
+        Registries.open(surroundings).forget(mountpoint);
+      }
+      return "shown: " + shown;
+    } catch (MountFailure e) {
+      return "not shown: " + e.line();
+    } catch (IOException e) {
+      return "not shown: " + words[2] + ": " + Reason.of(e);
+    }
   }
 
   /** Waits a second for who uses it: to start again for another try would cost more. */

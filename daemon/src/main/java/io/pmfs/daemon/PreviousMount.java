@@ -9,6 +9,7 @@ import io.pmfs.settings.MountViewers;
 import io.pmfs.settings.Registration;
 import io.pmfs.settings.Registries;
 import io.pmfs.settings.Registry;
+import io.pmfs.settings.StandIn;
 import io.pmfs.settings.Surroundings;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -57,6 +58,11 @@ public final class PreviousMount {
    */
   public Registration replace() throws MountFailure {
     Path mountpoint = settings.mountpoint();
+    for (StandIn standIn : registry.standIns(invocation.surroundings().mounts())) {
+      if (Path.of(standIn.mountpoint()).equals(mountpoint)) {
+        throw MountFailure.usage(mountpoint + ": not mounted: " + standIn.text());
+      }
+    }
     long begin = System.nanoTime();
     end = begin + patience.toNanos();
     boolean said = false;

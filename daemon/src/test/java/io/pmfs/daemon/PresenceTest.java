@@ -220,7 +220,7 @@ final class PresenceTest {
   }
 
   private static MountTable.Mount mount(String device) {
-    return new MountTable.Mount(Path.of("/mnt/x"), "fuse.pmfs", "/s", "ro", device, true);
+    return new MountTable.Mount(Path.of("/mnt/x"), "fuse.pmfs", "/s", "ro", device, true, "7");
   }
 
   @Test

@@ -519,6 +519,31 @@ final class RunIT {
     assertNothingLeft();
   }
 
+  /** Then the source itself is mounted there, and the run takes it away in the end. */
+  @Test
+  void crashLoop_whileTheCommandRuns_isReadOnFromTheSourceAndNoSuccess() {
+    Machine.requireRoot();
+    pmfs.environment("PMFS_CRASH_LIMIT", "0");
+    Command ran =
+        run(
+            List.of("--allow-other"),
+            "bash",
+            "-c",
+            "kill -KILL $(\"$0\" status --json \"$PMFS_MOUNT\" | grep -oP '\"pid\": \\K\\d+' | head -n 1);"
+                + " while grep -q \"$PMFS_MOUNT .*fuse.pmfs\" /proc/self/mountinfo; do sleep 0.1; done;"
+                + " sleep 5; diff -r \"$1\" \"$PMFS_MOUNT\" && echo same",
+            Installation.launcherOfCheckout().toString(),
+            dataset.root().toString());
+    assertThat(ran.out()).isEqualTo("same\n");
+    ran.expect(121);
+    assertThat(ran.err())
+        .containsOnlyOnce("the source itself is mounted there now")
+        .doesNotContain("mounting again")
+        .contains("ended with 0 all the same");
+    assertNothingLeft();
+    assertThat(pmfs.mountpoint()).isEmptyDirectory();
+  }
+
   /** Neither may take the other's mount with it; the script's is there for all. */
   @Test
   void run_inAnotherStepOfAJob_sharesOnlyTheScriptsDaemon() throws Exception {

@@ -57,9 +57,16 @@ public final class MountTable {
    * @param device the device number of its file system, such as {@code 0:39}; for a pmfs mount it
    *     identifies the kernel's connection
    * @param isWhole whether it shows all of the file system, not only one of its directories
+   * @param number tells it from all others that are there now
    */
   public record Mount(
-      Path mountpoint, String type, String source, String options, String device, boolean isWhole) {
+      Path mountpoint,
+      String type,
+      String source,
+      String options,
+      String device,
+      boolean isWhole,
+      String number) {
     /** Whether both are the same file system at the same mount point. */
     public boolean isSameAs(@Nullable Mount other) {
       return other != null
@@ -122,7 +129,8 @@ public final class MountTable {
                 unescape(fields[separator + 2]),
                 fields[5] + "," + superOptions,
                 fields[2],
-                fields[3].equals("/")));
+                fields[3].equals("/"),
+                fields[0]));
       }
     }
     return new MountTable(mounts);

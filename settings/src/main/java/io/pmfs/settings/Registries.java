@@ -476,10 +476,33 @@ public final class Registries {
         .orElse(null);
   }
 
+  /** The mounts of sources themselves in place of sessions whose daemons died. */
+  public List<StandIn> standIns() throws MountFailure {
+    List<StandIn> standIns = new ArrayList<>();
+    for (Registry registry : all) {
+      standIns.addAll(registry.standIns(surroundings.mounts()));
+    }
+    return standIns;
+  }
+
+  /** The one that a path leads to; null if there is none. */
+  public @Nullable StandIn standIn(Path path) throws MountFailure {
+    MountTable.Mount mount = surroundings.mounts().holding(path);
+    return mount == null
+        ? null
+        : standIns().stream().filter(one -> one.is(mount)).findFirst().orElse(null);
+  }
+
   /**
-   * Says that a mount at the path or above it was detached; null if no daemon serves such a one.
+   * Says that the source itself is mounted at the path or above it, or that a mount there was
+   * detached; null if neither is the case.
    */
   public @Nullable MountFailure detachment(Path path) throws MountFailure {
+    StandIn standIn = standIn(path);
+    if (standIn != null) {
+      return new MountFailure(
+          ExitStatus.NOT_MOUNTED, standIn.mountpoint() + ": not served: " + standIn.text());
+    }
     for (Registry.Entry entry : detached()) {
       if (path.startsWith(entry.mountpoint())) {
         return new MountFailure(

@@ -43,6 +43,7 @@ public final class Registry {
   private static final int MOST_SESSIONS = 1024;
   private static final String HOLDER = ".holder";
   private static final String KEPT = ".kept";
+  private static final String STAND_IN = ".standin";
 
   /**
    * A running daemon.
@@ -547,10 +548,38 @@ public final class Registry {
 
   /** Records who mounted at a mount point, in place of an earlier holder. */
   public void hold(Holder holder) throws MountFailure {
-    Path file = holderFile(Path.of(holder.mountpoint()));
+    record(holderFile(Path.of(holder.mountpoint())), holder);
+  }
+
+  /** Records that the source itself is mounted at a mount point. */
+  public void standIn(StandIn mount) throws MountFailure {
+    record(directory.resolve(nameOf(Path.of(mount.mountpoint())) + STAND_IN), mount);
+  }
+
+  /** The mounts of sources themselves that are there now; none in another user's registry. */
+  public List<StandIn> standIns(MountTable mounts) throws MountFailure {
+    List<StandIn> there = new ArrayList<>();
+    for (Path file : strangers == null ? files(STAND_IN) : List.<Path>of()) {
+      StandIn standIn = load(file, StandIn.class);
+      if (isThere(standIn, mounts)) {
+        there.add(Objects.requireNonNull(standIn));
+      }
+    }
+    return there;
+  }
+
+  private static boolean isThere(@Nullable StandIn standIn, MountTable mounts) {
+    if (standIn == null || !standIn.isSound()) {
+      return false;
+    }
+    MountTable.Mount mount = mounts.at(Path.of(standIn.mountpoint()));
+    return mount != null && standIn.is(mount);
+  }
+
+  private static void record(Path file, Object what) throws MountFailure {
     try {
       Path next = file.resolveSibling(file.getFileName() + ".new");
-      Files.writeString(next, new Gson().toJson(holder), UTF_8);
+      Files.writeString(next, new Gson().toJson(what), UTF_8);
       Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, file + ": " + Reason.of(e), e);
@@ -594,19 +623,29 @@ public final class Registry {
   public void sweepHolders(Surroundings surroundings) throws MountFailure {
     // The table is read after the list: a record is written after its mount was made.
     List<Path> files = files(HOLDER);
+    List<Path> standIns = files(STAND_IN);
     MountTable mounts = surroundings.mounts();
     for (Path file : files) {
       Holder holder = sound(load(file, Holder.class));
       MountTable.Mount mount = holder == null ? null : mounts.at(Path.of(holder.mountpoint()));
       if (mount == null || holder == null || !mount.device().equals(holder.device())) {
-        try {
-          Files.deleteIfExists(file);
-        } catch (IOException e) {
-          throw new MountFailure(ExitStatus.FAILED, file + ": " + Reason.of(e), e);
-        }
+        remove(file);
+      }
+    }
+    for (Path file : standIns) {
+      if (!isThere(load(file, StandIn.class), mounts)) {
+        remove(file);
       }
     }
     sweepDead(mounts);
+  }
+
+  private static void remove(Path file) throws MountFailure {
+    try {
+      Files.deleteIfExists(file);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, file + ": " + Reason.of(e), e);
+    }
   }
 
   /** Where a session is mounted that is to stay without a mount point. */

@@ -109,7 +109,7 @@ final class MountTableTest {
     "ramfs,false"
   })
   void isLocalDisk_byType_isKnown(String type, boolean local) {
-    assertThat(new MountTable.Mount(Path.of("/x"), type, "x", "rw", "0:9", true).isLocalDisk())
+    assertThat(new MountTable.Mount(Path.of("/x"), type, "x", "rw", "0:9", true, "7").isLocalDisk())
         .isEqualTo(local);
   }
 

@@ -232,7 +232,7 @@ final class RegistriesTest {
   }
 
   private static MountTable.Mount mount(String device) {
-    return new MountTable.Mount(SECOND, "fuse.pmfs", "/source", "ro", device, true);
+    return new MountTable.Mount(SECOND, "fuse.pmfs", "/source", "ro", device, true, "7");
   }
 
   @Test
@@ -250,6 +250,46 @@ final class RegistriesTest {
     world.mountinfo();
     Registries.open(world.surroundings()).sweepHolders();
     assertThat(registries.holder(mount("0:30"))).isNull();
+  }
+
+  /** Only the mount itself, by its number, place and kind, counts. */
+  @Test
+  void standIn_isKnownWhileItsMountIsThere() throws Exception {
+    Registry own = Registry.own(world.makeDirectory("run"));
+    String line = "77 20 8:1 /source " + SECOND + " ro,nosuid,nodev - ext4 /dev/sda1 rw";
+    StandIn standIn =
+        new StandIn(SECOND.toString(), "/source", "77", 6, "2026-11-25T09:00:00Z", "/log");
+    own.standIn(standIn);
+    world.mountinfo(line);
+    Registries registries = Registries.open(world.surroundings());
+
+    assertThat(registries.standIn(SECOND)).isEqualTo(standIn);
+    assertThat(registries.standIn(SECOND.resolve("a/b"))).isEqualTo(standIn);
+    assertThat(registries.standIn(MOUNTPOINT)).isNull();
+    assertThat(registries.notMounted(SECOND).line())
+        .isEqualTo(
+            SECOND
+                + ": not served: its daemon died 6 times within a minute; the source itself is"
+                + " mounted here instead, read-only, and no copies are used: see /log, then pmfs"
+                + " umount /jobs/42 and mount again");
+    registries.sweepHolders();
+    assertThat(registries.standIns()).containsExactly(standIn);
+    for (String other :
+        List.of(
+            line.replace("77 ", "78 "),
+            line.replace(SECOND.toString(), MOUNTPOINT.toString()),
+            line.replace("ro,", "rw,"),
+            line.replace("ext4", "fuse.pmfs"))) {
+      world.mountinfo(other);
+      assertThat(Registries.open(world.surroundings()).standIns()).as(other).isEmpty();
+    }
+    world.mountinfo(line, TestMachine.line(SECOND, "tmpfs", "above"));
+    assertThat(Registries.open(world.surroundings()).standIns()).as("covered").isEmpty();
+
+    world.mountinfo();
+    Registries.open(world.surroundings()).sweepHolders();
+    world.mountinfo(line);
+    assertThat(Registries.open(world.surroundings()).standIns()).as("swept").isEmpty();
   }
 
   /** A mount whose daemon died: the kernel still has it, and the daemon's files remain. */

@@ -140,7 +140,8 @@ final class RegistryTest {
   }
 
   private static MountTable.Mount mount(String device, String source) {
-    return new MountTable.Mount(Path.of("/mnt/other"), "fuse.pmfs", source, "ro", device, true);
+    return new MountTable.Mount(
+        Path.of("/mnt/other"), "fuse.pmfs", source, "ro", device, true, "7");
   }
 
   @Test

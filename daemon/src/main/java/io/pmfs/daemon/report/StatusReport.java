@@ -6,6 +6,7 @@ import io.pmfs.daemon.requests.FailedRequests;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.requests.WaitingRequest;
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.settings.StandIn;
 import io.pmfs.stage.Copies;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.StagerStatus;
@@ -23,9 +24,12 @@ public record StatusReport(
     @Figure("where it is mounted, or one of those places") String mountpoint,
     @Figure("the dataset") String source,
     @Figure("the user whose process the daemon is") String user,
-    @Figure("the daemon's process") long pid,
+    @Figure("the daemon's process; 0 if there is none") long pid,
     @Figure("how long the daemon has run and counted") long uptimeSeconds,
-    @Figure("`kernel` or `jnr`") String bridge,
+    @Figure(
+            "`kernel` or `jnr`; `none` after a crash loop, when the source itself is mounted there"
+                + " and the report has no other figures")
+        String bridge,
     @Figure("why this bridge") String bridgeReason,
     @Figure("`auto` until it is chosen, `page-cache` or `passthrough`") String readMode,
     @Figure("why this mode") String readModeReason,
@@ -78,6 +82,8 @@ public record StatusReport(
                     + " known; null for a writable mount",
             metric = "pmfs_source_renumbered_files")
         @Nullable Long renumberedFiles) {
+
+  private static final String NO_BRIDGE = "none";
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",
@@ -343,6 +349,50 @@ public record StatusReport(
         null,
         null,
         null);
+  }
+
+  /** The report about a mount that has no daemon any more, but shows the source. */
+  public static StatusReport of(StandIn standIn) {
+    return new StatusReport(
+        standIn.mountpoint(),
+        standIn.source(),
+        "root",
+        0,
+        0,
+        NO_BRIDGE,
+        "the source itself is mounted there since " + standIn.since(),
+        "page-cache",
+        "the source's own",
+        standIn.logFile(),
+        null,
+        null,
+        List.of(),
+        Reads.NONE,
+        Staging.NONE,
+        SourceOperations.NONE,
+        null,
+        null,
+        null,
+        new Engagement(Engagement.SOURCE_ONLY, standIn.text()),
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null);
+  }
+
+  /** Whether a daemon reports; else the source itself is mounted there. */
+  public boolean hasDaemon() {
+    return !bridge.equals(NO_BRIDGE);
   }
 
   /** What a writable mount knows about itself; the parts are those of the report. */
