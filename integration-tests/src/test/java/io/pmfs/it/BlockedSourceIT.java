@@ -19,6 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** A source that does not answer reads. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -130,6 +131,10 @@ final class BlockedSourceIT {
    * others than reads, and those wait for directories here.
    */
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.large",
+      matches = "all",
+      disabledReason = "waits for the watchdog; -Dpmfs.large=all runs it")
   void workers_thatAllWaitForTheSource_longerThanTheWatchdogAllows_keepTheDaemon()
       throws Exception {
     try (Installation slow = new Installation().environment("PMFS_WATCHDOG", "1000");

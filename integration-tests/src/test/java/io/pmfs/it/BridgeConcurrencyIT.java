@@ -20,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -95,6 +96,10 @@ final class BridgeConcurrencyIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.large",
+      matches = "all",
+      disabledReason = "a directory of 100,000 names; -Dpmfs.large=all runs it")
   void largeDirectory_listedTwiceWhileItIsRead_isWhole() throws Exception {
     Path source = pmfs.directory("source");
     String make = "seq -f %07g " + ENTRIES + " | xargs -n 2000 touch";

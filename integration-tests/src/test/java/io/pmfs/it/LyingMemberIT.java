@@ -102,6 +102,10 @@ final class LyingMemberIT {
       """;
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void peer_askedForAPathThroughALinkThatWasSwappedIn_getsNothing() {
     Node node = bed.node(1);
     bed.mount(node, "--allow-other");

@@ -12,6 +12,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Several mounts of one dataset by a user without root: one daemon with a session for each. */
 final class SharedMountByUserIT {
@@ -142,6 +143,10 @@ final class SharedMountByUserIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.modes",
+      matches = "all",
+      disabledReason = "as for root; -Dpmfs.modes=all runs it")
   void umount_ofTheFirst_leavesTheSecondItsReadersAndItsDaemon() throws Exception {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -270,6 +275,10 @@ final class SharedMountByUserIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.modes",
+      matches = "all",
+      disabledReason = "as for root; -Dpmfs.modes=all runs it")
   void mountAndUmount_manyTimes_disturbNoReader() throws Exception {
     MountedPmfs mount = pmfs.mount(Duration.ofMinutes(10), dataset.root());
     Path ends = pmfs.directory("signs").resolve("ends");
@@ -341,6 +350,10 @@ final class SharedMountByUserIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.modes",
+      matches = "all",
+      disabledReason = "as for root; -Dpmfs.modes=all runs it")
   void mount_afterTheMost_isInUse() {
     MountedPmfs mount = pmfs.mount(dataset.root());
     List<Path> joined = new ArrayList<>();

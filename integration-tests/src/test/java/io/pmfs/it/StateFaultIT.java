@@ -15,6 +15,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
  * The disk of tier and state, which by default is one, fails under readers of names that were never
@@ -146,6 +147,10 @@ final class StateFaultIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.modes",
+      matches = "all",
+      disabledReason = "the same with another fault; -Dpmfs.modes=all runs it")
   void disk_fullUntilItIsFreed_namesAreReadAndThenRecorded() {
     try (MountedPmfs mount = mount()) {
       readKnown(mount);
@@ -200,6 +205,10 @@ final class StateFaultIT {
   }
 
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.modes",
+      matches = "all",
+      disabledReason = "the same with another fault; -Dpmfs.modes=all runs it")
   void disk_replacedByANewOne_isRecordedOnThat() {
     try (MountedPmfs mount = mount()) {
       readKnown(mount);

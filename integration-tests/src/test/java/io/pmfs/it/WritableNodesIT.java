@@ -189,6 +189,10 @@ final class WritableNodesIT {
 
   /** Each line is written, closed and expected by the other node, whatever dies. */
   @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
   void daemons_thatAreKilledInTurn_loseNothingAndRepeatNothing() throws Exception {
     mountBoth();
     AtomicBoolean ends = new AtomicBoolean();
