@@ -147,7 +147,7 @@ final class Handout {
     return given[block % given.length] == 0 || (count > given.length && isOld(block, now));
   }
 
-  /** Whether nobody was given a block lately, or just the node that asks, which lost it. */
+  /** Whether no node was given a block lately, or only the one that asks for it: it lost it. */
   private boolean isFree(int block, UUID asker, long now) {
     int entry = block % given.length;
     return given[entry] == 0
