@@ -1,9 +1,11 @@
 package io.pmfs.cli;
 
+import io.pmfs.daemon.Drains;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.LeftOutputs;
 import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.metadata.FileName;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.Registries;
@@ -12,8 +14,10 @@ import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TimeSpan;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
@@ -33,7 +37,10 @@ import picocli.CommandLine.Parameters;
           + " known. --state finishes what a mount left when it ended.%n",
       "A conflict is told until you acknowledge it: the file at the source is another program's,"
           + " and what was written here is kept beside it, as the message says. So is a change of"
-          + " attributes or of a link that the source refused for good.%n"
+          + " attributes or of a link that the source refused for good.",
+      "%nOther changes that the source refuses keep nothing back but what depends on them. What may"
+          + " pass, like a full file system, is tried again by itself; the rest is set aside until"
+          + " you decide: --retry, --export or --drop.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -41,6 +48,9 @@ import picocli.CommandLine.Parameters;
       "  pmfs drain /mnt/run42",
       "  pmfs drain --timeout 2m /mnt/run42",
       "  pmfs drain --acknowledge /mnt/run42",
+      "  pmfs drain --retry /mnt/run42/results /mnt/run42",
+      "  pmfs drain --export /mnt/run42/results /home/anna /mnt/run42",
+      "  pmfs drain --drop /mnt/run42/results /mnt/run42",
       "  pmfs drain --state /local/pmfs/state/run42-1f2e3d4c5b6a7980"
     })
 final class DrainCommand implements Callable<Integer> {
@@ -75,6 +85,32 @@ final class DrainCommand implements Callable<Integer> {
               + " no more: then the exit status speaks of later ones only.")
   private boolean acknowledges;
 
+  @Option(
+      names = "--retry",
+      paramLabel = "PATH",
+      description =
+          "First has what the source refuses at PATH, and below it, tried again, also what was set"
+              + " aside.")
+  private @Nullable String retried;
+
+  @Option(
+      names = "--drop",
+      paramLabel = "PATH",
+      description =
+          "First gives up what the source refuses at PATH, and below it, and what depends on that:"
+              + " the mount then shows what the source has. Prints each path.")
+  private @Nullable String dropped;
+
+  @Option(
+      names = "--export",
+      arity = "2",
+      paramLabel = "ARGUMENT",
+      hideParamSyntax = true,
+      description =
+          "Two arguments, PATH and DIR: copies PATH as the mount shows it, with all below it, into"
+              + " the directory DIR, and does nothing else.")
+  private String @Nullable [] exported;
+
   DrainCommand(Invocation invocation) {
     this.invocation = invocation;
   }
@@ -91,6 +127,15 @@ final class DrainCommand implements Callable<Integer> {
       throw MountFailure.usage("drain: give either MOUNTPOINT or --state DIR");
     }
     Surroundings surroundings = invocation.surroundings();
+    String[] export = exported;
+    if (export != null) {
+      if (place == null) {
+        throw MountFailure.usage("--export: not with --state; mount the source again and export");
+      }
+      Path mountpoint = surroundings.resolveLinks(surroundings.resolve(place));
+      Path from = mountpoint.resolve(below(mountpoint, export[0]));
+      return new Export(invocation).copy(from, surroundings.resolve(export[1]));
+    }
     return left == null
         ? drain(surroundings.resolveLinks(surroundings.resolve(String.valueOf(place))), timeout)
         : finish(surroundings.resolve(left), timeout);
@@ -104,6 +149,15 @@ final class DrainCommand implements Callable<Integer> {
     }
     if (acknowledges) {
       acknowledged(mountpoint, DrainWait.acknowledge(entry, invocation.surroundings()));
+    }
+    for (Map.Entry<String, String> wish : wishes().entrySet()) {
+      String path = below(mountpoint, wish.getValue());
+      Drains.Changes changes =
+          DrainWait.refused(entry, invocation.surroundings(), wish.getKey(), path);
+      if (changes == null) {
+        throw readOnly(mountpoint);
+      }
+      tell(wish.getKey(), wish.getValue(), changes.paths());
     }
     DrainWait.Outcome outcome = new DrainWait(invocation, mountpoint).await(entry, timeout);
     if (outcome == null) {
@@ -122,6 +176,40 @@ final class DrainCommand implements Callable<Integer> {
         .forEach(invocation::show);
     invocation.warn(mountpoint + ": " + summary(outcome.last().outputs()));
     return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
+  }
+
+  /** What to do about refused changes, and where. */
+  private Map<String, String> wishes() {
+    Map<String, String> wishes = new LinkedHashMap<>();
+    String again = retried;
+    String up = dropped;
+    if (again != null) {
+      wishes.put("retry", again);
+    }
+    if (up != null) {
+      wishes.put("drop", up);
+    }
+    return wishes;
+  }
+
+  /** A path as the user gave it, below the mount point. */
+  private String below(Path mountpoint, String given) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Path path = surroundings.resolve(given).normalize();
+    Path inside = path.startsWith(mountpoint) ? path : mountpoint.resolve(given).normalize();
+    if (!inside.startsWith(mountpoint)) {
+      throw MountFailure.usage(given + ": not below " + mountpoint);
+    }
+    return mountpoint.relativize(inside).toString();
+  }
+
+  private void tell(String what, String given, List<String> paths) {
+    paths.forEach(invocation::show);
+    String count = count(paths.size(), "change");
+    invocation.say(
+        what.equals("retry")
+            ? "%s: %s tried again".formatted(given, count)
+            : "%s: %s given up; the mount shows what the source has".formatted(given, count));
   }
 
   private static MountFailure readOnly(Path mountpoint) {
@@ -180,6 +268,14 @@ final class DrainCommand implements Callable<Integer> {
         LeftOutputs.open(directory, invocation.surroundings(), invocation.opener())) {
       if (acknowledges) {
         acknowledged(left.source(), left.acknowledge());
+      }
+      String again = retried;
+      if (again != null) {
+        tell("retry", again, left.retry(FileName.of(again)));
+      }
+      String up = dropped;
+      if (up != null) {
+        tell("drop", up, left.drop(FileName.of(up)));
       }
       boolean isDrained = false;
       try (DrainProgress progress = new DrainProgress(invocation)) {

@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
 import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.QueryStringEncoder;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.Drains;
@@ -163,6 +164,24 @@ final class DrainWait {
       throws MountFailure {
     return ask(
         new MountClient(mount, surroundings), HttpMethod.POST, "/acknowledge", OutputsReport.class);
+  }
+
+  /**
+   * Has something done about refused changes; null if the mount can only be read.
+   *
+   * @param what a request: retry or drop
+   * @param path below the mount point
+   */
+  static Drains.@Nullable Changes refused(
+      Registry.Entry mount, Surroundings surroundings, String what, String path)
+      throws MountFailure {
+    QueryStringEncoder query = new QueryStringEncoder("/" + what);
+    query.addParam("path", path);
+    return ask(
+        new MountClient(mount, surroundings),
+        HttpMethod.POST,
+        query.toString(),
+        Drains.Changes.class);
   }
 
   private static Drains.@Nullable Report ask(MountClient mount, HttpMethod method, String uri)

@@ -29,6 +29,7 @@ import io.pmfs.daemon.metrics.Metrics;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.ThreadDump;
 import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PathText;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
@@ -267,6 +268,8 @@ public final class ControlServer implements AutoCloseable {
         case "/umount" -> only(POST, method, () -> unmount(query.parameters()));
         case "/drain" -> drain(method, query.parameters());
         case "/acknowledge" -> only(POST, method, this::acknowledge);
+        case "/retry" -> only(POST, method, () -> refused(query.parameters(), Drains::retry));
+        case "/drop" -> only(POST, method, () -> refused(query.parameters(), Drains::drop));
         default ->
             query.path().startsWith(TaskResource.PATH)
                 ? new TaskResource(requests.tasks()).answer(method, query, body)
@@ -274,7 +277,7 @@ public final class ControlServer implements AutoCloseable {
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
                         + ": try /status, /metrics, /requests, /curl, /version, /configuration, /threads, /tasks,"
-                        + " /drain, /acknowledge, /mount, /umount or /upgrade");
+                        + " /drain, /acknowledge, /retry, /drop, /mount, /umount or /upgrade");
       };
     } catch (MountFailure e) {
       return ControlAnswer.error(status(e), e.line());
@@ -432,6 +435,25 @@ public final class ControlServer implements AutoCloseable {
     } catch (FsException e) {
       return ControlAnswer.error(
           HttpResponseStatus.INTERNAL_SERVER_ERROR, "state: " + Reason.of(e));
+    }
+  }
+
+  /** What a user does about changes that the source refuses, at a path and below it. */
+  private interface Doing {
+    Drains.Changes at(Drains drains, FileName path) throws FsException;
+  }
+
+  private ControlAnswer refused(Map<String, List<String>> parameters, Doing doing) {
+    check(parameters, "path");
+    Drains drains = requests.drains();
+    if (drains == null) {
+      return ControlAnswer.error(HttpResponseStatus.NOT_FOUND, READ_ONLY);
+    }
+    String path = String.join("", parameters.getOrDefault("path", List.of("")));
+    try {
+      return ControlAnswer.ok(doing.at(drains, PathText.decode(path)));
+    } catch (FsException e) {
+      return ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, Reason.of(e));
     }
   }
 

@@ -2,6 +2,7 @@ package io.pmfs.daemon;
 
 import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.metadata.FileName;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem;
@@ -115,6 +116,19 @@ public final class Drains implements AutoCloseable {
   /** What was told of conflicts and refusals until now, and is told no longer. */
   OutputsReport acknowledge() throws FsException {
     return OutputsReport.of(outputs.acknowledge());
+  }
+
+  /** The paths of changes about which something was done. */
+  public record Changes(List<String> paths) {}
+
+  /** Has refused changes tried again. */
+  Changes retry(FileName path) throws FsException {
+    return new Changes(outputs.retry(path));
+  }
+
+  /** Gives refused changes up. */
+  Changes drop(FileName path) throws FsException {
+    return new Changes(outputs.drop(path));
   }
 
   private void run(Drain drain) {

@@ -1,6 +1,7 @@
 package io.pmfs.daemon;
 
 import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.metadata.FileName;
 import io.pmfs.settings.ExitStatus;
 import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountSettings;
@@ -81,6 +82,28 @@ public final class LeftOutputs implements AutoCloseable {
     } catch (FsException e) {
       throw new MountFailure(
           ExitStatus.FAILED, parts.directories().state() + ": state: " + Reason.of(e), e);
+    }
+  }
+
+  /** Has changes that the source refuses tried again; returns their paths. */
+  public List<String> retry(FileName path) throws MountFailure {
+    return refused(path, parts.outputs()::retry);
+  }
+
+  /** Gives up changes that the source refuses; returns their paths. */
+  public List<String> drop(FileName path) throws MountFailure {
+    return refused(path, parts.outputs()::drop);
+  }
+
+  private interface Doing {
+    List<String> at(FileName path) throws FsException;
+  }
+
+  private List<String> refused(FileName path, Doing doing) throws MountFailure {
+    try {
+      return doing.at(path);
+    } catch (FsException e) {
+      throw new MountFailure(ExitStatus.FAILED, path + ": " + Reason.of(e), e);
     }
   }
 

@@ -39,6 +39,7 @@ public enum Errno {
   EREMOTE(66),
   EPROTO(71),
   EOVERFLOW(75),
+  EILSEQ(84),
   EOPNOTSUPP(95),
   ENETDOWN(100),
   ENETUNREACH(101),

@@ -4,7 +4,9 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,6 +53,36 @@ sealed interface Change {
   /** Another node that it is about; 0 for none. */
   default long other() {
     return 0;
+  }
+
+  /** What changes behind this one may have to wait for, as long as the source does not have it. */
+  default Set<Dependency> leaves() {
+    Set<Dependency> leaves = common();
+    for (At name : names()) {
+      leaves.add(new Dependency.Entries(name.directory()));
+    }
+    return leaves;
+  }
+
+  /** What this change waits for, if a change before it left it undone. */
+  default Set<Dependency> needs() {
+    Set<Dependency> needs = common();
+    for (At name : names()) {
+      needs.add(new Dependency.Directory(name.directory()));
+    }
+    return needs;
+  }
+
+  private Set<Dependency> common() {
+    Set<Dependency> both = new HashSet<>();
+    both.add(new Dependency.Node(inode()));
+    if (other() != 0) {
+      both.add(new Dependency.Node(other()));
+    }
+    for (At name : names()) {
+      both.add(new Dependency.Name(name));
+    }
+    return both;
   }
 
   /** Whether it gives the source's file the times that the mount shows. */
@@ -155,6 +187,13 @@ sealed interface Change {
 
   record MakeDirectory(Head head, At at, Attributes attributes) implements Made {
     @Override
+    public Set<Dependency> leaves() {
+      Set<Dependency> leaves = Made.super.leaves();
+      leaves.add(new Dependency.Directory(inode()));
+      return leaves;
+    }
+
+    @Override
     public void write(Encoder out) {
       out.at(at).attributes(attributes);
     }
@@ -226,6 +265,13 @@ sealed interface Change {
 
   record RemoveDirectory(Head head, At at) implements Removal {
     @Override
+    public Set<Dependency> needs() {
+      Set<Dependency> needs = Removal.super.needs();
+      needs.add(new Dependency.Entries(inode()));
+      return needs;
+    }
+
+    @Override
     public void write(Encoder out) {
       out.at(at);
     }
@@ -241,8 +287,32 @@ sealed interface Change {
    *
    * @param other what it replaces or is exchanged with; 0 for nothing
    * @param isExchange whether the other node gets the first name
+   * @param isOfTree whether a directory gets another place
    */
-  record Rename(Head head, At from, At to, long other, boolean isExchange) implements Change {
+  record Rename(Head head, At from, At to, long other, boolean isExchange, boolean isOfTree)
+      implements Change {
+    @Override
+    public Set<Dependency> leaves() {
+      Set<Dependency> leaves = Change.super.leaves();
+      if (isOfTree) {
+        leaves.add(new Dependency.Tree());
+      }
+      return leaves;
+    }
+
+    @Override
+    public Set<Dependency> needs() {
+      Set<Dependency> needs = Change.super.needs();
+      needs.add(new Dependency.Parts(uid()));
+      if (other != 0) {
+        needs.add(new Dependency.Entries(other));
+      }
+      if (isOfTree) {
+        needs.add(new Dependency.Tree());
+      }
+      return needs;
+    }
+
     @Override
     public List<At> names() {
       return List.of(from, to);
@@ -250,7 +320,7 @@ sealed interface Change {
 
     @Override
     public void write(Encoder out) {
-      out.at(from).at(to).number(other).flag(isExchange);
+      out.at(from).at(to).number(other).flag(isExchange).flag(isOfTree);
     }
 
     @Override

@@ -42,7 +42,8 @@ final class ChangeRow {
               (head, in) -> new Change.RemoveDirectory(head, in.at())),
           new Kind(
               Change.Rename.class,
-              (head, in) -> new Change.Rename(head, in.at(), in.at(), in.number(), in.isNext())),
+              (head, in) ->
+                  new Change.Rename(head, in.at(), in.at(), in.number(), in.isNext(), in.isNext())),
           new Kind(
               Change.SetAttributes.class,
               (head, in) -> new Change.SetAttributes(head, in.attributes(), in.small())),

@@ -5,15 +5,21 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.Step.Recording;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Makes the journal's changes at the source, in their order, one step at a time. A step is first
  * made at the source and then recorded, and each can be made twice, so a death in between does no
- * harm. Used by one thread; the figures are for all.
+ * harm. A change that the source refuses is {@link Deferred}, and so is each later one that depends
+ * on it; the others go on. Used by one thread; the figures are for all.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Committer {
@@ -22,6 +28,11 @@ final class Committer {
 
   private static final int COPIES_AHEAD = 32;
 
+  /** So many different changes may be refused before it is taken for the source as a whole. */
+  private static final int MOST_IN_A_ROW = 16;
+
+  private static final Logger log = LoggerFactory.getLogger(Committer.class);
+
   private final State state;
   private final Step step;
   private final Copies copies;
@@ -29,13 +40,19 @@ final class Committer {
   private final Extended extended;
   private final Waiting waiting;
   private final LostData lost;
+  private final Untold untold;
   private final ContentStep contentStep;
   private final Change.Cases<Recording> steps;
   private final AtomicLong made = new AtomicLong();
   private final List<Change> window = new ArrayList<>();
   private volatile @Nullable Change current;
   private final Unsynced unsynced = new Unsynced();
+  private final Again again = new Again();
+  private final Map<Long, NodeAway> away = new ConcurrentHashMap<>();
   private long syncedTo;
+
+  /** Refusals without a change made in between. */
+  private int inARow;
 
   /** Up to this change each is made for itself, as the source refuses one of them. */
   private long singlyTo;
@@ -51,7 +68,8 @@ final class Committer {
       Extended extended,
       Waiting waiting,
       LostData lost,
-      Remains remains) {
+      Remains remains,
+      Untold untold) {
     this.state = state;
     this.step = step;
     this.copies = copies;
@@ -59,6 +77,7 @@ final class Committer {
     this.extended = extended;
     this.waiting = waiting;
     this.lost = lost;
+    this.untold = untold;
     this.contentStep = new ContentStep(step, copies);
     this.steps =
         new SourceSteps(
@@ -77,6 +96,11 @@ final class Committer {
     return current;
   }
 
+  /** Finds what former processes left. */
+  void begin() throws FsException {
+    copies.begin();
+  }
+
   /** Whether a former process may have made the next change at the source. */
   boolean isPerhapsMade(Change next) throws FsException {
     return next instanceof Change.Rename
@@ -89,8 +113,8 @@ final class Committer {
   boolean step() throws FsException {
     step.begin(window);
     try {
-      copies.begin(state.committed());
-      return stepOnce();
+      fillWindow();
+      return tryAgain() || stepOnce();
     } catch (FsException | RuntimeException | Error e) {
       step.closeDirectories();
       throw e;
@@ -100,33 +124,255 @@ final class Committer {
   }
 
   private boolean stepOnce() throws FsException {
-    fillWindow();
     if (window.isEmpty()) {
       current = null;
+      copies.tidy();
       step.closeDirectories();
       return false;
     }
-    current = window.get(0);
-    Shortcut shortcut = shortcut();
+    Change first = window.get(0);
+    current = first;
+    Together together = together(first);
+    if (together == null && state.deferred().before(first, Set.of()) != null) {
+      defer(first, null);
+      return true;
+    }
     copyAhead();
+    make(together == null ? run() : together);
+    return true;
+  }
+
+  /** What the next change makes of those of its node that wait; null if it is one for itself. */
+  private @Nullable Together together(Change first) throws FsException {
+    List<Change> own =
+        state.deferred().isEmpty() || first.sequence() <= singlyTo
+            ? List.of()
+            : state.deferred().of(first.inode());
+    if (own.isEmpty()) {
+      return null;
+    }
+    List<At> homes;
+    try (State.Held held = state.hold()) {
+      Inode inode = state.find(first.inode());
+      homes = inode == null ? List.of() : step.homes.all(inode);
+    }
+    Together together = Together.of(own, first, homes, state);
+    if (together == null) {
+      return null;
+    }
+    Set<Long> except = sequences(own);
+    boolean isFree = state.deferred().before(first, except) == null;
+    for (Change change : together.steps()) {
+      isFree &= state.deferred().before(change, except) == null;
+    }
+    return isFree || together.steps().isEmpty() ? together : null;
+  }
+
+  /** The next changes that one step stands for. */
+  private Together run() {
+    Shortcut shortcut = shortcut();
     Change change = shortcut.step();
-    List<Change> done = List.copyOf(window.subList(0, shortcut.count()));
+    return new Together(
+        List.copyOf(window.subList(0, shortcut.count())),
+        change == null ? List.of() : List.of(change));
+  }
+
+  private void make(Together what) throws FsException {
+    List<Change> done = what.done();
     for (Change left : done) {
-      if (left instanceof Change.Content content
-          && (change == null || left.sequence() != change.sequence())) {
+      if (left instanceof Change.Content content && !isMade(content, what.steps())) {
         copies.discard(content);
       }
     }
     syncBefore(done);
-    Recording recording = change == null ? Recording.NOTHING : apply(change, done);
+    Recording recording = apply(what);
     if (recording == null) {
-      return true;
+      return;
     }
     copies.settle(done);
     record(done, recording);
     made.addAndGet(done.size());
-    window.subList(0, done.size()).clear();
-    return true;
+    inARow = 0;
+    done.forEach(step.actors::forget);
+    done.forEach(copies::forget);
+    done.forEach(change -> away.remove(change.sequence()));
+    if (!window.isEmpty() && lastOf(done).sequence() >= window.get(0).sequence()) {
+      window.subList(0, indexBehind(lastOf(done).sequence())).clear();
+    }
+    if (!state.deferred().isEmpty() && givesRoom(done)) {
+      again.soon();
+    }
+  }
+
+  private static Set<Long> sequences(List<Change> changes) {
+    Set<Long> sequences = new HashSet<>();
+    changes.forEach(change -> sequences.add(change.sequence()));
+    return sequences;
+  }
+
+  private static boolean isMade(Change.Content content, List<Change> steps) {
+    return steps.stream().anyMatch(made -> made.sequence() == content.sequence());
+  }
+
+  private int indexBehind(long sequence) {
+    int index = 0;
+    while (index < window.size() && window.get(index).sequence() <= sequence) {
+      index++;
+    }
+    return index;
+  }
+
+  private static boolean givesRoom(List<Change> done) {
+    return done.stream()
+        .anyMatch(change -> change instanceof Change.Removal || change instanceof Change.Content);
+  }
+
+  // ---- what the source does not have
+
+  /** When those that wait are tried again. */
+  Again again() {
+    return again;
+  }
+
+  /** Tries the next one of those that wait, if it is time; returns false if it is not. */
+  private boolean tryAgain() throws FsException {
+    Deferred deferred = state.deferred();
+    while (again.isRunning(!deferred.isEmpty())) {
+      Deferred.Entry entry = deferred.from(again.next());
+      if (entry == null) {
+        again.end();
+        copies.tidy();
+        return false;
+      }
+      long sequence = entry.change().sequence();
+      again.behind(sequence);
+      boolean isWanted =
+          (!entry.isAside() || again.isAsked(sequence)) && !isBegunTogether(entry.change());
+      if (isWanted && deferred.before(entry.change(), Set.of()) == null) {
+        current = entry.change();
+        List<Change> own = deferred.of(entry.change().inode());
+        int at = own.indexOf(entry.change());
+        Shortcut shortcut = Shortcut.of(own.subList(Math.max(0, at), own.size()));
+        boolean isRun =
+            at == 0
+                && !Together.isPerhapsMade(entry.change(), state)
+                && isFree(own.subList(0, shortcut.count()));
+        Change run = shortcut.step();
+        int before = deferred.size();
+        make(
+            isRun
+                ? new Together(
+                    List.copyOf(own.subList(0, shortcut.count())),
+                    run == null ? List.of() : List.of(run))
+                : new Together(List.of(entry.change()), List.of(entry.change())));
+        if (deferred.size() < before) {
+          again.succeeded();
+        }
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether a later content of a file may be in its place already: it is made first, with it. */
+  private boolean isBegunTogether(Change change) throws FsException {
+    for (Change later : window) {
+      if (later.inode() == change.inode()
+          && later instanceof Change.Content content
+          && copies.isIntended(content)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether changes wait for none but each other. */
+  private boolean isFree(List<Change> changes) {
+    Set<Long> except = sequences(changes);
+    return changes.stream().allMatch(change -> state.deferred().before(change, except) == null);
+  }
+
+  /** Goes on without a change that the source refuses, or that waits for such a one. */
+  private void defer(Change change, @Nullable Refusal refusal) throws FsException {
+    if (state.deferred().size() >= Deferred.MOST && !state.deferred().contains(change.sequence())) {
+      throw new FsException(
+          refusal == null ? Errno.EIO : refusal.errno(),
+          "%,d changes are not at the source; nothing more is tried until some of them are"
+              .formatted(state.deferred().size()));
+    }
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.defer(change, refusal);
+      update.committed(change.sequence());
+      update.commit();
+    }
+    if (!window.isEmpty() && window.get(0).sequence() == change.sequence()) {
+      window.remove(0);
+    }
+  }
+
+  /** The source did not make a change. */
+  private void refuse(Change change, FsException e) throws FsException {
+    Refusal refusal = Refusal.of(e);
+    if (!refusal.isAside() && !refusal.isOfRoom() && ++inARow > MOST_IN_A_ROW) {
+      throw e; // It may be the source as a whole.
+    }
+    Deferred.Entry before = state.deferred().get(change.sequence());
+    if (e.getCause() instanceof NodeAway node) {
+      away.put(change.sequence(), node);
+    } else {
+      away.remove(change.sequence());
+    }
+    copies.undo(change);
+    if (before != null && refusal.equals(before.refusal())) {
+      return;
+    }
+    defer(change, refusal);
+    if (before == null || before.refusal() == null) {
+      log.warn(
+          "a change of {} is not at the source: {}; {}",
+          step.path(change),
+          refusal.reason(),
+          refusal.isAside() ? "it is set aside" : "it is tried again");
+      untold.add(change.inode(), e);
+      again.soon();
+    }
+  }
+
+  /** Whether an answer is about the source as a whole: then nothing can go on. */
+  private boolean isSourceGone(FsException e) {
+    boolean isPossible =
+        switch (e.errno()) {
+          case EINTR -> true;
+          case ESTALE,
+              ENOTCONN,
+              ESHUTDOWN,
+              ENODEV,
+              EIO,
+              EHOSTDOWN,
+              EREMOTEIO,
+              ETIMEDOUT,
+              ENETDOWN,
+              ENETUNREACH,
+              ECONNREFUSED,
+              EHOSTUNREACH ->
+              !(e.getCause() instanceof NodeAway);
+          default -> false;
+        };
+    if (!isPossible || e.errno() == Errno.EINTR) {
+      return isPossible;
+    }
+    try {
+      step.tree.rootStatus();
+      return false;
+    } catch (FsException gone) {
+      return true;
+    }
+  }
+
+  /** The node that a change waits for; null if it is none. */
+  @Nullable NodeAway awayNode(long sequence) {
+    return away.get(sequence);
   }
 
   /**
@@ -175,10 +421,19 @@ final class Committer {
     Change first = window.get(0);
     for (int i = 1; i < window.size() && first.sequence() > singlyTo; i++) {
       if (window.get(i).inode() == first.inode()) {
-        return Shortcut.of(window);
+        return Shortcut.of(window.subList(0, freeCount()));
       }
     }
     return new Shortcut(1, first);
+  }
+
+  /** The first changes that wait for none of those that the source does not have. */
+  private int freeCount() {
+    int count = 1;
+    while (count < window.size() && state.deferred().before(window.get(count), Set.of()) == null) {
+      count++;
+    }
+    return count;
   }
 
   /** Begins copies of contents that will be needed, as far as that is known. */
@@ -210,28 +465,70 @@ final class Committer {
   }
 
   /**
-   * Makes a change.
+   * Makes changes.
    *
-   * @param done the changes that it stands for
-   * @return null if something else is to be tried in its place
+   * @return null if they were not made, or something else is to be tried in their place
    */
-  private @Nullable Recording apply(Change change, List<Change> done) throws FsException {
-    try {
-      return change.match(steps);
-    } catch (FsException e) {
-      step.tree.endMove();
-      if (change instanceof Change.Content && lost.mend(change.inode())) {
-        window.clear();
+  private @Nullable Recording apply(Together what) throws FsException {
+    List<Change> done = what.done();
+    Recording recording = Recording.NOTHING;
+    for (Change change : what.steps()) {
+      try {
+        recording = recording.and(change.match(steps));
+      } catch (FsException e) {
+        step.tree.endMove();
+        return otherwise(change, done, e);
+      }
+    }
+    return recording;
+  }
+
+  /** What is done about a change that failed. */
+  private @Nullable Recording otherwise(Change change, List<Change> done, FsException e)
+      throws FsException {
+    if (state.failure() != null || isSourceGone(e)) {
+      throw e;
+    }
+    if (change instanceof Change.Content) {
+      try {
+        if (lost.mend(change.inode())) {
+          window.clear();
+          return null;
+        }
+      } catch (FsException noData) {
+        refuse(firstOf(change, done), noData);
+        deferFirst(done);
         return null;
       }
-      if (!isForGood(change, e.errno())) {
-        throw e;
-      }
-      if (done.size() > 1) {
-        singlyTo = lastOf(done).sequence();
-        return null;
-      }
+    }
+    boolean isRun = done.size() > 1 && !state.deferred().contains(done.get(0).sequence());
+    boolean isForbidden = e.errno() == Errno.EPERM || e.errno() == Errno.EACCES;
+    if (isForGood(change, e.errno()) && done.size() == 1) {
       return step.givenUp(change, String.valueOf(e.getMessage()));
+    }
+    if (isForbidden && step.actors.useDaemon(change)) {
+      return null;
+    }
+    if (isRun || (isForGood(change, e.errno()) && lastOf(done).sequence() > singlyTo)) {
+      singlyTo = lastOf(done).sequence();
+      return null;
+    }
+    refuse(firstOf(change, done), e);
+    deferFirst(done);
+    return null;
+  }
+
+  /**
+   * The change that is told to be refused: the longest waiting of those that were made together.
+   */
+  private Change firstOf(Change change, List<Change> done) {
+    return state.deferred().contains(done.get(0).sequence()) ? done.get(0) : change;
+  }
+
+  /** The next change waits for those that it was to take the place of. */
+  private void deferFirst(List<Change> done) throws FsException {
+    if (!window.isEmpty() && lastOf(done).sequence() == window.get(0).sequence()) {
+      defer(window.get(0), null);
     }
   }
 
@@ -268,11 +565,15 @@ final class Committer {
       State.Update update = state.update();
       recording.record(update);
       Map<List<Long>, DataRow> data = new HashMap<>();
+      Set<Long> made = sequences(done);
       for (Change change : done) {
         for (At name : change.names()) {
-          settleName(update, name, last);
+          settleName(update, name, last, made);
         }
-        update.delete(Tables.INTENTS, Tables.key(change.sequence()));
+        update.done(change);
+        if (!copies.isLeft(change)) {
+          update.delete(Tables.INTENTS, Tables.key(change.sequence()));
+        }
         if (change instanceof Change.Content content) {
           settleContent(update, content, data);
         }
@@ -280,8 +581,9 @@ final class Committer {
       for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
         settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue());
       }
+      Left left = left(done, made);
       for (Change change : done) {
-        settleInode(update, change, last);
+        settleInode(update, change, last, left);
       }
       update.committed(last);
       update.commit();
@@ -289,9 +591,14 @@ final class Committer {
   }
 
   /** A name that the source has as the mount has it needs no row. */
-  private void settleName(State.Update update, At name, long last) throws FsException {
+  private void settleName(State.Update update, At name, long last, Set<Long> made)
+      throws FsException {
     NameRow row = state.name(name.directory(), name.name());
-    if (row != null && row.announced() && row.change() <= last) {
+    boolean isMade =
+        row != null
+            && row.change() <= last
+            && (made.contains(row.change()) || !state.deferred().contains(row.change()));
+    if (row != null && row.announced() && isMade) {
       update.deleteName(name.directory(), name.name());
     }
   }
@@ -337,26 +644,41 @@ final class Committer {
         && inode.drainedSize() == inode.attributes().size();
   }
 
-  private void settleInode(State.Update update, Change change, long last) throws FsException {
+  /** What the source does not have once some changes are recorded. */
+  private interface Left {
+    boolean concerns(Inode inode);
+  }
+
+  private Left left(List<Change> done, Set<Long> made) {
+    long position = Math.max(state.committed(), lastOf(done).sequence());
+    return inode ->
+        inode.change() > position
+            || inode.contentChange() > position
+            || state.deferred().concerns(inode.number(), made);
+  }
+
+  private void settleInode(State.Update update, Change change, long last, Left left)
+      throws FsException {
     Inode inode = update.find(change.inode());
     if (inode != null) {
       if (inode.is(Inode.XATTRS) && isExtended(change)) {
         extended.committed(update, inode.number(), last);
       }
-      settleTimes(update, change, last);
-      removeForgotten(update, change.inode(), last);
+      settleTimes(update, change, left);
+      removeForgotten(update, change.inode(), left);
     }
     if (change.other() != 0) {
-      removeForgotten(update, change.other(), last);
+      removeForgotten(update, change.other(), left);
     }
   }
 
   /** The source may not be able to keep the times that a file was given. */
-  private static void settleTimes(State.Update update, Change change, long last)
+  private static void settleTimes(State.Update update, Change change, Left left)
       throws FsException {
     Inode inode = update.inode(change.inode());
     Stat seen = inode.seen();
-    if (change.setsTimes() && seen != null && inode.hasHome() && !State.isBusy(inode, last)) {
+    boolean isQuiet = !inode.is(Inode.WRITING) && inode.is(Inode.ANNOUNCED);
+    if (change.setsTimes() && seen != null && inode.hasHome() && isQuiet && !left.concerns(inode)) {
       update.put(Step.agreed(inode, seen));
     }
   }
@@ -366,13 +688,9 @@ final class Committer {
         || (change instanceof Change.Content content && content.isFirst());
   }
 
-  private void removeForgotten(State.Update update, long number, long last) throws FsException {
+  private void removeForgotten(State.Update update, long number, Left left) throws FsException {
     Inode inode = update.find(number);
-    if (inode != null
-        && inode.isRemoved()
-        && inode.is(Inode.FORGOTTEN)
-        && inode.change() <= last
-        && inode.contentChange() <= last) {
+    if (inode != null && inode.isRemoved() && inode.is(Inode.FORGOTTEN) && !left.concerns(inode)) {
       Names.removeNode(state, update, inode);
     }
   }

@@ -76,14 +76,20 @@ final class ContentStep {
   private Recording appear(Change.Content change, long where, FileName name) throws FsException {
     try (SourceTree.Directory directory = step.open(where)) {
       Stat there = Step.find(directory, name);
-      if (there != null && Step.isVersion(there, change)) {
+      if (there != null && step.isMade(there, null, change)) {
         copies.discard(change);
         agree(directory, name, change);
         return appeared(change, directory, where, name);
       }
+      boolean isEarlier = there != null && step.isOwnVersion(there, change.inode());
       Copies.Copy copy = finish(copies.take(change), change);
+      copies.prove(copy);
       try (SourceTree.Directory from = step.open(copy.directory())) {
         step.tree.beginMove();
+        if (isEarlier) {
+          rename(change, from, copy, directory, new At(where, name));
+          return appeared(change, directory, where, name);
+        }
         if (step.renameFreeAs(change, from, copy.name(), directory, name)) {
           copies.used(change);
           return appeared(change, directory, where, name);
@@ -104,7 +110,7 @@ final class ContentStep {
    */
   private void agree(SourceTree.Directory directory, FileName name, Change.Content change)
       throws FsException {
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
       copies.setAttributes(directory, name, change.attributes(), acting);
     }
   }
@@ -210,7 +216,7 @@ final class ContentStep {
         return replace(change, inode);
       }
       try {
-        if (!Step.isVersion(there, change)) {
+        if (!step.isMade(there, inode.seen(), change)) {
           calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
         }
         agree(directory, inode.homeName(), change);
@@ -231,7 +237,7 @@ final class ContentStep {
    */
   private int openToWrite(Change.Content change, SourceTree.Directory directory, FileName name)
       throws FsException {
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
       return calls.open(directory.file(), name, OutputCalls.O_WRONLY, 0);
     } catch (FsException e) {
       if (e.errno() != Errno.EACCES) {
@@ -310,9 +316,9 @@ final class ContentStep {
   }
 
   /** Whether a former attempt has put the new version there: it is another file than before. */
-  private static boolean isMade(Stat there, Change.Content change, Inode inode) {
+  private boolean isMade(Stat there, Change.Content change, Inode inode) throws FsException {
     Stat seen = inode.seen();
-    return Step.isVersion(there, change) && (seen == null || !seen.isSameFile(there));
+    return (seen == null || !seen.isSameFile(there)) && step.isMade(there, seen, change);
   }
 
   /**
@@ -385,6 +391,7 @@ final class ContentStep {
   private boolean putOver(Change.Content change, At home) throws FsException {
     try (SourceTree.Directory directory = step.open(home.directory())) {
       Copies.Copy copy = finish(copies.take(change), change);
+      copies.prove(copy);
       try (SourceTree.Directory from = step.open(copy.directory())) {
         copyExtended(directory, home.name(), from, copy.name());
         step.tree.beginMove();

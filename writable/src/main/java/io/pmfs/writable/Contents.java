@@ -83,7 +83,7 @@ final class Contents {
       throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "not a file");
     }
     descriptors.load(file, inode);
-    boolean isPromised = inode.contentChange() > state.committed() && low < inode.announcedSize();
+    boolean isPromised = state.isPending(inode.contentChange()) && low < inode.announcedSize();
     if (inode.generation() == 0 || isPromised || file.remote != null) {
       return newData(file, inode, low, keep);
     }
@@ -130,7 +130,7 @@ final class Contents {
    */
   long resume(LiveFile file, long generation, long low, boolean onlyGrew) throws FsException {
     Inode inode = state.inode(file.number);
-    long promised = inode.contentChange() > state.committed() ? inode.announcedSize() : 0;
+    long promised = state.isPending(inode.contentChange()) ? inode.announcedSize() : 0;
     boolean hasSetId = (inode.attributes().mode() & SET_ID) != 0;
     if (inode.generation() != generation || low < promised || hasSetId) {
       return -1;

@@ -38,15 +38,11 @@ final class Copies implements AutoCloseable {
 
   private static final int SET_GROUP_ID = 02000;
 
-  /** What is done to a file at the source itself, and not to a temporary one. */
-  private static final long OVERWRITES = 1;
-
-  private static final long APPENDS = 2;
-
   private final State state;
   private final SourceTree tree;
   private final LocalFiles local;
   private final OutputCalls calls;
+  private final Actors actors;
   private final Pace pace;
   private final String mount;
   private final @Nullable ExecutorService threads;
@@ -55,21 +51,33 @@ final class Copies implements AutoCloseable {
   /** Sequence numbers of changes whose temporary file may be there. */
   private final Set<Long> present = ConcurrentHashMap.newKeySet();
 
-  private boolean isBegun; // Used by the committer only.
+  /** Those whose copy has a name now, or had one when a former process ended. */
+  private final Set<Long> named = ConcurrentHashMap.newKeySet();
+
+  /** Inode numbers of copies at the source, by sequence number. */
+  private final Map<Long, Long> known = new ConcurrentHashMap<>();
+
+  /** Those of which it was removed, for the sake of room. */
+  private final Set<Long> givenBack = ConcurrentHashMap.newKeySet();
+
+  /** Those of changes that are made, which could not be removed. */
+  private final Set<Long> left = ConcurrentHashMap.newKeySet();
 
   /**
    * A complete copy under a temporary name.
    *
    * @param directory the number of the directory that has it
    * @param attributes that it was given
+   * @param update after which the tables say which file it is
    */
-  record Copy(long directory, FileName name, Attributes attributes) {}
+  record Copy(long directory, FileName name, Attributes attributes, long update) {}
 
   Copies(
       State state,
       SourceTree tree,
       LocalFiles local,
       OutputCalls calls,
+      Actors actors,
       Pace pace,
       String mount,
       int threadCount) {
@@ -77,6 +85,7 @@ final class Copies implements AutoCloseable {
     this.tree = tree;
     this.local = local;
     this.calls = calls;
+    this.actors = actors;
     this.pace = pace;
     this.mount = mount;
     ThreadFactory copier = DaemonThread.numbered("pmfs-copier");
@@ -164,7 +173,7 @@ final class Copies implements AutoCloseable {
         throw new FsException(Errno.EINTR, "copying inode " + change.inode(), e);
       }
     }
-    removeTemporary(change);
+    settle(List.of(change));
   }
 
   /** The directory where the copy will be, or the nearest above it that the source has. */
@@ -214,7 +223,7 @@ final class Copies implements AutoCloseable {
       int file;
       boolean isWriters = true;
       // Only while it is made: the tables and the data file are not the user's.
-      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      try (OutputCalls.Acting acting = actors.as(change)) {
         file = calls.open(directory.file(), name, flags, TEMPORARY_MODE);
       } catch (FsException e) {
         if (change.isFirst() || e.errno() != Errno.EACCES) {
@@ -227,7 +236,7 @@ final class Copies implements AutoCloseable {
       try {
         boolean isCopied = copyAtNode(change, file, where, name);
         calls.truncate(file, isCopied ? change.size() : transfer(change, file, 0));
-        try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+        try (OutputCalls.Acting acting = actors.as(change)) {
           if (!isWriters) {
             acting.close();
           }
@@ -235,10 +244,81 @@ final class Copies implements AutoCloseable {
           attributes(tree.opened(file), Inode.NO_NAME, change, acting);
         }
         calls.sync(file, false);
+        prove(change, file);
+      } catch (FsException e) {
+        giveBack(directory, change, e);
+        throw e;
       } finally {
         calls.close(file);
       }
-      return new Copy(where, name, change.attributes());
+      return new Copy(where, name, change.attributes(), state.updateCount());
+    }
+  }
+
+  /** What was written of a copy for which there is no room goes: others may fit. */
+  private void giveBack(SourceTree.Directory directory, Change change, FsException why) {
+    if (Refusal.isOfRoom(why.errno())) {
+      FileName name = name(change.sequence());
+      try {
+        calls.unlink(directory.file(), name);
+        givenBack.add(change.sequence());
+      } catch (FsException e) {
+        log.debug("{} is left: {}", name, e.getMessage());
+      }
+    }
+  }
+
+  /**
+   * Copies a file at the source next to where it is to be, as it cannot be renamed.
+   *
+   * @param there what it is
+   */
+  Copy duplicate(Change.Rename change, SourceTree.Directory from, FileName name, Stat there)
+      throws FsException {
+    long where = change.to().directory();
+    removeTemporary(change);
+    record(Map.of(change, where));
+    FileName temporary = name(change.sequence());
+    int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT | OutputCalls.O_EXCL;
+    try (SourceTree.Directory to = tree.open(where)) {
+      int source = calls.open(from.file(), name, OutputCalls.O_RDONLY, 0);
+      try {
+        int file;
+        try (OutputCalls.Acting acting = actors.as(change)) {
+          file = calls.open(to.file(), temporary, flags, TEMPORARY_MODE);
+        }
+        try {
+          long size = there.attributes().size();
+          DataCopy.copy(calls, source, file, 0, size, pace::take);
+          calls.truncate(file, size);
+          SourceTree.Directory opened = tree.opened(file);
+          for (Map.Entry<FileName, byte[]> attribute :
+              calls.extendedAttributes(source, Inode.NO_NAME).entrySet()) {
+            setExtended(opened, Inode.NO_NAME, attribute.getKey(), attribute.getValue());
+          }
+          setAttributes(opened, Inode.NO_NAME, there.attributes(), () -> {});
+          calls.sync(file, false);
+          prove(change, file);
+        } catch (FsException e) {
+          giveBack(to, change, e);
+          throw e;
+        } finally {
+          calls.close(file);
+        }
+      } finally {
+        calls.close(source);
+      }
+      return new Copy(where, temporary, there.attributes(), state.updateCount());
+    }
+  }
+
+  /** The tables say which file a copy is. */
+  private void prove(Change change, int file) throws FsException {
+    Intent intent = Intent.of(state, change.sequence());
+    if (intent != null) {
+      Intent made = intent.with(calls.status(file, Inode.NO_NAME));
+      put(change, made);
+      know(change.sequence(), made);
     }
   }
 
@@ -249,7 +329,7 @@ final class Copies implements AutoCloseable {
     FileName name = name(change.sequence());
     try (SourceTree.Directory directory = tree.open(home.directory())) {
       asWriter(change, () -> calls.link(directory.file(), home.name(), directory.file(), name));
-      return new Copy(home.directory(), name, change.attributes());
+      return new Copy(home.directory(), name, change.attributes(), 0);
     }
   }
 
@@ -260,7 +340,7 @@ final class Copies implements AutoCloseable {
 
   /** Makes a call as the writer, who may change a file, but perhaps not its directory. */
   void asWriter(Change.Content change, Call call) throws FsException {
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = actors.as(change)) {
       call.make();
       return;
     } catch (FsException e) {
@@ -475,42 +555,52 @@ final class Copies implements AutoCloseable {
 
   /** A former attempt may have got anywhere. */
   boolean isIntended(Change.Content change) throws FsException {
-    return state.get(Tables.INTENTS, Tables.key(change.sequence())) != null;
+    return Intent.of(state, change) != null;
   }
 
   /** A former attempt may have written some of an append. */
   static boolean isAppending(State state, Change.Content change) throws FsException {
-    return mark(state, change) == APPENDS;
+    return mark(state, change) == Intent.Mark.APPENDS;
   }
 
   void intendAppend(Change.Content change, long directory) throws FsException {
     if (!isAppending(state, change)) {
-      mark(change, directory, APPENDS);
+      mark(change, directory, Intent.Mark.APPENDS);
     }
   }
 
   /** A former attempt may have emptied a file that was to be written in its place. */
   static boolean isOverwriting(State state, Change.Content change) throws FsException {
-    return mark(state, change) == OVERWRITES;
+    return mark(state, change) == Intent.Mark.OVERWRITES;
   }
 
   void intendOverwrite(Change.Content change, long directory) throws FsException {
-    mark(change, directory, OVERWRITES);
+    mark(change, directory, Intent.Mark.OVERWRITES);
   }
 
-  /** What is done to the file itself; 0 if nothing. */
-  private static long mark(State state, Change.Content change) throws FsException {
-    byte[] intent = state.get(Tables.INTENTS, Tables.key(change.sequence()));
-    return intent != null && intent.length > Long.BYTES ? Tables.second(intent) : 0;
+  private static Intent.Mark mark(State state, Change.Content change) throws FsException {
+    Intent intent = Intent.of(state, change);
+    return intent == null ? Intent.Mark.NOTHING : intent.mark();
   }
 
-  private void mark(Change.Content change, long directory, long mark) throws FsException {
+  private void mark(Change.Content change, long directory, Intent.Mark mark) throws FsException {
+    put(change, new Intent(directory, mark));
+    state.sync();
+  }
+
+  private void put(Change change, Intent intent) throws FsException {
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
-      update.put(Tables.INTENTS, Tables.key(change.sequence()), Tables.key(directory, mark));
+      update.put(Tables.INTENTS, Tables.key(change.sequence()), intent.encode());
       update.commit();
     }
-    state.sync();
+  }
+
+  /** The tables say on the disk which file a copy is, before it gets its name. */
+  void prove(Copy copy) throws FsException {
+    if (!state.isSynced(copy.update())) {
+      state.sync();
+    }
   }
 
   // ---- temporary files
@@ -519,84 +609,162 @@ final class Copies implements AutoCloseable {
    * Remembers in which directories temporary files will be, so that none is left behind: not even
    * if the machine dies.
    */
-  private void record(Map<Change.Content, Long> directories) throws FsException {
+  private void record(Map<? extends Change, Long> directories) throws FsException {
     if (directories.isEmpty()) {
       return;
     }
     directories.keySet().forEach(change -> present.add(change.sequence()));
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
-      for (Map.Entry<Change.Content, Long> entry : directories.entrySet()) {
-        Change.Content change = entry.getKey();
-        long mark = mark(state, change);
-        byte[] intent =
-            mark == 0 ? Tables.key(entry.getValue()) : Tables.key(entry.getValue(), mark);
-        update.put(Tables.INTENTS, Tables.key(change.sequence()), intent);
+      for (Map.Entry<? extends Change, Long> entry : directories.entrySet()) {
+        Change change = entry.getKey();
+        Intent before = Intent.of(state, change.sequence());
+        Intent intent =
+            before == null
+                ? new Intent(entry.getValue(), Intent.Mark.NOTHING)
+                : before.at(entry.getValue());
+        update.put(Tables.INTENTS, Tables.key(change.sequence()), intent.encode());
       }
       update.commit();
     }
     state.sync();
   }
 
-  /** Finds what former processes left, and removes what belongs to changes that the source has. */
-  void begin(long committed) throws FsException {
-    if (isBegun) {
-      return;
-    }
-    Map<Long, Long> former = new LinkedHashMap<>();
+  /** Finds what former processes left. The source need not be there. */
+  void begin() throws FsException {
+    Map<Long, Intent> intents = new LinkedHashMap<>();
     state.scan(
         Tables.INTENTS,
         new byte[0],
         (key, value) -> {
-          former.put(Tables.first(key), Tables.first(value));
+          intents.put(Tables.first(key), Intent.decode(value));
           return true;
         });
-    present.addAll(former.keySet());
-    for (Map.Entry<Long, Long> left : former.entrySet()) {
-      if (left.getKey() <= committed) {
-        remove(left.getValue(), left.getKey());
-        try (State.Held held = state.hold()) {
-          State.Update update = state.update();
-          update.delete(Tables.INTENTS, Tables.key(left.getKey()));
-          update.commit();
-        }
+    for (Map.Entry<Long, Intent> entry : intents.entrySet()) {
+      long sequence = entry.getKey();
+      present.add(sequence);
+      named.add(sequence);
+      if (state.isPending(sequence)) {
+        know(sequence, entry.getValue());
+      } else {
+        left.add(sequence);
       }
     }
-    isBegun = true;
   }
 
-  /** Removes what is left of changes that are made, before they are forgotten. */
-  void settle(List<Change> done) throws FsException {
+  /** The mount knows a copy when it finds it under its name. */
+  private void know(long sequence, Intent intent) throws FsException {
+    Change change = intent.inode() == 0 ? null : state.change(sequence);
+    if (change != null) {
+      known.put(sequence, intent.inode());
+      tree.copied(intent.inode(), change.inode());
+    }
+  }
+
+  /** The tables know the file of a change, or no longer need to. */
+  void forget(Change change) {
+    present.remove(change.sequence());
+    named.remove(change.sequence());
+    givenBack.remove(change.sequence());
+    Long inode = known.remove(change.sequence());
+    if (inode != null) {
+      tree.recorded(inode);
+    }
+  }
+
+  /**
+   * Removes what is left of changes that are made, before they are forgotten. What cannot be
+   * removed now stays intended, and is tried again later.
+   */
+  void settle(List<Change> done) {
     for (Change change : done) {
-      removeTemporary(change);
+      try {
+        removeTemporary(change);
+      } catch (FsException e) {
+        log.debug("{} is left: {}", name(change.sequence()), e.getMessage());
+        left.add(change.sequence());
+      }
+    }
+  }
+
+  /** Whether a temporary file of a change could not be removed. */
+  boolean isLeft(Change change) {
+    return left.contains(change.sequence());
+  }
+
+  /** Tries to remove what could not be removed. */
+  void tidy() throws FsException {
+    for (long sequence : left.isEmpty() ? List.<Long>of() : List.copyOf(left)) {
+      Intent intent = Intent.of(state, sequence);
+      try {
+        if (intent != null) {
+          remove(intent.directory(), sequence);
+          forgetIntent(sequence);
+        }
+        left.remove(sequence);
+      } catch (FsException e) {
+        log.debug("{} is still left: {}", name(sequence), e.getMessage());
+      }
+    }
+  }
+
+  private void forgetIntent(long sequence) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.delete(Tables.INTENTS, Tables.key(sequence));
+      update.commit();
     }
   }
 
   /** Removes what a former attempt at a change left. */
   void removeTemporary(Change change) throws FsException {
-    byte[] intent =
-        present.contains(change.sequence())
-            ? state.get(Tables.INTENTS, Tables.key(change.sequence()))
-            : null;
+    Intent intent =
+        present.contains(change.sequence()) ? Intent.of(state, change.sequence()) : null;
     if (intent != null) {
-      remove(Tables.first(intent), change.sequence());
+      remove(intent.directory(), change.sequence());
     }
   }
 
   /** A copy has its name now. */
-  void used(Change.Content change) {
+  void used(Change change) {
     present.remove(change.sequence());
+    named.add(change.sequence());
   }
 
-  private void remove(long where, long sequence) throws FsException {
+  /**
+   * Removes the unfinished copy of a content that the source did not take: there may be no room for
+   * it. If it is certain that nothing of the content came to the source, nothing is intended then.
+   */
+  void undo(Change change) throws FsException {
+    Intent intent = Intent.of(state, change.sequence());
+    if (intent == null || intent.mark() != Intent.Mark.NOTHING) {
+      return;
+    }
+    try {
+      boolean isRemoved = remove(intent.directory(), change.sequence());
+      boolean isUndone = givenBack.remove(change.sequence()) || isRemoved;
+      if (isUndone && !named.contains(change.sequence())) {
+        forgetIntent(change.sequence());
+      }
+    } catch (FsException e) {
+      present.add(change.sequence());
+      log.debug("the copy of inode {} is left: {}", change.inode(), e.getMessage());
+    }
+  }
+
+  /** Returns whether the temporary file was there. */
+  private boolean remove(long where, long sequence) throws FsException {
+    boolean wasThere = true;
     try (SourceTree.Directory directory = tree.open(where)) {
       calls.unlink(directory.file(), name(sequence));
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;
       }
+      wasThere = false;
     }
     present.remove(sequence);
+    return wasThere;
   }
 
   /**

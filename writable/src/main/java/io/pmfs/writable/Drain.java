@@ -6,6 +6,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.DrainStatus.Failure;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -105,7 +106,8 @@ final class Drain implements AutoCloseable {
           pause = FIRST_PAUSE_MILLIS;
           continue;
         }
-        state.awaitChange(head, committed, IDLE_MILLIS);
+        state.awaitChange(
+            head, committed, state.deferred().isEmpty() ? IDLE_MILLIS : FIRST_PAUSE_MILLIS);
       } catch (FsException | RuntimeException | Error e) {
         if (closed) {
           return;
@@ -206,6 +208,7 @@ final class Drain implements AutoCloseable {
   /** What failed may succeed now: a node that was away is back. */
   void hurry() {
     isHurried = true;
+    committer.again().ask();
   }
 
   /** Pauses unless a caller of {@link #drain} waits; returns false if the thread is to end. */
@@ -322,10 +325,12 @@ final class Drain implements AutoCloseable {
     long until = state.head();
     long refusedBefore = refusals.get();
     isHurried = true;
-    while (state.committed() < until) {
+    long pass = committer.again().ask();
+    while (state.committed() < until || isDeferred(until)) {
       long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
-      boolean isRefused = refused != null && refusals.get() > refusedBefore + 1;
-      if (left <= 0 || closed || isRefused) {
+      boolean isStopped = refused != null && refusals.get() > refusedBefore + 1;
+      boolean isTried = state.committed() >= until && committer.again().hasEnded(pass);
+      if (left <= 0 || closed || isStopped || isTried) {
         return false;
       }
       state.awaitChange(state.head(), state.committed(), Math.min(left, WAIT_MILLIS));
@@ -333,17 +338,23 @@ final class Drain implements AutoCloseable {
     return conflicts.givenUpCount() == 0 && unclosed.isEmpty();
   }
 
+  /** Whether one of the changes up to one was passed and is not at the source. */
+  private boolean isDeferred(long until) {
+    Deferred.Entry first = state.deferred().from(0);
+    return first != null && first.change().sequence() <= until;
+  }
+
   /**
    * Waits until the source has the changes of a node.
    *
-   * @throws FsException with the source's answer, if it refuses one of them or one before
+   * @throws FsException with the source's answer, if it refuses one of them or one that they depend
+   *     on
    */
   void await(Inode inode) throws FsException {
-    long sequence = Math.max(inode.change(), inode.contentChange());
     long refusedBefore = refusals.get();
     isHurried = true;
-    long committed = state.committed();
-    while (committed < sequence) {
+    long pass = committer.again().ask();
+    while (isMissing(inode)) {
       Failure now = refused;
       if (now != null && refusals.get() > refusedBefore) {
         untold.forget(inode.number());
@@ -352,17 +363,45 @@ final class Drain implements AutoCloseable {
             ? new FsException(Errno.EIO, now.reason())
             : new FsException(cause.errno(), "the source: " + now.reason(), cause);
       }
+      Refusal refusal = refusal(inode);
+      if (refusal != null && (refusal.isAside() || committer.again().hasEnded(pass))) {
+        untold.forget(inode.number());
+        throw refusal.toException();
+      }
       if (closed) {
         throw new FsException(Errno.EIO, "the mount ends before the source has the change");
       }
       try {
-        state.awaitChange(state.head(), committed, WAIT_MILLIS);
+        state.awaitChange(state.head(), state.committed(), WAIT_MILLIS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         throw new FsException(Errno.EINTR, "waiting for the source", e);
       }
-      committed = state.committed();
     }
+  }
+
+  private boolean isMissing(Inode inode) {
+    return state.isPending(inode.change()) || state.isPending(inode.contentChange());
+  }
+
+  /** Why the source does not have the changes of a node; null if that is not known yet. */
+  private @Nullable Refusal refusal(Inode inode) {
+    for (Change change : state.deferred().of(inode.number())) {
+      Deferred.Entry entry = root(state.deferred().get(change.sequence()));
+      if (entry != null) {
+        return entry.refusal();
+      }
+    }
+    return null;
+  }
+
+  /** The refused change that another one waits for, or that it is. */
+  private Deferred.@Nullable Entry root(Deferred.@Nullable Entry entry) {
+    Deferred.Entry at = entry;
+    while (at != null && at.refusal() == null) {
+      at = state.deferred().before(at.change(), Set.of());
+    }
+    return at;
   }
 
   // ---- what can be said about it
@@ -384,9 +423,17 @@ final class Drain implements AutoCloseable {
     }
   }
 
-  /** Changes that the source refuses at the moment: the next one, or none. */
+  /** Changes that the source refuses at the moment. */
   long refusedCount() {
-    return refused == null || away != null || state.failure() != null ? 0 : 1;
+    boolean isStopped = refused != null && away == null && state.failure() == null;
+    return (isStopped ? 1 : 0)
+        + state.deferred().all().stream()
+            .filter(entry -> entry.refusal() != null && awayNode(entry) == null)
+            .count();
+  }
+
+  private @Nullable NodeAway awayNode(Deferred.Entry entry) {
+    return committer.awayNode(entry.change().sequence());
   }
 
   /** The node that changes wait for; null if there is none. */
@@ -394,7 +441,13 @@ final class Drain implements AutoCloseable {
     NodeAway node = away;
     Failure waiting = refused;
     if (node != null && waiting != null) {
-      return node.waiting(waiting.path(), state.head() - state.committed() + unclosed.size());
+      return node.waiting(waiting.path(), state.waitingCount() + unclosed.size());
+    }
+    for (Deferred.Entry entry : state.deferred().all()) {
+      NodeAway other = awayNode(entry);
+      if (other != null) {
+        return other.waiting(path(entry.change()), state.deferred().size() + unclosed.size());
+      }
     }
     for (Map.Entry<Long, Exception> entry : unclosed.entrySet()) {
       NodeAway other = awayNode(entry.getValue());
@@ -407,7 +460,8 @@ final class Drain implements AutoCloseable {
 
   long oldestMillis() {
     try {
-      Change oldest = state.change(state.committed() + 1);
+      Deferred.Entry passed = state.deferred().from(0);
+      Change oldest = passed == null ? state.change(state.committed() + 1) : passed.change();
       return oldest == null ? 0 : Math.max(0, clock.millis() - oldest.head().madeMillis());
     } catch (FsException e) {
       return 0;
@@ -420,6 +474,7 @@ final class Drain implements AutoCloseable {
     if (now != null && away == null) {
       all.add(now);
     }
+    addRefused(all);
     unclosed.forEach(
         (number, why) -> {
           if (all.size() < TOLD && awayNode(why) == null) {
@@ -432,6 +487,27 @@ final class Drain implements AutoCloseable {
       }
     }
     return all;
+  }
+
+  private void addRefused(List<Failure> all) {
+    Map<Long, Integer> behind = new HashMap<>();
+    int looked = 0;
+    for (Deferred.Entry entry : state.deferred().all()) {
+      Deferred.Entry root = entry.refusal() == null && looked++ < SCANNED ? root(entry) : null;
+      if (root != null) {
+        behind.merge(root.change().sequence(), 1, Integer::sum);
+      }
+    }
+    for (Deferred.Entry entry : state.deferred().all()) {
+      Refusal refusal = entry.refusal();
+      if (all.size() >= TOLD) {
+        return;
+      }
+      if (refusal != null && awayNode(entry) == null) {
+        int count = behind.getOrDefault(entry.change().sequence(), 0);
+        all.add(refusal.failure(path(entry.change()), count));
+      }
+    }
   }
 
   private static Failure unclosed(String path, Exception why) {
@@ -447,7 +523,7 @@ final class Drain implements AutoCloseable {
   List<String> waiting(int most) {
     Set<String> paths = new LinkedHashSet<>();
     try {
-      for (Change change : state.changesAfter(state.committed(), Math.max(most, SCANNED))) {
+      for (Change change : state.changesAfter(-1, Math.max(most, SCANNED))) {
         if (paths.size() >= most) {
           break;
         }

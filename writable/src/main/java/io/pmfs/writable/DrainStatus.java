@@ -53,8 +53,15 @@ public record DrainStatus(
    * A path of the mount and what is wrong with it.
    *
    * @param cause what the source answered; null for a conflict, or if another node failed
+   * @param isAside whether it is not tried again by itself
+   * @param behind how many changes wait for it
    */
-  public record Failure(String path, String reason, @Nullable FsException cause) {
+  public record Failure(
+      String path, String reason, @Nullable FsException cause, boolean isAside, long behind) {
+    Failure(String path, String reason, @Nullable FsException cause) {
+      this(path, reason, cause, false, 0);
+    }
+
     /** What failed: a call at the source, or a request to another node. */
     static Failure of(String path, FsException e) {
       String text = String.valueOf(e.getMessage());

@@ -114,7 +114,7 @@ final class LostData {
     }
     state.scan(
         Tables.JOURNAL,
-        Tables.key(state.committed() + 1),
+        new byte[0],
         (key, value) -> {
           Change change = ChangeRow.decode(Tables.first(key), value);
           if (change instanceof Change.Content content && left(content, sizes) < content.size()) {
@@ -136,7 +136,7 @@ final class LostData {
     if (!inode.is(Inode.WRITING)) {
       return inode.attributes().size();
     }
-    boolean isTold = inode.contentChange() > state.committed();
+    boolean isTold = state.isPending(inode.contentChange());
     return Math.max(inode.drainedSize(), isTold ? inode.announcedSize() : 0);
   }
 
@@ -153,7 +153,7 @@ final class LostData {
     if (!numbers.isEmpty()) {
       state.scan(
           Tables.JOURNAL,
-          Tables.key(state.committed() + 1),
+          new byte[0],
           (key, value) -> {
             Change change = ChangeRow.decode(Tables.first(key), value);
             if (numbers.contains(change.inode())) {

@@ -76,7 +76,7 @@ final class NameStep {
    * @return false if the name is taken
    */
   private boolean as(Change change, Call call) throws FsException {
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
       call.make();
       return true;
     } catch (FsException e) {
@@ -97,7 +97,7 @@ final class NameStep {
     }
     if (wanted.type() != FileType.SYMBOLIC_LINK
         && ((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      try (OutputCalls.Acting acting = step.actors.as(change)) {
         copies.setMode(directory, name, wanted, acting);
       }
     }
@@ -215,16 +215,30 @@ final class NameStep {
   /** Removes the name that a change is about; one that is gone was removed. */
   private Recording remove(Change.Removal change, Removal removal) throws FsException {
     Inode inode = state.find(change.inode());
-    At home = inode == null ? null : home(inode, change.at());
+    At known = inode == null ? null : home(inode, change.at());
+    At home = inode != null && known == null && !inode.hasHome() ? birth(inode) : known;
     if (inode == null || home == null) {
       return Recording.NOTHING;
     }
     try (SourceTree.Directory directory = openIfThere(home.directory())) {
       Stat there = directory == null ? null : Step.find(directory, home.name());
+      if (there != null && known == null && !step.isOwnVersion(there, inode.number())) {
+        return Recording.NOTHING;
+      }
       return directory == null || there == null
           ? removed(inode, home)
           : removal.remove(inode, home, directory, there);
     }
+  }
+
+  /** Where a file is if an attempt to bring it failed late; null if there was none. */
+  private @Nullable At birth(Inode inode) throws FsException {
+    for (Change.Content content : step.contents(inode.number())) {
+      if (content.isFirst() && copies.isIntended(content)) {
+        return content.name();
+      }
+    }
+    return null;
   }
 
   private Recording removed(Inode inode, At home) {
@@ -262,7 +276,7 @@ final class NameStep {
     }
     Recording remaining = remains.of(inode);
     step.tree.beginMove();
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
       calls.unlink(directory.file(), home.name());
     }
     step.sync(directory);
@@ -345,7 +359,7 @@ final class NameStep {
 
   private boolean rmdir(Change change, SourceTree.Directory directory, FileName name)
       throws FsException {
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
       calls.rmdir(directory.file(), name);
       return true;
     } catch (FsException e) {
@@ -381,7 +395,7 @@ final class NameStep {
   private void setAttributesAs(
       SourceTree.Directory directory, FileName name, Change.SetAttributes change, Stat there)
       throws FsException {
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
       setAttributes(directory, name, change, there, acting);
       return;
     } catch (FsException e) {
@@ -426,7 +440,7 @@ final class NameStep {
       return Recording.NOTHING;
     }
     try (SourceTree.Directory directory = step.open(inode.homeParent());
-        OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+        OutputCalls.Acting acting = step.actors.as(change)) {
       FileName value = change.value();
       FileName attribute = change.name();
       if (value != null) {

@@ -103,6 +103,16 @@ final class Names {
     return inode;
   }
 
+  /** The file system of the source that a node lies in, or will; 0 for that of its root. */
+  long device(Inode inode) throws FsException {
+    Inode at = inode;
+    while (at.number() != WritableFileSystem.ROOT && !at.hasHome() && at.parent() != 0) {
+      at = state.inode(at.parent());
+    }
+    Stat seen = at.seen();
+    return seen == null || at.number() == WritableFileSystem.ROOT ? 0 : seen.device();
+  }
+
   /** A step that needs a name that does not exist. */
   interface Making<T> {
     T make(State.Update update, Inode directory, Found found) throws FsException;
@@ -110,6 +120,7 @@ final class Names {
 
   <T> T makeName(long number, FileName name, Making<T> making) throws FsException {
     Nodes.checkNewName(name);
+    tree.checkLength(name);
     Inode before = null;
     while (true) {
       Inode directory = nodes.directory(number);
@@ -268,6 +279,9 @@ final class Names {
     if (linked.isDirectory()) {
       throw new FsException(Errno.EPERM, name.toString());
     }
+    if (device(linked) != device(nodes.directory(directoryNumber))) {
+      throw new FsException(Errno.EXDEV, name + ": in another file system of the source");
+    }
     if (linked.isRegular() && !linked.is(Inode.UNNAMED)) {
       live.exclusively(number, file -> contents.announce(file, caller));
     }
@@ -377,7 +391,7 @@ final class Names {
     Inode directory = touched(update.inode(number), inode.isDirectory() ? -1 : 0);
     if (row != null && !row.announced()) {
       // The source never heard of the file.
-      if (row.change() > state.committed()) {
+      if (state.isPending(row.change())) {
         update.name(number, name, NameRow.removed(row.change()));
       } else {
         update.deleteName(number, name);
@@ -448,7 +462,7 @@ final class Names {
     Inode next = inode.withData(0, 0, -1).withFlag(Inode.WRITING, false);
     update.delete(Tables.WRITING, Tables.key(inode.number()));
     update.delete(Tables.NAMELESS, Tables.key(inode.number()));
-    if (next.change() > state.committed() || next.contentChange() > state.committed()) {
+    if (state.isPending(next)) {
       update.put(next.withFlag(Inode.FORGOTTEN, true));
     } else {
       removeNode(state, update, next);

@@ -153,9 +153,9 @@ final class Nodes {
   /** The node of a name of the source; null if that must be looked up again. */
   private @Nullable Inode lookAndAdopt(long directory, FileName name, Listing listing)
       throws FsException {
-    long committed = state.committed();
+    State.Progress then = state.progress();
     Stat stat = statusOf(directory, name, listing);
-    return stat == null ? null : adopt(directory, name, stat, committed);
+    return stat == null ? null : adopt(directory, name, stat, then);
   }
 
   private @Nullable Stat statusOf(long directory, FileName name, Listing listing)
@@ -174,10 +174,10 @@ final class Nodes {
   /**
    * The node of a file of the source.
    *
-   * @param committed the last change that the source had before it was looked at
+   * @param then how far the source was before it was looked at
    * @return null if the name was changed in the mount meanwhile
    */
-  private @Nullable Inode adopt(long directory, FileName name, Stat stat, long committed)
+  private @Nullable Inode adopt(long directory, FileName name, Stat stat, State.Progress then)
       throws FsException {
     try (State.Held held = state.hold()) {
       if (state.name(directory, name) != null) {
@@ -189,7 +189,7 @@ final class Nodes {
       Inode next =
           known == null
               ? Inode.found(number, stat, directory, name)
-              : refreshed(update, known, stat, directory, name, committed);
+              : refreshed(update, known, stat, directory, name, then);
       if (!next.equals(known)) {
         update.put(next);
         dropStale(update, known, next);
@@ -204,6 +204,10 @@ final class Nodes {
 
   /** The number of a file of the source; a new one if its usual one belongs to another file. */
   private long numberOf(Stat stat, State.Update update) throws FsException {
+    Long copied = tree.copyOf(stat.inode());
+    if (copied != null && state.find(copied) != null) {
+      return copied;
+    }
     byte[] key = Tables.key(stat.device(), stat.inode());
     byte[] row = state.get(Tables.SOURCES, key);
     long usual =
@@ -223,6 +227,10 @@ final class Nodes {
 
   /** What the number of a listed name will be when it is looked up, if nothing changes. */
   private long listedNumber(Listing.Child child) throws FsException {
+    Long copied = tree.copyOf(child.inode());
+    if (copied != null && state.find(copied) != null) {
+      return copied;
+    }
     byte[] key = Tables.key(0, child.inode());
     byte[] row = state.get(Tables.SOURCES, key);
     if (row != null) {
@@ -243,10 +251,15 @@ final class Nodes {
   }
 
   private Inode refreshed(
-      State.Update update, Inode known, Stat stat, long directory, FileName name, long committed)
+      State.Update update,
+      Inode known,
+      Stat stat,
+      long directory,
+      FileName name,
+      State.Progress then)
       throws FsException {
     Inode next = known;
-    boolean isBusy = State.isBusy(known, committed);
+    boolean isBusy = state.isBusy(known, then);
     Stat seen = known.seen();
     if (!isBusy && (seen == null || !seen.isUnchanged(stat))) {
       next = changedAtSource(next, stat);
@@ -328,7 +341,7 @@ final class Nodes {
       return inode;
     }
     Stat stat;
-    long committed = state.committed();
+    State.Progress then = state.progress();
     try {
       stat = tree.statusAtHome(inode);
     } catch (FsException e) {
@@ -342,7 +355,7 @@ final class Nodes {
       Stat seen = now.seen();
       boolean isElsewhere =
           now.homeParent() != inode.homeParent() || !now.homeName().equals(inode.homeName());
-      if (State.isBusy(now, committed) || isElsewhere) {
+      if (state.isBusy(now, then) || isElsewhere) {
         return now;
       }
       tree.markChecked(inode.number());

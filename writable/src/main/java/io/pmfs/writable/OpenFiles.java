@@ -336,7 +336,6 @@ final class OpenFiles {
           });
     }
     state.sync();
-    untold.tell(number);
   }
 
   /** The kernel says so some time after close(2), when others may be writing again. */

@@ -67,22 +67,35 @@ final class RenameStep {
     Stat seen = inode.seen();
     Stat target = Step.find(to, toName);
     if (moving == null || seen == null || !seen.isSameFile(moving)) {
-      if (target != null && seen != null && seen.isSameFile(target)) {
+      boolean isSame = target != null && seen != null && seen.isSameFile(target);
+      if (isSame || isCopied(change, target)) {
         return moved(change, inode, from, other, directory, to, toName); // Done before a death.
       }
       return vanished(change, inode, from);
+    }
+    if (isCopied(change, target)) {
+      removeOld(change, directory, from.name());
+      return moved(change, inode, from, other, directory, to, toName);
     }
     if (target != null && target.isSameFile(moving)) {
       // Two names of one file: the call would do nothing, but the mount has lost one of them.
       calls.unlink(directory.file(), from.name());
       return moved(change, inode, from, other, directory, to, toName);
     }
-    boolean isMoved =
-        tryMove(change, from, other, directory, to, target)
-            || (other != null
-                && other.isDirectory()
-                && copies.clear(other.number())
-                && tryMove(change, from, other, directory, to, target));
+    boolean isMoved;
+    try {
+      isMoved =
+          tryMove(change, from, other, directory, to, target)
+              || (other != null
+                  && other.isDirectory()
+                  && copies.clear(other.number())
+                  && tryMove(change, from, other, directory, to, target));
+    } catch (FsException e) {
+      if (e.errno() != Errno.EXDEV || !isOnlyName(inode, moving)) {
+        throw e;
+      }
+      isMoved = moveCopy(change, from, other, directory, to, target, moving);
+    }
     if (isMoved) {
       return moved(change, inode, from, other, directory, to, toName);
     }
@@ -101,6 +114,52 @@ final class RenameStep {
         .and(step.conflict(change, "another program changed it; kept as " + beside));
   }
 
+  /** Whether nothing is lost if a file becomes another one: mv(1) does the same. */
+  private boolean isOnlyName(Inode inode, Stat there) throws FsException {
+    try (State.Held held = state.hold()) {
+      return inode.isRegular()
+          && there.attributes().linkCount() == 1
+          && step.homes.all(inode).size() == 1;
+    }
+  }
+
+  /** A rename between file systems or projects: a copy gets the new name, and the file goes. */
+  private boolean moveCopy(
+      Change.Rename change,
+      At from,
+      @Nullable Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to,
+      @Nullable Stat target,
+      Stat moving)
+      throws FsException {
+    Copies.Copy copy = copies.duplicate(change, directory, from.name(), moving);
+    copies.prove(copy);
+    At temporary = new At(change.to().directory(), copy.name());
+    if (!tryMove(change, temporary, other, to, to, target)) {
+      return false;
+    }
+    copies.used(change);
+    step.sync(to);
+    Stat old = Step.find(directory, from.name());
+    if (old != null && old.isUnchanged(moving)) {
+      removeOld(change, directory, from.name());
+    }
+    return true;
+  }
+
+  private boolean isCopied(Change.Rename change, @Nullable Stat target) throws FsException {
+    Intent intent = target == null ? null : Intent.of(state, change.sequence());
+    return intent != null && target != null && intent.isOf(target);
+  }
+
+  private void removeOld(Change.Rename change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      calls.unlink(directory.file(), name);
+    }
+  }
+
   private boolean tryMove(
       Change.Rename change,
       At from,
@@ -110,7 +169,7 @@ final class RenameStep {
       @Nullable Stat target)
       throws FsException {
     boolean isExpected = target == null || isExpected(change, other, target);
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
       if (target == null) {
         return step.renameFree(directory, from.name(), to, change.to().name());
       }
@@ -218,7 +277,7 @@ final class RenameStep {
       return step.conflict(change, "another program replaced one of two files to be exchanged");
     }
     if (!isDone) {
-      try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+      try (OutputCalls.Acting acting = step.actors.as(change)) {
         calls.rename(directory.file(), name, to.file(), toName, OutputCalls.RENAME_EXCHANGE);
       }
     }

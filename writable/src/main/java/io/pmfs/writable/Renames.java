@@ -37,6 +37,7 @@ final class Renames {
     Nodes.checkName(name);
     if (!isExchange) {
       Nodes.checkNewName(toName);
+      tree.checkLength(toName);
     }
     while (!tryRename(number, name, toNumber, toName, flags, caller)) {
       // Names changed meanwhile.
@@ -50,6 +51,9 @@ final class Renames {
     boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
     Inode directory = nodes.directory(number);
     Inode toDirectory = nodes.directory(toNumber);
+    if (names.device(directory) != names.device(toDirectory)) {
+      throw new FsException(Errno.EXDEV, name + ": to another file system of the source");
+    }
     Inode before = names.before(number, name);
     Inode toBefore = names.before(toNumber, toName);
     if (before == null || (isExchange && toBefore == null)) {
@@ -154,7 +158,9 @@ final class Renames {
             new At(number, name),
             new At(toNumber, toName),
             isKnown && other != null ? other.number() : 0,
-            isExchange));
+            isExchange,
+            number != toNumber
+                && (inode.isDirectory() || (isExchange && other != null && other.isDirectory()))));
     update.name(toNumber, toName, new NameRow(inode.number(), inode.type(), sequence, true));
     update.name(
         number,

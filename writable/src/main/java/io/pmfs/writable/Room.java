@@ -240,7 +240,7 @@ final class Room {
     long head = state.head();
     long committed = state.committed();
     if (head == committed) {
-      return false;
+      return false; // What is deferred may stay so.
     }
     try {
       state.awaitChange(head, committed, WAIT_MILLIS);

@@ -76,11 +76,11 @@ final class Sessions {
     if (state.beginSession(settings.session().toString(), settings.resumed())) {
       end();
     }
-    long committed = state.committed();
-    if (state.head() > committed) {
-      log.info("{} changes wait for the source", state.head() - committed);
+    if (state.waitingCount() > 0) {
+      log.info("{} changes wait for the source", state.waitingCount());
     }
     long end = state.firstNumber();
+    committer.begin();
     finishStep();
     drain.start();
     try {
@@ -186,7 +186,7 @@ final class Sessions {
   private void countWaiting(long head) throws FsException {
     state.scan(
         Tables.JOURNAL,
-        Tables.key(state.committed() + 1),
+        new byte[0],
         (key, value) -> {
           Change change = ChangeRow.decode(Tables.first(key), value);
           if (change instanceof Change.Content content) {

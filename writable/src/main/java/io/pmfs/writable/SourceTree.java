@@ -16,6 +16,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +38,7 @@ final class SourceTree implements AutoCloseable {
   private static final int KEPT_CHECKS = 30_000;
   private static final int KEPT_ROOTS = 64;
   private static final int MAX_DEPTH = 4096;
+  private static final int LONGEST_NAME = 255;
 
   /** Time stamps of file systems are this coarse. */
   private static final long COARSE_MILLIS = 1100;
@@ -59,6 +61,7 @@ final class SourceTree implements AutoCloseable {
   private final ArrayDeque<Integer> abandoned = new ArrayDeque<>(); // GUARDED_BY(this)
   private int root = -1; // GUARDED_BY(this)
   private volatile @Nullable Stat rootStat;
+  private volatile int longestName = LONGEST_NAME;
 
   SourceTree(OutputCalls calls, State state, WritableSettings settings, InstantSource clock) {
     this.calls = calls;
@@ -80,6 +83,7 @@ final class SourceTree implements AutoCloseable {
       Stat found = calls.status(opened, Inode.NO_NAME);
       checkRoot(found);
       rootStat = found;
+      longestName = longestName(opened);
       root = opened;
       opened = -1;
       return root;
@@ -87,6 +91,23 @@ final class SourceTree implements AutoCloseable {
       if (opened >= 0) {
         calls.close(opened);
       }
+    }
+  }
+
+  private int longestName(int opened) {
+    try {
+      long bytes = calls.statistics(opened).nameMaximum();
+      return bytes > 0 && bytes < LONGEST_NAME ? (int) bytes : LONGEST_NAME;
+    } catch (FsException e) {
+      return LONGEST_NAME;
+    }
+  }
+
+  /** The source cannot have a name that is longer than its file system allows. */
+  void checkLength(FileName name) throws FsException {
+    if (name.size() > longestName) {
+      throw new FsException(
+          Errno.ENAMETOOLONG, "%s: the source allows %d bytes".formatted(name, longestName));
     }
   }
 
@@ -384,6 +405,26 @@ final class SourceTree implements AutoCloseable {
       }
     }
     return true;
+  }
+
+  // ---- copies
+
+  /** The numbers of nodes by the inode numbers of their copies, which may have a name already. */
+  private final Map<Long, Long> copies = new ConcurrentHashMap<>();
+
+  /** A file of the source is, or will be, the new content of a node. */
+  void copied(long inode, long number) {
+    copies.put(inode, number);
+  }
+
+  /** The node of which a file of the source is a copy that is not recorded yet; null if of none. */
+  @Nullable Long copyOf(long inode) {
+    return copies.get(inode);
+  }
+
+  /** The tables have what a copy has become. */
+  void recorded(long inode) {
+    copies.remove(inode);
   }
 
   // ---- attributes

@@ -29,10 +29,22 @@ public record Stat(long device, long inode, Instant birth, Attributes attributes
         && one.changeTime().equals(two.changeTime());
   }
 
-  /** Whether the content is the same, even if rights, owners or names are others. */
+  /**
+   * Whether the content is the same, even if rights, owners or names are others. Another change
+   * time without any of these is that of a content whose time was set back.
+   */
   boolean hasSameContent(Stat other) {
+    Attributes one = attributes;
+    Attributes two = other.attributes;
+    boolean isExplained =
+        one.changeTime().equals(two.changeTime())
+            || one.mode() != two.mode()
+            || one.uid() != two.uid()
+            || one.gid() != two.gid()
+            || one.linkCount() != two.linkCount();
     return isSameFile(other)
-        && attributes.size() == other.attributes.size()
-        && attributes.modificationTime().equals(other.attributes.modificationTime());
+        && one.size() == two.size()
+        && one.modificationTime().equals(two.modificationTime())
+        && isExplained;
   }
 }

@@ -18,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -54,6 +55,9 @@ final class State implements AutoCloseable {
   /** Whether an error came between a change of the tables and what is kept of it here. */
   private boolean isUncertain; // GUARDED_BY(lock)
 
+  private final Deferred deferred = new Deferred();
+  private final AtomicLong updates = new AtomicLong();
+  private final AtomicLong synced = new AtomicLong();
   private volatile Runnable afterSync = () -> {};
   private volatile long head;
   private volatile long committed;
@@ -84,6 +88,26 @@ final class State implements AutoCloseable {
       }
     }
     head = last[0];
+    loadDeferred();
+  }
+
+  private void loadDeferred() throws FsException {
+    Map<Long, byte[]> rows = new LinkedHashMap<>();
+    scan(
+        Tables.DEFERRED,
+        new byte[0],
+        (key, value) -> {
+          rows.put(Tables.first(key), value);
+          return true;
+        });
+    deferred.clear();
+    for (Map.Entry<Long, byte[]> row : rows.entrySet()) {
+      Change change = change(row.getKey());
+      if (change != null) {
+        boolean isRefused = row.getValue().length > 0;
+        deferred.put(new Deferred.Entry(change, isRefused ? Refusal.decode(row.getValue()) : null));
+      }
+    }
   }
 
   /** A state of another version is left alone: what it holds may exist nowhere else. */
@@ -196,25 +220,54 @@ final class State implements AutoCloseable {
     return head;
   }
 
-  /** Sequence number of the last change that the source has. */
+  /** The committer has passed all changes up to this one: the source has them but for deferred. */
   long committed() {
     return committed;
   }
 
+  /** Those changes up to the committed one that the source does not have. */
+  Deferred deferred() {
+    return deferred;
+  }
+
+  /** How many changes the source does not have. */
+  long waitingCount() {
+    return head - committed + deferred.size();
+  }
+
+  /** Whether the source does not have a change; 0 stands for none. */
+  boolean isPending(long sequence) {
+    return sequence > committed || deferred.contains(sequence);
+  }
+
+  /** Whether the source lacks a change of a node, or of a name in it. */
+  boolean isPending(Inode inode) {
+    return inode.change() > committed
+        || inode.contentChange() > committed
+        || deferred.concerns(inode.number());
+  }
+
+  /** How far the source is, at a moment. */
+  record Progress(long committed, long settled) {}
+
+  Progress progress() {
+    return new Progress(committed, deferred.settledCount());
+  }
+
   /** Whether the source does not have all changes of a node, or others are being made. */
   boolean isBusy(Inode inode) {
-    return isBusy(inode, committed);
+    return isPending(inode) || inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED);
   }
 
   /**
-   * The same when the source had changes up to this one: what it showed of the node then may be
-   * older than the node.
+   * The same when the source was so far: what it showed of the node then may be older than the
+   * node.
    */
-  static boolean isBusy(Inode inode, long committed) {
-    return inode.change() > committed
-        || inode.contentChange() > committed
-        || inode.is(Inode.WRITING)
-        || !inode.is(Inode.ANNOUNCED);
+  boolean isBusy(Inode inode, Progress then) {
+    return inode.change() > then.committed()
+        || inode.contentChange() > then.committed()
+        || deferred.settledCount() != then.settled()
+        || isBusy(inode);
   }
 
   byte @Nullable [] get(Table table, byte[] key) throws FsException {
@@ -318,12 +371,24 @@ final class State implements AutoCloseable {
   }
 
   void sync() throws FsException {
+    long before = updates.get();
     try {
       store.sync();
     } catch (NamespaceException e) {
       throw failed(e);
     }
+    synced.accumulateAndGet(before, Math::max);
     afterSync.run();
+  }
+
+  /** Counts the updates of this process. */
+  long updateCount() {
+    return updates.get();
+  }
+
+  /** Whether so many updates are on the disk. */
+  boolean isSynced(long count) {
+    return synced.get() >= count;
   }
 
   /** Runs something whenever the tables are on the disk, for tests of power cuts. */
@@ -359,6 +424,8 @@ final class State implements AutoCloseable {
     private final Map<Long, Inode> changedInodes = new LinkedHashMap<>();
     private final List<Long> deletedInodes = new ArrayList<>();
     private final List<Runnable> afterwards = new ArrayList<>();
+    private final List<Long> settled = new ArrayList<>();
+    private final List<Deferred.Entry> passed = new ArrayList<>();
     private final long firstNumber = next;
     private long lastSequence = head;
     private long committedThen = committed;
@@ -427,15 +494,37 @@ final class State implements AutoCloseable {
     /** A change that waits is another one now. */
     void replace(Change change) {
       changes.put(Tables.JOURNAL, Tables.key(change.sequence()), ChangeRow.encode(change));
+      Deferred.Entry entry = deferred.get(change.sequence());
+      if (entry != null) {
+        passed.add(new Deferred.Entry(change, entry.refusal()));
+      }
     }
 
-    /** The source has all changes up to this one. */
-    void committed(long sequence) {
-      for (long done = committedThen + 1; done <= sequence; done++) {
-        changes.delete(Tables.JOURNAL, Tables.key(done));
+    /** The source has a change, or never will. */
+    void done(Change change) {
+      byte[] key = Tables.key(change.sequence());
+      changes.delete(Tables.JOURNAL, key);
+      if (deferred.contains(change.sequence())) {
+        changes.delete(Tables.DEFERRED, key);
+        settled.add(change.sequence());
       }
-      committedThen = sequence;
-      changes.put(Tables.FACTS, COMMITTED, Tables.key(sequence));
+    }
+
+    /** The source does not have a change, and others go on without it. */
+    void defer(Change change, @Nullable Refusal refusal) {
+      changes.put(
+          Tables.DEFERRED,
+          Tables.key(change.sequence()),
+          refusal == null ? new byte[0] : refusal.encode());
+      passed.add(new Deferred.Entry(change, refusal));
+    }
+
+    /** The committer goes on behind this change. */
+    void committed(long sequence) {
+      if (sequence > committedThen) {
+        committedThen = sequence;
+        changes.put(Tables.FACTS, COMMITTED, Tables.key(sequence));
+      }
     }
 
     /** Remembers what a request made, should it be sent again to the next process. */
@@ -452,7 +541,7 @@ final class State implements AutoCloseable {
     }
 
     boolean isEmpty() {
-      return changes.isEmpty() && changedInodes.isEmpty();
+      return changes.isEmpty() && changedInodes.isEmpty() && passed.isEmpty();
     }
 
     void commit() throws FsException {
@@ -476,6 +565,7 @@ final class State implements AutoCloseable {
         throw e;
       }
       isUncertain = true;
+      updates.incrementAndGet();
       for (Inode inode : changedInodes.values()) {
         inodes.put(inode.number(), inode);
       }
@@ -490,7 +580,9 @@ final class State implements AutoCloseable {
         }
         recorded.add(request);
       }
-      boolean wakes = lastSequence != head || committedThen != committed;
+      boolean wakes = lastSequence != head || committedThen != committed || !settled.isEmpty();
+      passed.forEach(deferred::put);
+      settled.forEach(deferred::remove);
       head = lastSequence;
       committed = committedThen;
       for (Runnable then : afterwards) {

@@ -1,5 +1,6 @@
 package io.pmfs.writable;
 
+import com.google.common.collect.Iterables;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
@@ -37,6 +38,7 @@ final class Step {
   final State state;
   final SourceTree tree;
   final OutputCalls calls;
+  final Actors actors;
   final Homes homes;
   final Conflicts conflicts;
   private final String host;
@@ -62,12 +64,14 @@ final class Step {
       State state,
       SourceTree tree,
       OutputCalls calls,
+      Actors actors,
       Homes homes,
       Conflicts conflicts,
       String host) {
     this.state = state;
     this.tree = tree;
     this.calls = calls;
+    this.actors = actors;
     this.homes = homes;
     this.conflicts = conflicts;
     this.host = host;
@@ -91,7 +95,7 @@ final class Step {
     Inode inode = state.find(number);
     Stat seen = inode == null ? null : inode.seen();
     for (Change.Content content : contents(number)) {
-      if (isVersion(there, content) || isPart(there, seen, content)) {
+      if (isMade(there, seen, content) || isPart(there, seen, content)) {
         return true;
       }
     }
@@ -99,14 +103,25 @@ final class Step {
   }
 
   /** The next announcements of a file. */
-  private List<Change.Content> contents(long number) {
+  List<Change.Content> contents(long number) {
     List<Change.Content> contents = new ArrayList<>();
-    for (Change change : window) {
+    for (Change change : Iterables.concat(state.deferred().of(number), window)) {
       if (change instanceof Change.Content content && content.inode() == number) {
         contents.add(content);
       }
     }
     return contents;
+  }
+
+  /** Whether a former attempt made a file what a change wants; others may have made a like one. */
+  boolean isMade(Stat there, @Nullable Stat seen, Change.Content change) throws FsException {
+    Intent intent = isVersion(there, change) ? Intent.of(state, change) : null;
+    boolean isInPlace =
+        intent != null
+            && intent.mark() != Intent.Mark.NOTHING
+            && seen != null
+            && seen.isSameFile(there);
+    return intent != null && (isInPlace || intent.isOf(there));
   }
 
   private boolean isPart(Stat there, @Nullable Stat seen, Change.Content change)
@@ -281,7 +296,7 @@ final class Step {
       SourceTree.Directory to,
       FileName toName)
       throws FsException {
-    try (OutputCalls.Acting acting = calls.actAs(change.uid(), change.gid())) {
+    try (OutputCalls.Acting acting = actors.as(change)) {
       return renameFree(from, name, to, toName);
     }
   }
@@ -361,7 +376,7 @@ final class Step {
    */
   Recording touched(SourceTree.Directory directory, long number, long sequence) throws FsException {
     Inode inode = state.find(number);
-    if (inode == null || inode.change() > sequence) {
+    if (inode == null || inode.change() > Math.max(sequence, state.committed())) {
       return Recording.NOTHING; // A later change will record it.
     }
     setTimes(directory, inode.attributes());

@@ -20,6 +20,12 @@ public final class Tables {
   /** {@link Change} by sequence number. */
   static final Table JOURNAL = new Table("journal", false);
 
+  /**
+   * Changes that the committer has passed and the source does not have, by sequence number: the
+   * {@link Refusal}; empty for one that depends on another.
+   */
+  static final Table DEFERRED = new Table("deferred", false);
+
   /** Inode numbers by device and inode number at the source. */
   static final Table SOURCES = new Table("sources", false);
 
@@ -61,8 +67,8 @@ public final class Tables {
 
   public static final List<Table> ALL =
       List.of(
-          FACTS, INODES, NAMES, JOURNAL, SOURCES, DATA, GARBAGE, COPYING, WRITING, NAMELESS, HOMES,
-          XATTRS, RESULTS, INTENTS, CLEAN, CONFLICTS, PLACES);
+          FACTS, INODES, NAMES, JOURNAL, DEFERRED, SOURCES, DATA, GARBAGE, COPYING, WRITING,
+          NAMELESS, HOMES, XATTRS, RESULTS, INTENTS, CLEAN, CONFLICTS, PLACES);
 
   private static final long POSITION_BITS = (1L << 61) - 1;
   private static final long FIRST_POSITION = 64;

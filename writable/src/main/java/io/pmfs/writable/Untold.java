@@ -11,7 +11,12 @@ import java.util.Map;
 final class Untold {
   private static final int KEPT = 1000;
 
+  private final State state;
   private final Map<Long, FsException> failures = new LinkedHashMap<>(); // GUARDED_BY(this)
+
+  Untold(State state) {
+    this.state = state;
+  }
 
   synchronized void add(long inode, FsException failure) {
     if (failures.size() >= KEPT) {
@@ -29,6 +34,18 @@ final class Untold {
     FsException failure = failures.remove(inode);
     if (failure != null) {
       throw new FsException(failure.errno(), "the source: " + failure.getMessage(), failure);
+    }
+  }
+
+  /** Throws what the source says to a file as long as it does not take it. */
+  void check(long inode) throws FsException {
+    tell(inode);
+    for (Change change : state.deferred().of(inode)) {
+      Deferred.Entry entry = state.deferred().get(change.sequence());
+      Refusal refusal = entry == null ? null : entry.refusal();
+      if (refusal != null) {
+        throw refusal.toException();
+      }
     }
   }
 }

@@ -276,6 +276,28 @@ public interface WritableFileSystem extends AutoCloseable {
    */
   DrainStatus acknowledge() throws FsException;
 
+  /**
+   * Tries changes that the source refuses once more, also those that were set aside.
+   *
+   * @param path of the mount, without a leading slash: it and what is below; empty for all
+   * @return the paths of the changes
+   */
+  default List<String> retry(FileName path) throws FsException {
+    return List.of();
+  }
+
+  /**
+   * Gives up changes that the source refuses, and those that wait for them: the mount shows what
+   * the source has.
+   *
+   * @param path as for {@link #retry}
+   * @return the paths of the changes
+   * @throws FsException EBUSY while a program uses one of the files, or changes are on their way
+   */
+  default List<String> drop(FileName path) throws FsException {
+    return List.of();
+  }
+
   /** Paths of what is not at the source yet, the longest waiting first, at most so many. */
   default List<String> waiting(int most) {
     return List.of();

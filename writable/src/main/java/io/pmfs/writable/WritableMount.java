@@ -57,7 +57,9 @@ public final class WritableMount implements OwnedFileSystem {
   private final Committer committer;
   private final Conflicts conflicts;
   private final Room room;
+  private final Untold untold;
   private final Drain drain;
+  private final Refused refused;
   private final Sessions sessions;
   private final boolean syncsAtSource;
   private final String id;
@@ -73,7 +75,7 @@ public final class WritableMount implements OwnedFileSystem {
     waiting = new Waiting();
     pace = new Pace(settings.drainBytesPerSecond(), System::nanoTime);
     conflicts = new Conflicts();
-    Untold untold = new Untold();
+    untold = new Untold(state);
     room = new Room(state, local);
     extended = new Extended(state, tree, calls, clock);
     descriptors = new Descriptors(state, tree, local, calls);
@@ -88,11 +90,13 @@ public final class WritableMount implements OwnedFileSystem {
     openFiles =
         new OpenFiles(state, nodes, names, live, descriptors, contents, room, data, untold, clock);
     Homes homes = new Homes(state);
-    Step step = new Step(state, tree, calls, homes, conflicts, settings.hostName());
-    copies = new Copies(state, tree, local, calls, pace, id, settings.copiers());
+    Actors actors = new Actors(calls);
+    Step step = new Step(state, tree, calls, actors, homes, conflicts, settings.hostName());
+    copies = new Copies(state, tree, local, calls, actors, pace, id, settings.copiers());
     LostData lost = new LostData(state, local, live, room, step, waiting);
     Remains remains = new Remains(state, live, descriptors, extended);
-    committer = new Committer(state, step, copies, room, extended, waiting, lost, remains);
+    committer = new Committer(state, step, copies, room, extended, waiting, lost, remains, untold);
+    refused = new Refused(state, step, contents, room, live, waiting, untold, committer.again());
     drain =
         new Drain(state, committer, room, live, contents, untold, step, conflicts, settings, clock);
     sessions = new Sessions(state, names, room, local, waiting, conflicts, committer, drain, lost);
@@ -353,7 +357,11 @@ public final class WritableMount implements OwnedFileSystem {
             openFiles.announce(inode, caller);
           }
           openFiles.fsync(inode);
-          awaitSource(inode);
+          if (syncsAtSource) {
+            awaitSource(inode);
+          } else {
+            untold.check(inode);
+          }
         });
   }
 
@@ -549,7 +557,7 @@ public final class WritableMount implements OwnedFileSystem {
     return new DrainStatus(
         waiting.bytes(),
         waiting.files() + drain.unclosedCount(),
-        state.head() - state.committed() + drain.unclosedCount(),
+        state.waitingCount() + drain.unclosedCount(),
         drain.oldestMillis() / MILLIS,
         pace.totalBytes(),
         committer.madeCount(),
@@ -583,6 +591,16 @@ public final class WritableMount implements OwnedFileSystem {
   }
 
   @Override
+  public List<String> retry(FileName path) throws FsException {
+    return io(() -> refused.retry(path));
+  }
+
+  @Override
+  public List<String> drop(FileName path) throws FsException {
+    return io(() -> refused.drop(path));
+  }
+
+  @Override
   public List<String> waiting(int most) {
     return drain.waiting(most);
   }
@@ -595,6 +613,11 @@ public final class WritableMount implements OwnedFileSystem {
   /** Makes one step at the source, for tests without threads; returns false if there is none. */
   boolean step() throws FsException {
     return drain.step();
+  }
+
+  /** What the source does not have is tried again in the next steps, for tests without threads. */
+  void tryAgain() {
+    committer.again().ask();
   }
 
   /** The same, with what the committer's thread does about a refusal. */

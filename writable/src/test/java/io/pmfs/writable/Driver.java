@@ -34,6 +34,9 @@ import org.jspecify.annotations.Nullable;
 final class Driver implements AutoCloseable {
   static final Path SOURCE = Path.of("/source");
 
+  /** What waits for another change is tried after it. */
+  private static final int PASSES = 3;
+
   final FakeCalls calls = new FakeCalls(SOURCE);
   private final int copiers;
   private final InstantSource clock;
@@ -233,8 +236,11 @@ final class Driver implements AutoCloseable {
   }
 
   void close(Opened file) throws FsException {
-    mount.flush(file.node().inode(), file.handle(), caller());
-    mount.release(file.node().inode(), file.handle());
+    try {
+      mount.flush(file.node().inode(), file.handle(), caller());
+    } finally {
+      mount.release(file.node().inode(), file.handle());
+    }
   }
 
   /** Creates or replaces a whole file. */
@@ -363,6 +369,7 @@ final class Driver implements AutoCloseable {
     return switch (node.attributes().type()) {
       case DIRECTORY -> "dir " + mode;
       case SYMBOLIC_LINK -> "link " + mount.readSymbolicLink(node.inode());
+      case FIFO -> "pipe " + mode;
       default -> "file " + mode + " " + whole(node);
     };
   }
@@ -395,6 +402,7 @@ final class Driver implements AutoCloseable {
               switch (child.type()) {
                 case DIRECTORY -> "dir " + mode;
                 case SYMBOLIC_LINK -> "link " + child.target();
+                case FIFO -> "pipe " + mode;
                 default -> "file " + mode + " " + new String(child.content, ISO_8859_1);
               });
           addSource(tree, below, child);
@@ -422,9 +430,16 @@ final class Driver implements AutoCloseable {
         });
   }
 
+  /** Brings everything to the source that it takes. */
   void drainAll() throws FsException {
-    while (mount.step()) {
-      mount.tidy();
+    for (int pass = 0; pass < PASSES; pass++) {
+      mount.tryAgain();
+      while (mount.step()) {
+        mount.tidy();
+      }
+      if (mount.drainStatus().waitingChanges() == 0) {
+        break;
+      }
     }
     mount.tidy();
   }

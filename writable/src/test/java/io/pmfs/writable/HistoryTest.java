@@ -4,9 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -26,8 +24,6 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class HistoryTest {
   private static final int CHANGES = 250;
-  private static final String[] DIRECTORIES = {"", "d/", "e/", "d/s/"};
-  private static final String[] FILES = {"a", "b", "c"};
 
   @TempDir Path directory;
 
@@ -38,10 +34,8 @@ class HistoryTest {
 
   private int reached;
   private Map<String, String> shown = Map.of();
-  private final Map<String, Opened> open = new HashMap<>();
-  private int serial;
+  private final RandomChanges changes = new RandomChanges();
   private int callsToLive = -1;
-  private StringBuilder log = new StringBuilder();
 
   @ParameterizedTest
   @ValueSource(
@@ -69,7 +63,7 @@ class HistoryTest {
             }
           });
       for (int i = 0; i < CHANGES; i++) {
-        change(driver, random);
+        changes.make(driver, random);
         remember(driver);
         if (random.nextInt(4) == 0) {
           callsToLive = random.nextInt(3) == 0 ? random.nextInt(40) : -1;
@@ -79,12 +73,12 @@ class HistoryTest {
         if (random.nextInt(25) == 0) {
           driver.restart();
         }
-        if (seed % 2 == 0 && open.isEmpty() && random.nextInt(40) == 0) {
+        if (seed % 2 == 0 && changes.open.isEmpty() && random.nextInt(40) == 0) {
           driver.remount();
         }
       }
-      for (String path : List.copyOf(open.keySet())) {
-        driver.close(Objects.requireNonNull(open.remove(path)));
+      for (String path : List.copyOf(changes.open.keySet())) {
+        driver.close(Objects.requireNonNull(changes.open.remove(path)));
         remember(driver);
       }
       driver.drainAll();
@@ -101,7 +95,7 @@ class HistoryTest {
     int root = driver.calls.openRoot(Driver.SOURCE);
     driver.calls.mkdir(root, Driver.name("d"), 0755);
     int inside = driver.calls.openDirectory(root, Driver.name("d"));
-    for (String name : FILES) {
+    for (String name : RandomChanges.FILES) {
       int file = driver.calls.open(root, Driver.name(name), OutputCalls.O_CREAT, 0644);
       driver.calls.write(file, Driver.bytes("old " + name), 0);
     }
@@ -128,7 +122,7 @@ class HistoryTest {
   private void die(int remainder) {
     if (callsToLive >= 0 && callsToLive-- % 3 == remainder && callsToLive < 3) {
       callsToLive = -1;
-      log.append("death\n");
+      changes.log.append("death\n");
       throw new FakeCalls.Death();
     }
   }
@@ -145,7 +139,7 @@ class HistoryTest {
 
   /** What was never closed is not part of a state: the source gets it with the close. */
   private void removeOpen(Map<String, String> tree) {
-    open.keySet().forEach(tree::remove);
+    changes.open.keySet().forEach(tree::remove);
   }
 
   private void check(Driver driver, long seed, String call) {
@@ -164,7 +158,7 @@ class HistoryTest {
     }
     throw new AssertionError(
         "seed %d: after %s the source shows %s, which is no state from %d on; changes:%n%s"
-            .formatted(seed, call, now, reached, log));
+            .formatted(seed, call, now, reached, changes.log));
   }
 
   /** A file that is appended to may be between two states. */
@@ -207,117 +201,5 @@ class HistoryTest {
       }
     }
     return false;
-  }
-
-  // ---- changes
-
-  private static String pick(Random random, String[] from) {
-    return from[random.nextInt(from.length)];
-  }
-
-  private void change(Driver driver, Random random) throws FsException {
-    String path = pick(random, DIRECTORIES) + pick(random, FILES);
-    String other = pick(random, DIRECTORIES) + pick(random, FILES);
-    int kind = random.nextInt(20);
-    log.append(kind).append(' ').append(path).append(' ').append(other).append('\n');
-    try {
-      change(driver, random, kind, path, other);
-    } catch (FsException e) {
-      switch (e.errno()) {
-        case ENOENT, EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, EINVAL ->
-            log.append("  " + e.errno() + "\n");
-        default -> throw e;
-      }
-    }
-  }
-
-  private void change(Driver driver, Random random, int kind, String path, String other)
-      throws FsException {
-    String text = "<" + serial++ + ">";
-    boolean isBusy = open.containsKey(path) || open.containsKey(other);
-    switch (kind) {
-      case 0, 1, 2 -> {
-        if (!isBusy) {
-          driver.put(path, text);
-        }
-      }
-      case 3, 4 -> {
-        if (!isBusy && links(driver, path) > 0) {
-          driver.append(path, text);
-        }
-      }
-      case 5 -> {
-        if (!isBusy && links(driver, path) > 0) {
-          driver.overwrite(path, 1, "#");
-        }
-      }
-      case 6 -> {
-        if (!isBusy && links(driver, path) > 0) {
-          driver.truncate(path, 2);
-        }
-      }
-      case 7, 8, 9 -> {
-        if (!isBusy) {
-          driver.rename(path, other, 0);
-        }
-      }
-      case 10 -> {
-        if (!isBusy) {
-          driver.rename(path, other, OutputCalls.RENAME_EXCHANGE);
-        }
-      }
-      case 11, 12 -> driver.unlink(removable(path));
-      case 13 -> {
-        if (!isBusy) {
-          driver.link(path, other);
-        }
-      }
-      case 14 -> driver.symlink("target" + serial, path);
-      case 15 -> driver.mkdir(DIRECTORIES[1 + random.nextInt(3)].replaceFirst("/$", ""));
-      case 16 -> {
-        if (open.isEmpty()) {
-          driver.rmdir(DIRECTORIES[1 + random.nextInt(3)].replaceFirst("/$", ""));
-        }
-      }
-      case 17 -> {
-        if (!isBusy && links(driver, path) > 0 && !isLink(driver, path)) {
-          driver.chmod(path, random.nextBoolean() ? 0600 : 0640);
-        }
-      }
-      case 18 -> openOrClose(driver, path, text);
-      default -> {
-        if (open.isEmpty()) {
-          driver.rename("d", random.nextBoolean() ? "e" : "e/t", 0);
-        }
-      }
-    }
-  }
-
-  /** Removing a file that is open is another test's. */
-  private String removable(String path) throws FsException {
-    if (open.containsKey(path)) {
-      throw new FsException(Errno.ENOENT, path);
-    }
-    return path;
-  }
-
-  private static boolean isLink(Driver driver, String path) throws FsException {
-    return driver.node(path).attributes().type() == FileType.SYMBOLIC_LINK;
-  }
-
-  private static int links(Driver driver, String path) throws FsException {
-    WritableFileSystem.Node node = driver.find(path);
-    return node == null ? 0 : node.attributes().linkCount();
-  }
-
-  private void openOrClose(Driver driver, String path, String text) throws FsException {
-    Opened file = open.remove(path);
-    if (file != null) {
-      driver.close(file);
-    } else if (driver.find(path) == null) {
-      Opened created = driver.create(path);
-      open.put(path, created);
-      driver.write(created, 0, text);
-    }
   }
 }

@@ -37,7 +37,7 @@ class TemporariesTest {
           @Override
           public void before(String call, FileName name) throws FsException {
             if (isHeld && name.toString().equals(HELD)) {
-              throw new FsException(Errno.EHOSTDOWN, call);
+              throw new FsException(Errno.EINTR, call);
             }
           }
         });

@@ -128,7 +128,16 @@ public record OutputsReport(
 
   private static String reason(DrainStatus.Failure failure) {
     FsException cause = failure.cause();
-    return cause == null ? failure.reason() : "the source answers: " + Reason.of(cause);
+    String reason = cause == null ? failure.reason() : "the source answers: " + Reason.of(cause);
+    String waiting =
+        failure.behind() == 0
+            ? ""
+            : "; %,d %s for it"
+                .formatted(
+                    failure.behind(), failure.behind() == 1 ? "change waits" : "changes wait");
+    return reason
+        + waiting
+        + (failure.isAside() ? "; set aside: pmfs drain --retry, --export or --drop" : "");
   }
 
   /** Whether nothing waits for the source any more. */
