@@ -22,6 +22,9 @@ final class Handout {
   /** The most blocks on their way to all nodes. */
   static final int MOST_PENDING = 16;
 
+  /** The most of them to one node: it may have died, or take none on purpose. */
+  static final int MOST_PENDING_OF_ONE = MOST_PENDING / 2;
+
   /** A block is given to another node that still misses it after this time. */
   static final long LEASE_NANOS = TimeUnit.SECONDS.toNanos(3);
 
@@ -96,7 +99,7 @@ final class Handout {
       // Others have all that it wants, but this node's link has nothing better to do.
       giveOf(wanted.more(), asker, most, granted, now);
     }
-    while (next < count && hasRoom(granted, most)) {
+    while (next < count && hasRoom(asker, granted, most)) {
       int block = next++;
       if (isNew(block, now)) {
         give(block, asker, granted, now);
@@ -105,7 +108,9 @@ final class Handout {
     if (next >= count && wanted.missed().isEmpty()) {
       // Each block was given away, so this node's link carries a share of what is left.
       for (int block : wanted.more()) {
-        if (hasRoom(granted, most) && !pending.containsKey(block) && !granted.contains(block)) {
+        if (hasRoom(asker, granted, most)
+            && !pending.containsKey(block)
+            && !granted.contains(block)) {
           give(block, asker, granted, now);
         }
       }
@@ -129,14 +134,17 @@ final class Handout {
 
   private void giveOf(List<Integer> blocks, UUID asker, int most, List<Integer> granted, long now) {
     for (int block : blocks) {
-      if (hasRoom(granted, most) && block < count && isFree(block, asker, now)) {
+      if (hasRoom(asker, granted, most) && block < count && isFree(block, asker, now)) {
         give(block, asker, granted, now);
       }
     }
   }
 
-  private boolean hasRoom(List<Integer> granted, int most) {
-    return granted.size() < most && pending.size() < MOST_PENDING;
+  private boolean hasRoom(UUID asker, List<Integer> granted, int most) {
+    return granted.size() < most
+        && pending.size() < MOST_PENDING
+        && pending.keySet().stream().filter(block -> isOfferedTo(asker, block)).count()
+            < MOST_PENDING_OF_ONE;
   }
 
   /**

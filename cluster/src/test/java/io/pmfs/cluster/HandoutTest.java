@@ -91,6 +91,20 @@ final class HandoutTest {
     assertThat(handout.grant(A, HeldBlocks.Wanted.NOTHING)).hasSize(1);
   }
 
+  /** A node that dies, or lies. */
+  @Test
+  void grant_toOneThatTakesNothing_leavesHalfForOthers() {
+    int count = 0;
+    for (int i = 0; i < 100; i++) {
+      count += handout.grant(A, HeldBlocks.Wanted.NOTHING).size();
+    }
+    assertThat(count).isEqualTo(Handout.MOST_PENDING / 2);
+    assertThat(handout.grant(B, missed(99))).contains(99);
+    assertThat(handout.grant(A, missed(98))).isEmpty();
+    nanos.addAndGet(Handout.LEASE_NANOS + 1);
+    assertThat(handout.grant(A, missed(98))).contains(98);
+  }
+
   @Test
   void grant_afterBlocksWereNeverFetched_goesOn() {
     for (int i = 0; i < Handout.MOST_PENDING; i++) {
