@@ -3,6 +3,7 @@ package io.pmfs.cluster.members;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -51,6 +52,9 @@ final class Announcements {
    */
   private static final int MOST_NUMBERS = 2_000;
 
+  /** An absent node's announcement is kept for so many times the least pause. */
+  private static final int PAUSES_TO_FORGET = 3;
+
   /** The most farewells, of all nodes that ever left; a node that leaves after them is missed. */
   private static final int MOST_FAREWELLS = 8_192;
 
@@ -65,7 +69,12 @@ final class Announcements {
   /** All farewells that were ever here: a merge of two parts of a group may lose some. */
   private final Map<String, String> farewells = new HashMap<>();
 
-  private Set<String> strangers = Set.of();
+  /** The announcements of absent nodes, and since when they are absent. */
+  private Map<String, Long> strangers = Map.of();
+
+  /** Those that are being removed, each once. */
+  private final Set<String> removing = new HashSet<>();
+
   private int view = -1;
   private int left;
 
@@ -199,21 +208,30 @@ final class Announcements {
   }
 
   /**
-   * On the oldest member, removes the announcements of nodes that were absent at this and the
-   * previous call.
+   * On the oldest member, removes the announcements of nodes that are absent for a while: those of
+   * nodes that are about to join may come before these are seen in the group.
    */
   void forget(List<Address> present, boolean oldest) {
+    long now = System.nanoTime();
     Set<String> keys = present.stream().map(Announcements::key).collect(Collectors.toSet());
-    Set<String> gone =
-        here.keySet().stream()
-            .filter(each -> !keys.contains(each) && !each.startsWith(FAREWELL))
-            .collect(Collectors.toSet());
-    if (oldest) {
-      gone.stream()
-          .filter(strangers::contains)
-          .forEach(key -> afterwards(all.removeAsync(key), failure -> {}));
-    }
+    Map<String, Long> gone = new HashMap<>();
+    here.forEach(
+        (each, text) -> {
+          if (!keys.contains(each) && !each.startsWith(FAREWELL)) {
+            gone.put(each, strangers.getOrDefault(each, now));
+          }
+        });
     strangers = gone;
+    if (oldest) {
+      gone.forEach(
+          (each, since) -> {
+            boolean isDue = now - since >= PAUSES_TO_FORGET * pause.toNanos();
+            // Removing takes long if others do not answer, and this is called at each change.
+            if (isDue && removing.add(each)) {
+              afterwards(all.removeAsync(each), failure -> removing.remove(each));
+            }
+          });
+    }
   }
 
   private void afterwards(CompletableFuture<?> work, Consumer<@Nullable Throwable> then) {

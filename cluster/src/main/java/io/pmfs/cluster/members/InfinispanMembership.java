@@ -60,6 +60,9 @@ public final class InfinispanMembership implements Membership {
   private volatile View view;
   private volatile List<Member> farewells = List.of();
 
+  /** Whether the worker is about to look. */
+  private final AtomicBoolean isLookDue = new AtomicBoolean();
+
   /** What is missing until this node has joined, for people. */
   private volatile String awaited = "the group";
 
@@ -247,8 +250,15 @@ public final class InfinispanMembership implements Membership {
         });
   }
 
+  /** Many changes that come together take one look. */
   private void lookSoon() {
-    soon(this::look);
+    if (!isLookDue.getAndSet(true)) {
+      soon(
+          () -> {
+            isLookDue.set(false);
+            look();
+          });
+    }
   }
 
   private void soon(Runnable task) {

@@ -2,6 +2,7 @@ package io.pmfs.cluster.members;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.common.base.Throwables;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,7 +34,19 @@ final class JoiningProcess {
    * @param args how many members; the nodes of their list that are not members, with commas between
    *     them; the network of the members, to which their numbers are appended
    */
-  public static void main(String[] args) throws Exception {
+  public static void main(String[] args) {
+    int status = 1;
+    try {
+      measure(args);
+      status = 0;
+    } catch (Exception e) {
+      System.out.println(Throwables.getStackTraceAsString(e));
+    }
+    // Threads of the group would go on.
+    System.exit(status);
+  }
+
+  private static void measure(String[] args) throws Exception {
     int count = Integer.parseInt(args[0]);
     String network = args[2];
     // What a process does for the first time takes longer, and here it would do so for all at once.
@@ -45,7 +58,6 @@ final class JoiningProcess {
     }
     IntStream.rangeClosed(1, count).forEach(i -> nodes.add(network + i));
     System.out.println("measured " + measure(count, nodes, network));
-    System.exit(0);
   }
 
   private static String measure(int count, List<String> nodes, String network) throws Exception {

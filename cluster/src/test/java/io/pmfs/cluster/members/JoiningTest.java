@@ -97,7 +97,8 @@ final class JoiningTest {
         said.lines()
             .filter(line -> line.startsWith("measured "))
             .findFirst()
-            .orElseThrow(() -> new AssertionError(said));
+            .orElseThrow(
+                () -> new AssertionError(said.length() + " characters, at last: " + end(said)));
     List<Long> millis =
         List.of(measured.split(" ", -1)).stream().skip(1).map(Long::parseLong).toList();
     System.out.printf(
@@ -111,5 +112,9 @@ final class JoiningTest {
         millis.get(1) / 1e3,
         millis.get(2) / 1e3);
     assertThat(Duration.ofMillis(millis.get(1))).isLessThan(Duration.ofMillis(GOAL_MS));
+  }
+
+  private static String end(String said) {
+    return said.substring(Math.max(0, said.length() - 10_000));
   }
 }
