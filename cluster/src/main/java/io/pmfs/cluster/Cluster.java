@@ -103,7 +103,15 @@ public final class Cluster implements Peers, AutoCloseable {
    *     nothing about their access
    */
   public BackingStore store(BackingStore source, boolean isOpenToOthers) {
-    PeerStore made = new PeerStore(source, owners, client, suspects, withoutSource, isOpenToOthers);
+    PeerStore made =
+        new PeerStore(
+            source,
+            owners,
+            client,
+            suspects,
+            withoutSource,
+            isOpenToOthers,
+            settings.timeouts().ofAReader());
     store = made;
     return made;
   }

@@ -52,8 +52,8 @@ final class FileHolders {
   /** If no block came for so long, the owner is asked for blocks that it did not offer. */
   private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(3);
 
-  /** The longest that a reader waits for other nodes to have its block. */
-  private static final long LONGEST_WAIT_NANOS = TimeUnit.SECONDS.toNanos(10);
+  /** A node that has the whole file is asked again after this time. */
+  private static final long WHOLE_AGAIN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   private final int count;
   private final LongSupplier nanoTime;
@@ -345,7 +345,7 @@ final class FileHolders {
       node.held = held;
       boolean isWhole = held.units().cardinality() == (count + held.unit() - 1) / held.unit();
       long again = Math.max(LEAST_AGAIN_NANOS, others.size() * AGAIN_NANOS);
-      node.dueNanos = nanoTime.getAsLong() + (isWhole ? LONGEST_WAIT_NANOS : again);
+      node.dueNanos = nanoTime.getAsLong() + (isWhole ? WHOLE_AGAIN_NANOS : again);
     }
     notifyAll();
   }
@@ -388,11 +388,6 @@ final class FileHolders {
   synchronized boolean isStuck() {
     return (owner.held == null && !owner.isAsking && load(owner) < STREAMS)
         || nanoTime.getAsLong() - progressNanos > STALL_NANOS;
-  }
-
-  /** Whether a reader should go on waiting for a block that nobody has yet. */
-  synchronized boolean isWorthWaiting(long sinceNanos) {
-    return !isStuck() && nanoTime.getAsLong() - sinceNanos < LONGEST_WAIT_NANOS;
   }
 
   /** Waits for news, for a short time. */

@@ -1,6 +1,7 @@
 package io.pmfs.cluster;
 
 import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.Patience;
 import io.pmfs.cluster.peers.PeerException;
 import java.time.Duration;
 import java.util.List;
@@ -57,20 +58,22 @@ final class PeerQuestions implements AutoCloseable {
 
   /** A question to a peer. */
   interface Question<T> {
-    T ask(Member peer) throws PeerException;
+    T ask(Member peer, Patience patience) throws PeerException;
   }
 
   /**
-   * The answer of the first member that gives one; null if none does before this node's turn.
+   * The answer of the first member that gives one; null if none does before this node's turn, or
+   * while the reader's patience lasts.
    *
    * @param same asks the source the same question
    */
-  <T> @Nullable T ask(List<Member> members, Question<T> question, SourceProbes.Probe same) {
+  <T> @Nullable T ask(
+      List<Member> members, Question<T> question, Patience patience, SourceProbes.Probe same) {
     for (Member member : members) {
       if (owners.isSelf(member)) {
         return null;
       }
-      T answer = ask(member, question, same);
+      T answer = ask(member, question, patience, same);
       if (answer != null) {
         return answer;
       }
@@ -78,14 +81,15 @@ final class PeerQuestions implements AutoCloseable {
     return null;
   }
 
-  <T> @Nullable T ask(Member peer, Question<T> question, SourceProbes.Probe same) {
-    if (!suspects.mayAsk(peer) || !withoutSource.mayAsk(peer)) {
+  <T> @Nullable T ask(
+      Member peer, Question<T> question, Patience patience, SourceProbes.Probe same) {
+    if (patience.isOver() || !suspects.mayAsk(peer) || !withoutSource.mayAsk(peer)) {
       return null;
     }
     long askedNanos = withoutSource.nanoTime();
     SourceProbes.Question open = probes.begin(peer, same);
     try {
-      T answer = askNow(peer, question);
+      T answer = askNow(peer, question, patience);
       if (answer != null) {
         withoutSource.answered(peer, askedNanos);
       }
@@ -96,41 +100,58 @@ final class PeerQuestions implements AutoCloseable {
   }
 
   /** Asks a peer for a copy, which needs no source, unless the peer failed recently. */
-  <T> @Nullable T askForCopy(Member peer, Question<T> question) {
-    return suspects.mayAsk(peer) ? askNow(peer, question) : null;
+  <T> @Nullable T askForCopy(Member peer, Question<T> question, Patience patience) {
+    return mayAskForCopy(peer, patience) ? askNow(peer, question, patience) : null;
+  }
+
+  private boolean mayAskForCopy(Member peer, Patience patience) {
+    return !patience.isOver() && suspects.mayAsk(peer);
   }
 
   /** The same for a question that has no content for an answer, and is not counted. */
-  <T> @Nullable T askAside(Member peer, Question<T> question) {
-    if (!suspects.mayAsk(peer)) {
+  <T> @Nullable T askAside(Member peer, Question<T> question, Patience patience) {
+    if (!mayAskForCopy(peer, patience)) {
       return null;
     }
     try {
-      T answer = question.ask(peer);
-      suspects.answered(peer);
-      return answer;
+      return asked(peer, question, patience);
     } catch (PeerException e) {
-      note(peer, e);
       return null;
     }
   }
 
-  private <T> @Nullable T askNow(Member peer, Question<T> question) {
+  private <T> @Nullable T askNow(Member peer, Question<T> question, Patience patience) {
     try {
-      T answer = question.ask(peer);
-      suspects.answered(peer);
+      T answer = asked(peer, question, patience);
       answers.increment();
       return answer;
     } catch (PeerException e) {
       misses.increment();
-      note(peer, e);
       return null;
+    }
+  }
+
+  private <T> T asked(Member peer, Question<T> question, Patience patience) throws PeerException {
+    long usedBefore = patience.usedNanos();
+    try {
+      T answer = question.ask(peer, patience);
+      suspects.answered(peer);
+      return answer;
+    } catch (PeerException e) {
+      note(peer, e);
+      boolean isSilent =
+          e.kind() == PeerException.Kind.UNREACHABLE || e.kind() == PeerException.Kind.LATE;
+      if (isSilent) {
+        patience.lost(patience.usedNanos() - usedBefore);
+      }
+      throw e;
     }
   }
 
   private void note(Member peer, PeerException failure) {
     switch (failure.kind()) {
       case UNREACHABLE, CORRUPT -> suspects.failed(peer, String.valueOf(failure.getMessage()));
+      case LATE -> log.debug("{}: {}", peer, failure.getMessage());
       case REFUSED, OTHER_VERSION, BUSY, FAILED -> {
         suspects.answered(peer);
         log.debug("{}: {}", peer, failure.getMessage());

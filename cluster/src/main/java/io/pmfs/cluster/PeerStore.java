@@ -6,6 +6,7 @@ import com.google.common.collect.ConcurrentHashMultiset;
 import com.google.common.collect.Multiset;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.HeldBlocks;
+import io.pmfs.cluster.peers.Patience;
 import io.pmfs.cluster.peers.PeerClient;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.metadata.FileName;
@@ -49,6 +50,9 @@ public final class PeerStore implements BackingStore {
   /** The longest that a thread without a block waits until one can be had. */
   private static final long CHOICE_NANOS = 100_000_000L;
 
+  /** What a reader of a large file leaves of its patience for the owners of the file. */
+  private static final long OWNERS_NANOS = 1_000_000_000L;
+
   /** Stands for several nodes. */
   private static final UUID SEVERAL = new UUID(0, 0);
 
@@ -63,6 +67,7 @@ public final class PeerStore implements BackingStore {
   private final PeerClient client;
   private final PeerQuestions peers;
   private final OwnView ownView;
+  private final LostTime lostTime;
 
   /** Whether only the source is believed about anything but names and contents. */
   private final boolean verifies;
@@ -111,13 +116,23 @@ public final class PeerStore implements BackingStore {
       PeerClient client,
       Suspects suspects,
       Suspects withoutSource,
-      boolean isOpenToOthers) {
-    this(source, owners, client, suspects, withoutSource, isOpenToOthers, SourceProbes.PATIENCE);
+      boolean isOpenToOthers,
+      Duration patience) {
+    this(
+        source,
+        owners,
+        client,
+        suspects,
+        withoutSource,
+        isOpenToOthers,
+        patience,
+        SourceProbes.PATIENCE);
   }
 
   /**
    * @param isOpenToOthers whether users other than the daemon's enter the mount
-   * @param patience how long a peer may wait before this node asks the source the same question
+   * @param patience how long a reader waits for all peers together
+   * @param ofPeers how long a peer may wait before this node asks the source the same question
    */
   PeerStore(
       BackingStore source,
@@ -126,12 +141,14 @@ public final class PeerStore implements BackingStore {
       Suspects suspects,
       Suspects withoutSource,
       boolean isOpenToOthers,
-      Duration patience) {
+      Duration patience,
+      Duration ofPeers) {
     this.verifies = isOpenToOthers;
     this.source = source;
     this.owners = owners;
     this.client = client;
-    this.peers = new PeerQuestions(owners, suspects, withoutSource, patience);
+    this.peers = new PeerQuestions(owners, suspects, withoutSource, ofPeers);
+    this.lostTime = new LostTime(patience, System::nanoTime);
     this.ownView = new OwnView(source);
   }
 
@@ -175,8 +192,8 @@ public final class PeerStore implements BackingStore {
       return null;
     }
     askedElsewhere.add(path);
-    try {
-      return peers.ask(members, question, same);
+    try (LostTime.Question asked = lostTime.ask(path)) {
+      return peers.ask(members, question, asked.patience(), same);
     } finally {
       askedElsewhere.remove(path);
     }
@@ -219,9 +236,9 @@ public final class PeerStore implements BackingStore {
           askLocked(
               path,
               owners.of(isListed ? path : Paths.parent(path)),
-              peer -> {
+              (peer, patience) -> {
                 by[0] = peer.id();
-                return client.status(peer, path);
+                return client.status(peer, path, patience);
               },
               () -> source.status(path));
       if (status != null) {
@@ -267,7 +284,7 @@ public final class PeerStore implements BackingStore {
         askLocked(
             directory,
             owners.of(directory),
-            peer -> {
+            (peer, patience) -> {
               boolean[] any = {false};
               by[0] = peer.id();
               client.list(
@@ -276,7 +293,8 @@ public final class PeerStore implements BackingStore {
                   entries -> {
                     any[0] = true;
                     batches.accept(verifies ? unverified(entries) : entries);
-                  });
+                  },
+                  patience);
               return any[0];
             },
             () -> source.list(directory, names -> false));
@@ -318,9 +336,9 @@ public final class PeerStore implements BackingStore {
     FileName target =
         verifies
             ? null
-            : peers.ask(
-                owners.of(Paths.parent(path)),
-                peer -> client.readSymbolicLink(peer, path),
+            : ask(
+                path,
+                (peer, patience) -> client.readSymbolicLink(peer, path, patience),
                 () -> source.readSymbolicLink(path));
     return target == null ? source.readSymbolicLink(path) : target;
   }
@@ -330,11 +348,19 @@ public final class PeerStore implements BackingStore {
     Map<FileName, byte[]> attributes =
         verifies || path.size() == 0
             ? null
-            : peers.ask(
-                owners.of(Paths.parent(path)),
-                peer -> client.extendedAttributes(peer, path),
+            : ask(
+                path,
+                (peer, patience) -> client.extendedAttributes(peer, path, patience),
                 () -> source.extendedAttributes(path));
     return attributes == null ? source.extendedAttributes(path) : attributes;
+  }
+
+  /** Asks the owners of the directory that contains a path. */
+  private <T> @Nullable T ask(
+      FileName path, PeerQuestions.Question<T> question, SourceProbes.Probe same) {
+    try (LostTime.Question asked = lostTime.ask(path)) {
+      return peers.ask(owners.of(Paths.parent(path)), question, asked.patience(), same);
+    }
   }
 
   @Override
@@ -486,34 +512,42 @@ public final class PeerStore implements BackingStore {
     }
 
     private @Nullable SourceStatus readFromPeers(long offset, ByteBuffer range) {
+      try (LostTime.Question asked = lostTime.ask(path)) {
+        return readFromPeers(offset, range, asked.patience());
+      }
+    }
+
+    private @Nullable SourceStatus readFromPeers(long offset, ByteBuffer range, Patience patience) {
       List<Member> known = owners.of(path);
       boolean isFirst = !known.isEmpty() && owners.isSelf(known.get(0));
       if (!ANSWERING.get() && !isFirst) {
-        SourceStatus status = readSpread(known, offset, range);
-        return status == null ? readFromOwners(known, offset, range) : status;
+        SourceStatus status = readSpread(known, offset, range, patience);
+        return status == null ? readFromOwners(known, offset, range, patience) : status;
       }
       SourceStatus[] found = new SourceStatus[1];
       boolean has =
           owners.askHolders(
               path,
               peer -> {
-                found[0] = readCopy(peer, offset, range);
+                found[0] = readCopy(peer, offset, range, patience);
                 return found[0] != null
                     ? Owners.Help.GAVE
-                    : peers.isSuspected(peer) ? Owners.Help.UNKNOWN : Owners.Help.HAS_NONE;
+                    : patience.isOver() || peers.isSuspected(peer)
+                        ? Owners.Help.UNKNOWN
+                        : Owners.Help.HAS_NONE;
               });
       return has ? found[0] : null;
     }
 
     private @Nullable SourceStatus readFromOwners(
-        List<Member> known, long offset, ByteBuffer range) {
+        List<Member> known, long offset, ByteBuffer range, Patience patience) {
       for (Member owner : known) {
         if (owners.isSelf(owner)) {
           return null;
         }
-        SourceStatus status = readFromOwner(owner, offset, range);
+        SourceStatus status = readFromOwner(owner, offset, range, patience);
         if (status == null && peers.lacksSource(owner)) {
-          status = readCopy(owner, offset, range);
+          status = readCopy(owner, offset, range, patience);
         }
         if (status != null) {
           return status;
@@ -522,12 +556,14 @@ public final class PeerStore implements BackingStore {
       return null;
     }
 
-    private @Nullable SourceStatus readFromOwner(Member owner, long offset, ByteBuffer range) {
+    private @Nullable SourceStatus readFromOwner(
+        Member owner, long offset, ByteBuffer range, Patience patience) {
       readElsewhere.add(path);
       try {
         return peers.ask(
             owner,
-            peer -> fetch(peer, offset, range, false),
+            (peer, left) -> fetch(peer, offset, range, false, left),
+            patience,
             () -> probe(offset, range.remaining()));
       } finally {
         readElsewhere.remove(path);
@@ -567,6 +603,8 @@ public final class PeerStore implements BackingStore {
       if (spread == null) {
         return missing.nextSetBit(0);
       }
+      // No reader waits for this: what it loses is not remembered.
+      Patience patience = lostTime.ask(path).patience();
       long since = System.nanoTime();
       while (true) {
         Member overdue = spread.overdue();
@@ -576,31 +614,43 @@ public final class PeerStore implements BackingStore {
         }
         Member due = overdue == null ? spread.due() : overdue;
         if (due != null) {
-          askForBlocks(spread, due, spread.wanted(missing));
+          askForBlocks(spread, due, spread.wanted(missing), patience);
         } else if (spread.isStuck()) {
           return spread.planOfOwner(missing);
-        } else if (System.nanoTime() - since > CHOICE_NANOS || !awaitNews(spread)) {
+        } else if (System.nanoTime() - since > CHOICE_NANOS || !awaitNews(spread, patience)) {
           return -1;
         }
       }
     }
 
-    private static boolean awaitNews(FileHolders spread) {
+    private static boolean awaitNews(FileHolders spread, Patience patience) {
+      long since = System.nanoTime();
       try {
         spread.awaitNews();
         return true;
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         return false;
+      } finally {
+        patience.use(System.nanoTime() - since);
       }
     }
 
-    private void askForBlocks(FileHolders spread, Member peer, HeldBlocks.Wanted wanted) {
+    private void askForBlocks(
+        FileHolders spread, Member peer, HeldBlocks.Wanted wanted, Patience patience) {
       HeldBlocks held = null;
+      long lostBefore = patience.lostNanos();
       try {
-        held = peers.askAside(peer, asked -> client.blocks(asked, path, expected, wanted));
+        held =
+            peers.askAside(
+                peer,
+                (asked, left) -> client.blocks(asked, path, expected, wanted, left),
+                patience);
       } finally {
         spread.heard(peer, held);
+        if (!peer.equals(spread.owner())) {
+          patience.forgiveLossesSince(lostBefore);
+        }
       }
       if (held != null) {
         held.others().forEach(id -> add(spread, id));
@@ -617,9 +667,10 @@ public final class PeerStore implements BackingStore {
 
     /**
      * Reads a block, or a part of one, of a large file from a node that has it. Waits while others
-     * are about to get it from its owner, for as long as that goes on.
+     * are about to get it from its owner, while that goes on, but leaves the owner time to answer.
      */
-    private @Nullable SourceStatus readSpread(List<Member> known, long offset, ByteBuffer range) {
+    private @Nullable SourceStatus readSpread(
+        List<Member> known, long offset, ByteBuffer range, Patience patience) {
       FileHolders spread = spread(known);
       int block = Math.toIntExact(offset / Blocks.SIZE);
       if (spread == null || (offset + range.remaining() - 1) / Blocks.SIZE != block) {
@@ -627,16 +678,15 @@ public final class PeerStore implements BackingStore {
       }
       spread.awaits(block);
       try {
-        return readAwaited(spread, block, offset, range);
+        return readAwaited(spread, block, offset, range, patience);
       } finally {
         spread.awaitsNoMore(block);
       }
     }
 
     private @Nullable SourceStatus readAwaited(
-        FileHolders spread, int block, long offset, ByteBuffer range) {
-      long since = System.nanoTime();
-      while (true) {
+        FileHolders spread, int block, long offset, ByteBuffer range, Patience patience) {
+      while (patience.leftNanos() > OWNERS_NANOS) {
         Member overdue = spread.overdue();
         Member from = overdue == null ? spread.take(block) : null;
         if (from != null) {
@@ -646,8 +696,8 @@ public final class PeerStore implements BackingStore {
           try {
             status =
                 isOwner
-                    ? readFromOwner(from, offset, range)
-                    : readPassedOn(from, offset, range, end);
+                    ? readFromOwner(from, offset, range, patience)
+                    : readPassedOn(from, offset, range, patience, end);
             if (status != null) {
               end[0] = FileHolders.End.READ;
             }
@@ -662,31 +712,49 @@ public final class PeerStore implements BackingStore {
         }
         Member due = overdue == null ? spread.due() : overdue;
         if (due != null) {
-          askForBlocks(spread, due, spread.wanted(block));
-        } else if (!spread.isWorthWaiting(since) || !awaitNews(spread)) {
+          askForBlocks(spread, due, spread.wanted(block), patience);
+        } else if (spread.isStuck() || !awaitNews(spread, patience)) {
           return null;
         }
       }
+      return null;
     }
 
+    /**
+     * Reads from a node that is not the owner. What is lost with it is not remembered: it is not
+     * asked for a while, and the file's other blocks come from the rest.
+     */
     private @Nullable SourceStatus readPassedOn(
-        Member peer, long offset, ByteBuffer range, FileHolders.End[] end) {
+        Member peer, long offset, ByteBuffer range, Patience patience, FileHolders.End[] end) {
+      long lostBefore = patience.lostNanos();
+      try {
+        return askForBlock(peer, offset, range, patience, end);
+      } finally {
+        patience.forgiveLossesSince(lostBefore);
+      }
+    }
+
+    private @Nullable SourceStatus askForBlock(
+        Member peer, long offset, ByteBuffer range, Patience patience, FileHolders.End[] end) {
       return peers.askForCopy(
           peer,
-          holder -> {
+          (holder, left) -> {
             try {
-              return fetch(holder, offset, range, true);
+              return fetch(holder, offset, range, true, left);
             } catch (PeerException e) {
               if (e.kind() == PeerException.Kind.BUSY) {
                 end[0] = FileHolders.End.BUSY;
               }
               throw e;
             }
-          });
+          },
+          patience);
     }
 
-    private @Nullable SourceStatus readCopy(Member peer, long offset, ByteBuffer range) {
-      return peers.askForCopy(peer, holder -> fetch(holder, offset, range, true));
+    private @Nullable SourceStatus readCopy(
+        Member peer, long offset, ByteBuffer range, Patience patience) {
+      return peers.askForCopy(
+          peer, (holder, left) -> fetch(holder, offset, range, true, left), patience);
     }
 
     private void probe(long offset, int size) throws FsException {
@@ -695,11 +763,12 @@ public final class PeerStore implements BackingStore {
       }
     }
 
-    private SourceStatus fetch(Member peer, long offset, ByteBuffer range, boolean onlyCopies)
+    private SourceStatus fetch(
+        Member peer, long offset, ByteBuffer range, boolean onlyCopies, Patience patience)
         throws PeerException {
       requireNoContradiction();
       PeerClient.Given given =
-          client.fetch(peer, path, expected, offset, range.duplicate(), onlyCopies);
+          client.fetch(peer, path, expected, offset, range.duplicate(), onlyCopies, patience);
       // Who passes a block on may not have read the source; it accepted the block by this rule.
       if (!isWitnessed && isOnlyWitness(peer, path)) {
         own = own == null ? ownView.of(path, expected) : own;
@@ -766,7 +835,10 @@ public final class PeerStore implements BackingStore {
     public SourceStatus status() throws FsException {
       SourceStatus status = proof == null ? fromPeer : proof;
       if (proof == null && status != null && isPassedOn) {
-        status = readFromOwners(owners.of(path), 0, ByteBuffer.allocateDirect(1));
+        try (LostTime.Question asked = lostTime.ask(path)) {
+          status =
+              readFromOwners(owners.of(path), 0, ByteBuffer.allocateDirect(1), asked.patience());
+        }
       }
       return status == null ? opened().status() : status;
     }

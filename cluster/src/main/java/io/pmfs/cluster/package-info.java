@@ -13,7 +13,8 @@
  *
  * <ul>
  *   <li>Asking: the caller's thread waits in {@link io.pmfs.cluster.peers.PeerExchange
- *       PeerExchange}; two event loops {@code pmfs-peer-client} copy what arrives.
+ *       PeerExchange}, for all peers together as long as its {@link io.pmfs.cluster.peers.Patience
+ *       Patience} lasts; two event loops {@code pmfs-peer-client} copy what arrives.
  *   <li>Answering: two event loops {@code pmfs-peer-server}, and three groups of {@link
  *       io.pmfs.cluster.peers.Workers Workers}: {@code names}, {@code data} and {@code copies}.
  *       {@link io.pmfs.cluster.peers.PeerLimits PeerLimits} has their numbers; {@code copies} has a
@@ -99,8 +100,9 @@
  *       earlier views only to find copies.
  *   <li>A node's id is kept on its disk ({@link io.pmfs.cluster.members.NodeId NodeId}), because it
  *       decides what the node owns.
- *   <li>{@link HolderHints}, {@link Handout}, {@link FileHolders}, {@link Suspects} and the paths
- *       in {@link PeerStore} that were listed or read here are hints.
+ *   <li>{@link HolderHints}, {@link Handout}, {@link FileHolders}, {@link Suspects}, {@link
+ *       LostTime}, and the paths in {@link PeerStore} that were listed or read
+ *       here are hints.
  * </ul>
  */
 @NullMarked

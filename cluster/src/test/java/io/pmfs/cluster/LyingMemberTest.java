@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.HeldBlocks;
+import io.pmfs.cluster.peers.Patience;
 import io.pmfs.cluster.peers.PeerClient;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.metadata.Attributes;
@@ -282,7 +283,8 @@ final class LyingMemberTest {
     }
 
     @Override
-    public void list(Member peer, FileName path, Consumer<List<SourceEntry>> batches)
+    public void list(
+        Member peer, FileName path, Consumer<List<SourceEntry>> batches, Patience patience)
         throws PeerException {
       honest.list(
           peer,
@@ -291,12 +293,13 @@ final class LyingMemberTest {
             if (!isEverythingHidden) {
               batches.accept(entries.stream().map(lie).toList());
             }
-          });
+          },
+          patience);
     }
 
     @Override
-    public SourceStatus status(Member peer, FileName path) throws PeerException {
-      SourceStatus status = honest.status(peer, path);
+    public SourceStatus status(Member peer, FileName path, Patience patience) throws PeerException {
+      SourceStatus status = honest.status(peer, path, patience);
       List<FileName> names = Paths.names(path);
       FileName name = names.isEmpty() ? path : names.get(names.size() - 1);
       SourceEntry spoiled =
@@ -305,12 +308,12 @@ final class LyingMemberTest {
     }
 
     @Override
-    public FileName readSymbolicLink(Member peer, FileName path) {
+    public FileName readSymbolicLink(Member peer, FileName path, Patience patience) {
       return FileName.of("../../elsewhere");
     }
 
     @Override
-    public Map<FileName, byte[]> extendedAttributes(Member peer, FileName path) {
+    public Map<FileName, byte[]> extendedAttributes(Member peer, FileName path, Patience patience) {
       return Map.of(FileName.of("user.claimed"), "x".getBytes(StandardCharsets.UTF_8));
     }
 
@@ -321,16 +324,21 @@ final class LyingMemberTest {
         SourceVersion expected,
         long offset,
         ByteBuffer destination,
-        boolean onlyCopies)
+        boolean onlyCopies,
+        Patience patience)
         throws PeerException {
-      return honest.fetch(peer, path, expected, offset, destination, onlyCopies);
+      return honest.fetch(peer, path, expected, offset, destination, onlyCopies, patience);
     }
 
     @Override
     public HeldBlocks blocks(
-        Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+        Member peer,
+        FileName path,
+        SourceVersion expected,
+        HeldBlocks.Wanted wanted,
+        Patience patience)
         throws PeerException {
-      return honest.blocks(peer, path, expected, wanted);
+      return honest.blocks(peer, path, expected, wanted, patience);
     }
 
     @Override

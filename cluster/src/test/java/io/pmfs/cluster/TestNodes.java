@@ -5,6 +5,7 @@ import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.FakeService;
 import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.NodeRequests;
+import io.pmfs.cluster.peers.Patience;
 import io.pmfs.cluster.peers.PeerClient;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerLimits;
@@ -87,6 +88,9 @@ final class TestNodes implements AutoCloseable {
 
   /** For nodes that are added from now on. */
   Duration patience = SourceProbes.PATIENCE;
+
+  /** For nodes that are added from now on: how long a reader waits for all peers together. */
+  Duration readerPatience = FakeService.PATIENT.ofAReader();
 
   /** For nodes that are added from now on: whether users other than the daemon's enter. */
   boolean isOpenToOthers;
@@ -196,6 +200,7 @@ final class TestNodes implements AutoCloseable {
               suspects,
               withoutSource,
               isOpenToOthers,
+              readerPatience,
               patience);
       namespace = RocksNamespace.open(place.resolve("state"), "test", 16 << 20);
       Tier tier =
@@ -332,7 +337,8 @@ final class TestNodes implements AutoCloseable {
     }
 
     @Override
-    public void list(Member peer, FileName path, Consumer<List<SourceEntry>> batches)
+    public void list(
+        Member peer, FileName path, Consumer<List<SourceEntry>> batches, Patience waiting)
         throws PeerException {
       DatasetService other = ask(peer);
       List<SourceEntry> entries = new ArrayList<>();
@@ -345,19 +351,20 @@ final class TestNodes implements AutoCloseable {
     }
 
     @Override
-    public SourceStatus status(Member peer, FileName path) throws PeerException {
+    public SourceStatus status(Member peer, FileName path, Patience waiting) throws PeerException {
       DatasetService other = ask(peer);
       return call(() -> other.status(path));
     }
 
     @Override
-    public FileName readSymbolicLink(Member peer, FileName path) throws PeerException {
+    public FileName readSymbolicLink(Member peer, FileName path, Patience waiting)
+        throws PeerException {
       DatasetService other = ask(peer);
       return call(() -> other.readSymbolicLink(path));
     }
 
     @Override
-    public Map<FileName, byte[]> extendedAttributes(Member peer, FileName path)
+    public Map<FileName, byte[]> extendedAttributes(Member peer, FileName path, Patience waiting)
         throws PeerException {
       DatasetService other = ask(peer);
       return call(() -> other.extendedAttributes(path));
@@ -370,7 +377,8 @@ final class TestNodes implements AutoCloseable {
         SourceVersion expected,
         long offset,
         ByteBuffer destination,
-        boolean onlyCopies)
+        boolean onlyCopies,
+        Patience waiting)
         throws PeerException {
       DatasetService other = ask(peer);
       return call(
@@ -390,7 +398,11 @@ final class TestNodes implements AutoCloseable {
 
     @Override
     public HeldBlocks blocks(
-        Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+        Member peer,
+        FileName path,
+        SourceVersion expected,
+        HeldBlocks.Wanted wanted,
+        Patience waiting)
         throws PeerException {
       DatasetService other = ask(peer);
       UUID asker = remoteCopies == RemoteCopies.NEVER ? null : member.id();

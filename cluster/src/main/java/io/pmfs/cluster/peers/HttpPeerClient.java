@@ -170,7 +170,13 @@ public final class HttpPeerClient implements PeerClient {
    * @return JSON
    */
   public String call(Member peer, String method, String path, String body) throws PeerException {
-    ByteBuf answer = small(peer, HttpMethod.valueOf(method), "/v1/" + path, body.getBytes(UTF_8));
+    ByteBuf answer =
+        small(
+            peer,
+            HttpMethod.valueOf(method),
+            "/v1/" + path,
+            body.getBytes(UTF_8),
+            Patience.endless());
     return answer.toString(UTF_8);
   }
 
@@ -180,12 +186,13 @@ public final class HttpPeerClient implements PeerClient {
    * @param name of the request
    */
   public byte[] outputs(Member peer, String name, byte[] body) throws PeerException {
-    ByteBuf answer = small(peer, HttpMethod.POST, "/v1/outputs/" + name, body);
+    ByteBuf answer = small(peer, HttpMethod.POST, "/v1/outputs/" + name, body, Patience.endless());
     return ByteBufUtil.getBytes(answer, 0, answer.readableBytes(), false);
   }
 
   @Override
-  public void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
+  public void list(
+      Member peer, FileName directory, Consumer<List<SourceEntry>> batches, Patience patience)
       throws PeerException {
     PeerLink link = link(peer);
     try (PeerReaders.Directory reader = new PeerReaders.Directory(peer)) {
@@ -196,7 +203,8 @@ public final class HttpPeerClient implements PeerClient {
                 "/v1/directory/" + PeerPath.encode(directory),
                 PeerResponder.headers(),
                 new byte[0],
-                reader);
+                reader,
+                patience);
             return reader;
           });
       reader.forEach(batches);
@@ -204,32 +212,36 @@ public final class HttpPeerClient implements PeerClient {
   }
 
   @Override
-  public SourceStatus status(Member peer, FileName path) throws PeerException {
-    return decoded(peer, get(peer, "status", path), PeerFormat::status);
+  public SourceStatus status(Member peer, FileName path, Patience patience) throws PeerException {
+    return decoded(peer, get(peer, "status", path, patience), PeerFormat::status);
   }
 
   @Override
-  public FileName readSymbolicLink(Member peer, FileName path) throws PeerException {
-    return decoded(peer, get(peer, "link", path), PeerFormat::target);
+  public FileName readSymbolicLink(Member peer, FileName path, Patience patience)
+      throws PeerException {
+    return decoded(peer, get(peer, "link", path, patience), PeerFormat::target);
   }
 
   @Override
-  public Map<FileName, byte[]> extendedAttributes(Member peer, FileName path) throws PeerException {
-    return decoded(peer, get(peer, "xattr", path), PeerFormat::attributes);
+  public Map<FileName, byte[]> extendedAttributes(Member peer, FileName path, Patience patience)
+      throws PeerException {
+    return decoded(peer, get(peer, "xattr", path, patience), PeerFormat::attributes);
   }
 
-  private ByteBuf get(Member peer, String resource, FileName path) throws PeerException {
+  private ByteBuf get(Member peer, String resource, FileName path, Patience patience)
+      throws PeerException {
     String target = "/v1/" + resource + "/" + PeerPath.encode(path);
-    return small(peer, HttpMethod.GET, target, new byte[0]);
+    return small(peer, HttpMethod.GET, target, new byte[0], patience);
   }
 
-  private ByteBuf small(Member peer, HttpMethod method, String target, byte[] body)
+  private ByteBuf small(
+      Member peer, HttpMethod method, String target, byte[] body, Patience patience)
       throws PeerException {
     PeerLink link = link(peer);
     return link.counted(
         () -> {
           PeerReaders.Small reader = new PeerReaders.Small(peer);
-          link.exchange(method, target, PeerResponder.headers(), body, reader);
+          link.exchange(method, target, PeerResponder.headers(), body, reader, patience);
           return reader.body();
         });
   }
@@ -254,7 +266,8 @@ public final class HttpPeerClient implements PeerClient {
       SourceVersion expected,
       long offset,
       ByteBuffer destination,
-      boolean onlyCopies)
+      boolean onlyCopies,
+      Patience patience)
       throws PeerException {
     PeerFormat.BatchItem item = new PeerFormat.BatchItem(path, expected, onlyCopies);
     int size = destination.remaining();
@@ -262,7 +275,7 @@ public final class HttpPeerClient implements PeerClient {
       throw new IllegalArgumentException("the range is not within the file");
     }
     if (size == 0 && expected.size() > 0) {
-      return new Given(unread(peer, item), List.of());
+      return new Given(unread(peer, item, patience), List.of());
     }
     PeerLink link = link(peer);
     boolean isWhole = offset == 0 && size == expected.size();
@@ -270,8 +283,8 @@ public final class HttpPeerClient implements PeerClient {
         link.counted(
             () ->
                 isWhole && size <= SMALL_BYTES
-                    ? readSmall(link, item, destination.duplicate())
-                    : readRange(link, item, offset, destination.duplicate()));
+                    ? readSmall(link, item, destination.duplicate(), patience)
+                    : readRange(link, item, offset, destination.duplicate(), patience));
     link.counts.bytes.add(size);
     destination.position(destination.limit());
     return given;
@@ -280,7 +293,11 @@ public final class HttpPeerClient implements PeerClient {
   /** Not counted among the requests to a peer: these have content. */
   @Override
   public HeldBlocks blocks(
-      Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+      Member peer,
+      FileName path,
+      SourceVersion expected,
+      HeldBlocks.Wanted wanted,
+      Patience patience)
       throws PeerException {
     HttpHeaders headers = PeerResponder.headers();
     headers.set(RequestSignature.EXPECTED, PeerFormat.version(expected));
@@ -290,13 +307,14 @@ public final class HttpPeerClient implements PeerClient {
     }
     PeerReaders.Small reader = new PeerReaders.Small(peer);
     String target = "/v1/blocks/" + PeerPath.encode(path);
-    link(peer).exchange(HttpMethod.GET, target, headers, new byte[0], reader);
+    link(peer).exchange(HttpMethod.GET, target, headers, new byte[0], reader, patience);
     return decoded(peer, reader.body(), PeerFormat::blocks);
   }
 
   /** Reads an empty range, which a Range header cannot request: checks the version only. */
-  private SourceStatus unread(Member peer, PeerFormat.BatchItem item) throws PeerException {
-    SourceStatus status = status(peer, item.path());
+  private SourceStatus unread(Member peer, PeerFormat.BatchItem item, Patience patience)
+      throws PeerException {
+    SourceStatus status = status(peer, item.path(), patience);
     if (!status.attributes().version().equals(item.expected())) {
       throw new PeerException(
           PeerException.Kind.REFUSED, peer + " has another version of the file");
@@ -304,16 +322,21 @@ public final class HttpPeerClient implements PeerClient {
     return status;
   }
 
-  private static Given readSmall(PeerLink link, PeerFormat.BatchItem item, ByteBuffer destination)
+  private static Given readSmall(
+      PeerLink link, PeerFormat.BatchItem item, ByteBuffer destination, Patience patience)
       throws PeerException {
     int start = destination.position();
-    SmallRead read = new SmallRead(item, destination);
+    SmallRead read = new SmallRead(item, destination, patience);
     link.perform(read);
     return new Given(read.result(link.peer, start), List.of());
   }
 
   private Given readRange(
-      PeerLink link, PeerFormat.BatchItem item, long offset, ByteBuffer destination)
+      PeerLink link,
+      PeerFormat.BatchItem item,
+      long offset,
+      ByteBuffer destination,
+      Patience patience)
       throws PeerException {
     int end = destination.limit();
     long from = offset;
@@ -330,7 +353,12 @@ public final class HttpPeerClient implements PeerClient {
           new PeerReaders.Range(
               link.peer, item.expected(), range.header(item.expected().size()), destination);
       link.exchange(
-          HttpMethod.GET, "/v1/data/" + PeerPath.encode(item.path()), headers, new byte[0], reader);
+          HttpMethod.GET,
+          "/v1/data/" + PeerPath.encode(item.path()),
+          headers,
+          new byte[0],
+          reader,
+          patience);
       Given given = reader.verify();
       from += size;
       if (destination.limit() == end) {

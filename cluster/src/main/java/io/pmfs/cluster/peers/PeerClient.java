@@ -12,8 +12,9 @@ import java.util.UUID;
 import java.util.function.Consumer;
 
 /**
- * Asks peers. Each call blocks its caller and ends within the client's timeouts. Paths are below
- * the dataset's root; the empty path is the root. Safe for use by many threads.
+ * Asks peers. Each call blocks its caller and ends within the client's timeouts, and when the
+ * caller's patience is over; it uses up what it takes. Paths are below the dataset's root; the
+ * empty path is the root. Safe for use by many threads.
  */
 public interface PeerClient extends AutoCloseable {
   /**
@@ -29,15 +30,16 @@ public interface PeerClient extends AutoCloseable {
    * whole directory has arrived and matches its checksum. Refuses a directory that is too large for
    * that.
    */
-  void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
+  void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches, Patience patience)
       throws PeerException;
 
   /** The peer's result of stat(2) for a file. */
-  SourceStatus status(Member peer, FileName path) throws PeerException;
+  SourceStatus status(Member peer, FileName path, Patience patience) throws PeerException;
 
-  FileName readSymbolicLink(Member peer, FileName path) throws PeerException;
+  FileName readSymbolicLink(Member peer, FileName path, Patience patience) throws PeerException;
 
-  Map<FileName, byte[]> extendedAttributes(Member peer, FileName path) throws PeerException;
+  Map<FileName, byte[]> extendedAttributes(Member peer, FileName path, Patience patience)
+      throws PeerException;
 
   /**
    * Fetches a range, which must lie within the file, and compares it with the checksums that the
@@ -54,7 +56,8 @@ public interface PeerClient extends AutoCloseable {
       SourceVersion expected,
       long offset,
       ByteBuffer destination,
-      boolean onlyCopies)
+      boolean onlyCopies,
+      Patience patience)
       throws PeerException;
 
   /**
@@ -62,8 +65,50 @@ public interface PeerClient extends AutoCloseable {
    *
    * @param wanted what this node would read next
    */
-  HeldBlocks blocks(Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+  HeldBlocks blocks(
+      Member peer,
+      FileName path,
+      SourceVersion expected,
+      HeldBlocks.Wanted wanted,
+      Patience patience)
       throws PeerException;
+
+  // The same for one who does not hurry, and waits as long as the client's timeouts allow.
+
+  default void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
+      throws PeerException {
+    list(peer, directory, batches, Patience.endless());
+  }
+
+  default SourceStatus status(Member peer, FileName path) throws PeerException {
+    return status(peer, path, Patience.endless());
+  }
+
+  default FileName readSymbolicLink(Member peer, FileName path) throws PeerException {
+    return readSymbolicLink(peer, path, Patience.endless());
+  }
+
+  default Map<FileName, byte[]> extendedAttributes(Member peer, FileName path)
+      throws PeerException {
+    return extendedAttributes(peer, path, Patience.endless());
+  }
+
+  default Given fetch(
+      Member peer,
+      FileName path,
+      SourceVersion expected,
+      long offset,
+      ByteBuffer destination,
+      boolean onlyCopies)
+      throws PeerException {
+    return fetch(peer, path, expected, offset, destination, onlyCopies, Patience.endless());
+  }
+
+  default HeldBlocks blocks(
+      Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
+      throws PeerException {
+    return blocks(peer, path, expected, wanted, Patience.endless());
+  }
 
   @Override
   void close();

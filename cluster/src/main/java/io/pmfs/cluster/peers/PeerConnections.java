@@ -26,6 +26,9 @@ final class PeerConnections {
    */
   private static final long MAX_IDLE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
+  /** The channel itself ends an attempt to connect, and says why. */
+  private static final long SLACK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
   private static final AttributeKey<Long> RELEASED =
       AttributeKey.valueOf(PeerConnections.class, "released");
 
@@ -78,30 +81,33 @@ final class PeerConnections {
    * @param isWorthWaiting whether the connections in use are waiting because the peer itself waits:
    *     then a caller that wants data waits for as long as that lasts
    */
-  void enter(Use use, BooleanSupplier isWorthWaiting) throws PeerException {
-    Duration patience = use == Use.NAMES ? timeouts.connect() : timeouts.stall();
+  void enter(Use use, BooleanSupplier isWorthWaiting, Patience patience) throws PeerException {
+    Duration most = use == Use.NAMES ? timeouts.connect() : timeouts.stall();
+    if (permits(use).tryAcquire()) {
+      return;
+    }
+    long since = System.nanoTime();
     try {
-      if (permits(use).tryAcquire()) {
-        return;
-      }
-      do {
-        if (permits(use).tryAcquire(patience.toMillis(), TimeUnit.MILLISECONDS)) {
+      while (true) {
+        long nanos = Math.min(most.toNanos(), patience.leftNanos());
+        if (permits(use).tryAcquire(nanos, TimeUnit.NANOSECONDS)) {
           return;
         }
-      } while (use == Use.DATA && isWorthWaiting.getAsBoolean());
+        if (use != Use.DATA || !isWorthWaiting.getAsBoolean()) {
+          break;
+        }
+        since = System.nanoTime();
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    } finally {
+      patience.use(System.nanoTime() - since);
     }
-    throw new PeerException(
-        PeerException.Kind.REFUSED, "all connections to " + peer + " are in use");
+    throw new PeerException(PeerException.Kind.BUSY, "all connections to " + peer + " are in use");
   }
 
   void leave(Use use) {
     permits(use).release();
-  }
-
-  private long millis() {
-    return timeouts.connect().toMillis();
   }
 
   /** An idle connection; null if there is none. */
@@ -124,13 +130,15 @@ final class PeerConnections {
     }
   }
 
-  /** Opens a connection. */
-  Channel connect() throws PeerException {
+  /** Opens a connection. The time that this takes counts with the answer's, if it succeeds. */
+  Channel connect(Patience patience) throws PeerException {
+    long since = System.nanoTime();
+    long most = timeouts.connect().toNanos() + SLACK_NANOS;
     ChannelFuture connecting =
         bootstrap.connect(InetSocketAddress.createUnresolved(peer.host(), peer.port()));
     boolean isDone;
     try {
-      isDone = connecting.await(millis() + 100);
+      isDone = connecting.await(Math.min(most, patience.leftNanos()), TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       connecting.cancel(true);
@@ -143,7 +151,11 @@ final class PeerConnections {
       connecting.channel().close();
       Throwable cause = connecting.cause();
       String why = isDone && cause != null ? ": " + cause.getMessage() : " in time";
-      throw new PeerException(PeerException.Kind.UNREACHABLE, peer + " was not reached" + why);
+      boolean isLate = !isDone && patience.leftNanos() < most;
+      patience.use(System.nanoTime() - since);
+      throw new PeerException(
+          isLate ? PeerException.Kind.LATE : PeerException.Kind.UNREACHABLE,
+          peer + " was not reached" + why);
     }
     return connecting.channel();
   }

@@ -14,6 +14,8 @@ public final class PeerException extends Exception {
     OTHER_VERSION,
     /** The peer answers, or sends, as much as it can. */
     BUSY,
+    /** The reader has waited for long enough; whether the peer would have answered is not known. */
+    LATE,
     /** The source failed, or answers other nodes but not this peer. */
     FAILED
   }

@@ -50,6 +50,7 @@ final class PeerExchange {
   private final PeerLink link;
   private final Reader reader;
   private final boolean mayWait;
+  private final Patience patience;
   private volatile long lastNanos = System.nanoTime();
   private volatile boolean hasBytes;
 
@@ -62,6 +63,10 @@ final class PeerExchange {
   private boolean isWaiting; // GUARDED_BY(this)
   private long headNanos; // GUARDED_BY(this)
   private long contentBytes; // GUARDED_BY(this)
+
+  /** Time in which content came fast enough. */
+  private long boughtNanos; // GUARDED_BY(this)
+
   private boolean ended; // GUARDED_BY(this)
   private boolean isClosed; // GUARDED_BY(this)
   private boolean keepAlive; // GUARDED_BY(this)
@@ -73,7 +78,8 @@ final class PeerExchange {
   /**
    * @param mayWait whether the peer may have to wait for the source
    */
-  PeerExchange(PeerLink link, Reader reader, boolean mayWait) {
+  PeerExchange(PeerLink link, Reader reader, boolean mayWait, Patience patience) {
+    this.patience = patience;
     this.link = link;
     this.reader = reader;
     this.mayWait = mayWait;
@@ -137,6 +143,8 @@ final class PeerExchange {
     int count = bytes.readableBytes();
     try {
       if (reader.content(bytes)) {
+        long worth = (long) (count * 1e9 / LEAST_BYTES_PER_SECOND);
+        boughtNanos += Math.min(worth, System.nanoTime() - markNanos);
         goesOn();
         contentBytes += count;
       } else {
@@ -217,6 +225,20 @@ final class PeerExchange {
    * @return whether the connection may be used again
    */
   synchronized boolean await(Channel channel) {
+    try {
+      awaitEnd();
+    } finally {
+      patience.use(usedNanos(System.nanoTime()));
+    }
+    return keepAlive && channel.isActive();
+  }
+
+  /** How much of the reader's patience is used up. */
+  private long usedNanos(long now) {
+    return now - sinceNanos - boughtNanos;
+  }
+
+  private void awaitEnd() {
     while (!ended) {
       long now = System.nanoTime();
       PeerTimeouts timeouts = link.timeouts;
@@ -229,6 +251,11 @@ final class PeerExchange {
       }
       if (left <= 0 || isTooSlow(now)) {
         fail(PeerException.Kind.UNREACHABLE, left <= 0 ? silence() : "sends too slowly");
+        break;
+      }
+      left = Math.min(left, patience.leftNanos() - usedNanos(now));
+      if (left <= 0) {
+        fail(PeerException.Kind.LATE, "does not answer as soon as its reader needs it");
         break;
       }
       if (isWaiting && link.lacksSource()) {
@@ -245,7 +272,6 @@ final class PeerExchange {
         fail(PeerException.Kind.FAILED, "did not answer before the reader was interrupted");
       }
     }
-    return keepAlive && channel.isActive();
   }
 
   /** How long no part of an answer may come that needs no source. */

@@ -88,8 +88,8 @@ public final class PeerLink {
     this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
     this.signature = new RequestSignature(key, peer.instance(), clock);
     this.clock = clock;
-    this.smallReads = new SmallReads(aloneCount, this::send);
-    this.smallCopies = new SmallReads(aloneCount, this::send);
+    this.smallReads = new SmallReads(aloneCount, this::send, this::isWorthWaiting);
+    this.smallCopies = new SmallReads(aloneCount, this::send, () -> false);
   }
 
   /** Whether the peer is known not to reach the source. */
@@ -145,25 +145,31 @@ public final class PeerLink {
       String target,
       HttpHeaders headers,
       byte[] body,
-      PeerExchange.Reader reader)
+      PeerExchange.Reader reader,
+      Patience patience)
       throws PeerException {
     PeerConnections.Use use = use(target, headers);
     boolean mayWait = use != PeerConnections.Use.COPIES;
-    connections.enter(use, this::isWorthWaiting);
+    connections.enter(use, this::isWorthWaiting, patience);
     try {
       Channel used = connections.reuse();
-      PeerExchange exchange = new PeerExchange(this, reader, mayWait);
+      PeerExchange exchange = new PeerExchange(this, reader, mayWait, patience);
       String nonce =
           finish(
-              used == null ? connections.connect() : used, exchange, method, target, headers, body);
+              used == null ? connections.connect(patience) : used,
+              exchange,
+              method,
+              target,
+              headers,
+              body);
       if (used != null && exchange.isUnheard()) {
         // The peer had closed the idle connection.
-        exchange = new PeerExchange(this, reader, mayWait);
-        nonce = finish(connections.connect(), exchange, method, target, headers, body);
+        exchange = new PeerExchange(this, reader, mayWait, patience);
+        nonce = finish(connections.connect(patience), exchange, method, target, headers, body);
       }
       if (exchange.clock() != null && learnClock(exchange.clock(), nonce)) {
-        exchange = new PeerExchange(this, reader, mayWait);
-        finish(connections.connect(), exchange, method, target, headers, body);
+        exchange = new PeerExchange(this, reader, mayWait, patience);
+        finish(connections.connect(patience), exchange, method, target, headers, body);
       }
       PeerException failure = exchange.failure();
       if (failure != null) {
@@ -264,12 +270,12 @@ public final class PeerLink {
   }
 
   /** Reads small files with one request, and ends each read. */
-  private @Nullable PeerException send(List<SmallRead> reads) {
+  private @Nullable PeerException send(List<SmallRead> reads, Patience patience) {
     PeerException.Kind kind = PeerException.Kind.FAILED;
     PeerException failure = new PeerException(kind, peer + " was not asked");
     try {
       if (reads.size() == 1) {
-        single(reads.get(0));
+        single(reads.get(0), patience);
       } else {
         ByteBuf body = Unpooled.buffer();
         PeerFormat.putBatch(body, reads.stream().map(SmallRead::item).toList());
@@ -279,7 +285,8 @@ public final class PeerLink {
             "/v1/data",
             headers(reads.get(0).item()),
             bytes,
-            new PeerReaders.Batch(peer, reads));
+            new PeerReaders.Batch(peer, reads),
+            patience);
       }
     } catch (PeerException e) {
       failure = e;
@@ -291,7 +298,7 @@ public final class PeerLink {
     return failure.kind() == PeerException.Kind.UNREACHABLE ? failure : null;
   }
 
-  private void single(SmallRead read) throws PeerException {
+  private void single(SmallRead read, Patience patience) throws PeerException {
     PeerReaders.Range reader =
         new PeerReaders.Range(peer, read.item().expected(), null, read.destination());
     exchange(
@@ -299,7 +306,8 @@ public final class PeerLink {
         "/v1/data/" + PeerPath.encode(read.item().path()),
         dataHeaders(read.item()),
         new byte[0],
-        reader);
+        reader,
+        patience);
     read.succeed(reader.verify().status());
   }
 

@@ -6,6 +6,7 @@ import io.pmfs.stage.Blocks;
 import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,8 +14,12 @@ import org.jspecify.annotations.Nullable;
  * loop, or another waiting thread, sets its outcome.
  */
 final class SmallRead {
+  /** How often to look whether the peer itself waits. */
+  private static final long LOOK_NANOS = 500_000_000L;
+
   private final PeerFormat.BatchItem item;
   private final ByteBuffer destination;
+  private final Patience patience;
   private int checksum; // GUARDED_BY(this), as all that follow
   private boolean isVerified;
   private boolean ended;
@@ -25,10 +30,12 @@ final class SmallRead {
   /**
    * @param destination has room for the whole file between its position and its limit; its position
    *     moves
+   * @param patience of the one thread that waits
    */
-  SmallRead(PeerFormat.BatchItem item, ByteBuffer destination) {
+  SmallRead(PeerFormat.BatchItem item, ByteBuffer destination, Patience patience) {
     this.item = item;
     this.destination = destination;
+    this.patience = patience;
   }
 
   PeerFormat.BatchItem item() {
@@ -37,6 +44,14 @@ final class SmallRead {
 
   ByteBuffer destination() {
     return destination;
+  }
+
+  Patience patience() {
+    return patience;
+  }
+
+  synchronized boolean hasEnded() {
+    return ended;
   }
 
   /** Begins the file; returns true if it is empty and so is complete. */
@@ -49,6 +64,12 @@ final class SmallRead {
   /** Takes the next bytes; returns true if the file is complete. */
   synchronized boolean take(ByteBuf bytes) {
     int count = Math.min(bytes.readableBytes(), destination.remaining());
+    if (ended) {
+      // The room belongs to its reader again, who is gone.
+      bytes.skipBytes(count);
+      destination.position(destination.position() + count);
+      return !destination.hasRemaining();
+    }
     int limit = destination.limit();
     destination.limit(destination.position() + count);
     bytes.readBytes(destination);
@@ -57,11 +78,12 @@ final class SmallRead {
   }
 
   private boolean endIfFull() {
-    if (!destination.hasRemaining()) {
-      ended = true;
-      notifyAll();
+    if (destination.hasRemaining()) {
+      return false;
     }
-    return ended;
+    ended = true;
+    notifyAll();
+    return true;
   }
 
   /** Completes a file that came alone and is already verified. */
@@ -80,28 +102,42 @@ final class SmallRead {
     }
   }
 
-  /** Makes the thread that waits for this file read a batch of files. */
-  synchronized void lead(List<SmallRead> batch) {
+  /** Makes the thread that waits for this file read a batch of files; false if none waits. */
+  synchronized boolean lead(List<SmallRead> batch) {
+    if (ended) {
+      return false;
+    }
     led = batch;
     notifyAll();
+    return true;
   }
 
   /**
-   * Waits for the outcome.
+   * Waits for the outcome, as long as the reader's patience lasts. It does not count while the peer
+   * itself waits.
    *
    * @return the reads that the caller must do, this one among them; null if this one has ended
    */
-  synchronized @Nullable List<SmallRead> await() {
+  synchronized @Nullable List<SmallRead> await(BooleanSupplier isWorthWaiting) {
     boolean interrupted = false;
-    // A thread with a connection ends within the timeouts; it passes its turn on, or fails the
-    // reads.
+    long sinceNanos = System.nanoTime();
     while (!ended && led == null) {
+      long now = System.nanoTime();
+      if (isWorthWaiting.getAsBoolean()) {
+        sinceNanos = now;
+      }
+      long left = sinceNanos + patience.leftNanos() - now;
+      if (left <= 0) {
+        fail(new PeerException(PeerException.Kind.LATE, "others wait for the same node"));
+        break;
+      }
       try {
-        wait();
+        wait(Math.min(left, LOOK_NANOS) / 1_000_000 + 1);
       } catch (InterruptedException e) {
         interrupted = true;
       }
     }
+    patience.use(System.nanoTime() - sinceNanos);
     if (interrupted) {
       Thread.currentThread().interrupt();
     }

@@ -24,7 +24,8 @@ final class PeerExchangeTest {
               InstantSource.system(),
               asked -> false),
           new PeerReaders.Small(peer),
-          true);
+          true,
+          Patience.endless());
 
   @Test
   void exchange_whoseConnectionWasClosedByThePeer_isUnheard() {
