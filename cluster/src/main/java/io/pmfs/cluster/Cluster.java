@@ -202,6 +202,10 @@ public final class Cluster implements Peers, AutoCloseable {
     suspects.keepOnly(ids);
     withoutSource.keepOnly(ids);
     client.keepOnly(ids);
+    PeerStore asking = store;
+    if (asking != null) {
+      asking.keepOnly(ids);
+    }
     stager.shareChanged();
     LonelyCopies left = lonely;
     if (left != null) {

@@ -68,6 +68,7 @@ public final class PeerStore implements BackingStore {
   private final PeerQuestions peers;
   private final OwnView ownView;
   private final LostTime lostTime;
+  private final WrongClaims wrongClaims = new WrongClaims();
 
   /** Whether only the source is believed about anything but names and contents. */
   private final boolean verifies;
@@ -159,6 +160,11 @@ public final class PeerStore implements BackingStore {
 
   public Statistics statisticsOfPeers() {
     return new Statistics(bytes.sum(), peers.answers(), peers.misses());
+  }
+
+  /** Forgets what is known of peers that are no longer members. */
+  void keepOnly(Set<UUID> members) {
+    wrongClaims.keepOnly(members);
   }
 
   /** Whether a peer failed, or failed to reach the source, and has not answered since. */
@@ -653,6 +659,7 @@ public final class PeerStore implements BackingStore {
         }
       }
       if (held != null) {
+        wrongClaims.said(peer, path, held, Blocks.count(expected));
         held.others().forEach(id -> add(spread, id));
       }
     }
@@ -740,10 +747,14 @@ public final class PeerStore implements BackingStore {
           peer,
           (holder, left) -> {
             try {
-              return fetch(holder, offset, range, true, left);
+              SourceStatus status = fetch(holder, offset, range, true, left);
+              wrongClaims.gave(holder);
+              return status;
             } catch (PeerException e) {
               if (e.kind() == PeerException.Kind.BUSY) {
                 end[0] = FileHolders.End.BUSY;
+              } else if (e.kind() == PeerException.Kind.REFUSED) {
+                wrongClaims.refused(holder, String.valueOf(e.getMessage()));
               }
               throw e;
             }

@@ -101,7 +101,7 @@
  *   <li>A node's id is kept on its disk ({@link io.pmfs.cluster.members.NodeId NodeId}), because it
  *       decides what the node owns.
  *   <li>{@link HolderHints}, {@link Handout}, {@link FileHolders}, {@link Suspects}, {@link
- *       LostTime}, and the paths in {@link PeerStore} that were listed or read
+ *       LostTime}, {@link WrongClaims} and the paths in {@link PeerStore} that were listed or read
  *       here are hints.
  * </ul>
  */

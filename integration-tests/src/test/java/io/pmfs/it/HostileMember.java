@@ -21,6 +21,7 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
+import io.pmfs.stage.Blocks;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
@@ -77,9 +78,7 @@ final class HostileMember {
     HANGING,
     /** Everybody may read and enter everything that they describe. */
     OPEN_TO_ALL,
-    /**
-     * It claims to have all blocks of large files, and more, and gives none to who wants copies.
-     */
+    /** It claims to have all blocks of large files, and gives none to who wants copies. */
     CLAIMED_BLOCKS,
     /** It offers blocks of large files that there are not, and names nodes that nobody knows. */
     OFFERED_BLOCKS,
@@ -414,7 +413,7 @@ final class HostileMember {
       List<UUID> strangers = random.longs(16).mapToObj(bits -> new UUID(9, bits)).toList();
       HeldBlocks said =
           switch (mode) {
-            case CLAIMED_BLOCKS -> new HeldBlocks(1, all, 3, List.of(), List.of());
+            case CLAIMED_BLOCKS -> new HeldBlocks(1, those(path), 3, List.of(), List.of());
             case OFFERED_BLOCKS ->
                 new HeldBlocks(
                     1, new BitSet(), Integer.MAX_VALUE, strangers, List.of(4096, 1 << 30));
@@ -433,6 +432,16 @@ final class HostileMember {
           };
       spoiled.incrementAndGet();
       return said;
+    }
+
+    private BitSet those(FileName path) throws PeerException {
+      try {
+        BitSet those = new BitSet();
+        those.set(0, Blocks.count(source.status(path).attributes().version()));
+        return those;
+      } catch (FsException e) {
+        throw new PeerException(PeerException.Kind.FAILED, path + ": " + e.getMessage());
+      }
     }
 
     @Override

@@ -6,9 +6,12 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -23,8 +26,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 @EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
 @Tag("alone") // says how long the slowest read took
 final class LyingAboutBlocksIT {
-  /** A block that others are about to get is waited for 10 s, and an answer 3 s. */
-  private static final Duration STALL = Duration.ofSeconds(15);
+  /** A reader waits 4 s for all peers together. */
+  private static final Duration STALL = Duration.ofSeconds(8);
 
   private ClusterBed bed;
 
@@ -66,6 +69,28 @@ final class LyingAboutBlocksIT {
       assertThat(member.become(HostileMember.Mode.HONEST)).as("lies").isPositive();
       assertThat(Duration.ofNanos(longest.get())).isLessThan(STALL);
       assertThat(bed.sum("reads.errors")).isZero();
+      assertThat(honest.stream().map(LyingAboutBlocksIT::log).collect(Collectors.joining()))
+          .as("who it was, and what it did")
+          .containsPattern("hostile \\([^)]*\\) " + accusation(mode));
+    }
+  }
+
+  /** What the log says about a member that does so. */
+  private static String accusation(HostileMember.Mode mode) {
+    return switch (mode) {
+      case CLAIMED_BLOCKS -> "claims blocks of large files and does not give them";
+      case OFFERED_BLOCKS, RANDOM_BLOCKS -> "claims or offers blocks that .* does not have";
+      case NO_BLOCKS -> "is not asked for a while: .* is silent";
+      case TRICKLING_BLOCKS, WAITING_BLOCKS -> "is not asked for a while: .*";
+      default -> throw new IllegalArgumentException(mode.toString());
+    };
+  }
+
+  private static String log(Node node) {
+    try {
+      return Files.readString(Path.of(node.mounted().status().text("logFile")));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

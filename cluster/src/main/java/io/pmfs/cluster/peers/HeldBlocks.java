@@ -51,6 +51,12 @@ public record HeldBlocks(
     return new HeldBlocks(unit, units, askers, others, granted);
   }
 
+  /** Whether this can be said of a file of so many blocks. */
+  public boolean isOf(int count) {
+    return units.length() <= (count + (long) unit - 1) / unit
+        && granted.stream().allMatch(block -> block < count);
+  }
+
   /** Whether the node has a block. */
   public boolean has(int block) {
     return units.get(block / unit);
