@@ -9,6 +9,8 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The data of files: where they are, how a file of the source becomes a local one, and how a
@@ -17,6 +19,8 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Contents {
+  private static final Logger log = LoggerFactory.getLogger(Contents.class);
+
   /** Writes clear these bits, which are the owner's. */
   static final int SET_ID = 06000;
 
@@ -82,7 +86,7 @@ final class Contents {
     if (!inode.isRegular()) {
       throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "not a file");
     }
-    descriptors.load(file, inode);
+    inode = descriptors.load(file, inode);
     boolean isPromised = state.isPending(inode.contentChange()) && low < inode.announcedSize();
     if (inode.generation() == 0 || isPromised || file.remote != null) {
       return newData(file, inode, low, keep);
@@ -149,17 +153,31 @@ final class Contents {
 
   /** The content of a file begins anew, in a data file of another node. */
   void restart(LiveFile file, int place) throws FsException {
+    restart(file, place, false);
+    file.size = 0;
+    file.onlyGrew = false;
+  }
+
+  /**
+   * The data file comes with the first byte: a full disk does not keep a file from being emptied.
+   */
+  private Inode restart(LiveFile file, int place, boolean isEmptyAtSource) throws FsException {
+    Inode next;
     long generation;
     try (State.Held held = state.hold()) {
       Inode now = state.inode(file.number);
+      begin(file, now);
       State.Update update = state.update();
       generation = update.newNumber();
-      update.put(writing(now).withData(generation, 0, -1));
+      Instant time = clock.instant();
+      next = writing(now).withData(generation, 0, isEmptyAtSource ? 0 : -1).withTimes(time, time);
+      update.put(next);
       update.put(Tables.WRITING, Tables.key(file.number), new byte[0]);
       update.data(file.number, generation, new DataRow(place, 0));
       drop(update, now);
       update.commit();
     }
+    long size = file.size;
     Instant modified = file.modified;
     Instant changed = file.changed;
     descriptors.closeLocal(file);
@@ -167,11 +185,11 @@ final class Contents {
     beginRemote(file);
     file.place = place;
     file.generation = generation;
-    file.size = 0;
+    file.size = size;
     file.blocks = 0;
     file.modified = modified;
     file.changed = changed;
-    file.onlyGrew = false;
+    return next;
   }
 
   private static void beginRemote(LiveFile file) {
@@ -208,29 +226,49 @@ final class Contents {
   private Inode newData(LiveFile file, Inode inode, long low, long keep) throws FsException {
     long size = Descriptors.size(file, inode);
     long kept = Math.min(size, keep);
+    if (kept == 0) {
+      return restart(file, room.placeForNew(), drainedSize(inode) == 0);
+    }
+    Room.Search search = room.search();
+    while (true) {
+      int place = search.placeFor(kept);
+      try {
+        return newData(file, inode, low, kept, place);
+      } catch (FsException e) {
+        if (!LocalFiles.isRefusal(e)) {
+          throw e;
+        }
+        log.debug("inode {} goes on elsewhere: {}", file.number, e.getMessage());
+      }
+    }
+  }
+
+  private Inode newData(LiveFile file, Inode inode, long low, long kept, int place)
+      throws FsException {
     long generation;
-    int place = room.placeFor(kept);
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
       generation = update.newNumber();
-      if (kept > 0) {
-        update.put(
-            Tables.COPYING,
-            Tables.key(file.number, generation),
-            new Encoder().number(place).toBytes());
-      }
+      update.put(
+          Tables.COPYING,
+          Tables.key(file.number, generation),
+          new Encoder().number(place).toBytes());
       update.commit();
     }
-    int opened = local.open(place, file.number, generation);
+    int opened;
+    try {
+      opened = local.open(place, file.number, generation);
+    } catch (FsException e) {
+      discardCopy(file, generation, place);
+      throw e;
+    }
     boolean isDone = false;
     try {
-      if (kept > 0) {
-        copy(file, inode, opened, kept);
-      }
+      copy(file, inode, new DataFile(place, opened), kept);
       Inode next;
       try (State.Held held = state.hold()) {
         Inode now = state.inode(file.number);
-        long had = now.generation() == 0 ? sourceSize(now) : now.drainedSize();
+        long had = drainedSize(now);
         boolean isPrefix = had >= 0 && low >= had && kept >= had;
         begin(file, now);
         next = writing(now).withData(generation, 0, isPrefix ? had : -1);
@@ -266,12 +304,32 @@ final class Contents {
     } finally {
       if (!isDone) {
         calls.close(opened);
+        discardCopy(file, generation, place);
       }
     }
   }
 
+  /**
+   * A data file that was not filled is of no use. If that cannot be said, the next process does.
+   */
+  private void discardCopy(LiveFile file, long generation, int place) {
+    try (State.Held held = state.hold()) {
+      if (state.data(file.number, generation) == null) {
+        State.Update update = state.update();
+        update.delete(Tables.COPYING, Tables.key(file.number, generation));
+        Room.garbage(update, file.number, generation, place);
+        update.commit();
+      }
+    } catch (FsException e) {
+      log.debug("a data file of inode {} stays: {}", file.number, e.getMessage());
+    }
+  }
+
   /** The source's content of a file without a data file is what the file has. */
-  private static long sourceSize(Inode inode) {
+  private static long drainedSize(Inode inode) {
+    if (inode.generation() != 0) {
+      return inode.drainedSize();
+    }
     Stat seen = inode.seen();
     return seen == null ? -1 : seen.attributes().size();
   }
@@ -287,28 +345,39 @@ final class Contents {
     }
   }
 
-  private void copy(LiveFile file, Inode inode, int to, long size) throws FsException {
+  /** An open data file that is being filled. */
+  private record DataFile(int place, int file) {}
+
+  private void copy(LiveFile file, Inode inode, DataFile to, long size) throws FsException {
     RemoteFile remote = file.remote;
     if (inode.generation() != 0 && remote != null) {
       bringBytes(remote, to, size);
-      return;
+    } else if (inode.generation() == 0) {
+      copyBytes(descriptors.openSource(file, inode), to, size);
+    } else if (file.file < 0) {
+      throw descriptors.gone(file);
+    } else if (!isCloned(file.file, to, size)) {
+      copyBytes(file.file, to, size);
     }
-    if (inode.generation() != 0) {
-      try {
-        calls.cloneFile(file.file, to);
-        calls.truncate(to, size);
-        return;
-      } catch (FsException e) {
-        copyBytes(file.file, to, size);
-        return;
-      }
-    }
-    copyBytes(descriptors.openSource(file, inode), to, size);
   }
 
-  private void copyBytes(int from, int to, long size) throws FsException {
-    DataCopy.copy(calls, from, to, 0, size, bytes -> {});
-    calls.truncate(to, size);
+  private boolean isCloned(int from, DataFile to, long size) {
+    try {
+      calls.cloneFile(from, to.file());
+      calls.truncate(to.file(), size);
+      return true;
+    } catch (FsException e) {
+      return false;
+    }
+  }
+
+  private void copyBytes(int from, DataFile to, long size) throws FsException {
+    DataCopy.copy(calls, from, target(to), 0, size, bytes -> {});
+    local.truncate(to.place(), to.file(), size);
+  }
+
+  private DataCopy.Target target(DataFile to) {
+    return (bytes, at) -> local.write(to.place(), to.file(), bytes, at);
   }
 
   /** As Linux does before each write; what the source has is dropped when it is written there. */
@@ -318,27 +387,49 @@ final class Contents {
 
   // ---- room
 
-  /** Waits until there is room for a write; a file that fits nowhere else goes to the source. */
-  void makeRoom(LiveFile file, long bytes) throws FsException {
-    if (!room.await(file, bytes)) {
-      moveToSource(file);
+  /** A change of the data file of a file, which may have been moved before. */
+  interface DataChange {
+    void make(int place, int file) throws FsException;
+  }
+
+  /**
+   * Makes a change of a data file where there is room for it: if its place has none, the file goes
+   * on in the next one, at last at the source.
+   *
+   * @param more how many bytes it may grow by
+   */
+  void change(LiveFile file, long more, DataChange change) throws FsException {
+    Room.Search search = room.search();
+    boolean isRefused = false;
+    while (true) {
+      int place = search.placeFor(file, more, isRefused);
+      try {
+        if (place != file.place) {
+          move(file, place, file.size);
+        }
+        descriptors.make(file);
+        change.make(file.place, file.file);
+        return;
+      } catch (FsException e) {
+        cutOff(file);
+        if (!LocalFiles.isRefusal(e)) {
+          throw e;
+        }
+        log.debug("inode {} goes on elsewhere: {}", file.number, e.getMessage());
+        isRefused = place == file.place;
+      }
     }
   }
 
-  /** The place of a file has no room, whatever was counted: another attempt may be made. */
-  boolean makeRoomAfter(LiveFile file, FsException full) throws FsException {
-    boolean isFull = full.errno() == Errno.ENOSPC || full.errno() == Errno.EDQUOT;
-    if (!isFull || file.place == LocalFiles.AT_SOURCE) {
-      return false;
+  /** What a change wrote before it failed must not be taken for the file's. */
+  private void cutOff(LiveFile file) {
+    if (file.file >= 0) {
+      try {
+        calls.truncate(file.file, file.size);
+      } catch (FsException e) {
+        log.debug("inode {} may be too long: {}", file.number, e.getMessage());
+      }
     }
-    if (!room.makeRoom()) {
-      moveToSource(file);
-    }
-    return true;
-  }
-
-  private void moveToSource(LiveFile file) throws FsException {
-    move(file, LocalFiles.AT_SOURCE, file.size);
   }
 
   /** A small content comes here from the node that keeps it, once nobody writes it. */
@@ -360,14 +451,19 @@ final class Contents {
     long generation = file.generation;
     int from = file.place;
     RemoteFile remote = file.remote;
+    if (remote == null && file.file < 0 && size > 0) {
+      throw descriptors.gone(file);
+    }
     int opened = local.open(place, file.number, generation);
     boolean isDone = false;
+    boolean isRecorded = false;
     try {
-      calls.truncate(opened, 0); // A former process may have begun the same.
-      if (remote == null) {
-        copyBytes(file.file, opened, size);
-      } else {
-        bringBytes(remote, opened, size);
+      DataFile to = new DataFile(place, opened);
+      local.truncate(place, opened, 0); // A former process may have begun the same.
+      if (remote != null) {
+        bringBytes(remote, to, size);
+      } else if (size > 0) {
+        copyBytes(file.file, to, size);
       }
       try (State.Held held = state.hold()) {
         DataRow row = state.data(file.number, generation);
@@ -377,9 +473,10 @@ final class Contents {
         State.Update update = state.update();
         update.data(file.number, generation, new DataRow(place, row.waiting()));
         Room.garbage(update, file.number, generation, from);
+        isRecorded = true; // Perhaps, if that fails.
         update.commit();
       }
-      if (remote == null) {
+      if (file.file >= 0) {
         descriptors.recountQuietly(file);
         calls.close(file.file);
       }
@@ -396,15 +493,26 @@ final class Contents {
       if (!isDone) {
         calls.close(opened);
       }
+      if (!isRecorded) {
+        removeQuietly(place, file.number, generation);
+      }
+    }
+  }
+
+  private void removeQuietly(int place, long number, long generation) {
+    try {
+      local.remove(place, number, generation);
+    } catch (FsException e) {
+      log.debug("a copy of a data file of inode {} stays: {}", number, e.getMessage());
     }
   }
 
   /** What was synced on another node is synced here. */
-  private void bringBytes(RemoteFile remote, int to, long size) throws FsException {
-    remote.copyTo(calls, to, 0, size, bytes -> {});
-    calls.truncate(to, size);
+  private void bringBytes(RemoteFile remote, DataFile to, long size) throws FsException {
+    remote.copyTo(target(to), 0, size, bytes -> {});
+    local.truncate(to.place(), to.file(), size);
     if (remote.mayBeSynced()) {
-      calls.sync(to, false);
+      calls.sync(to.file(), false);
     }
   }
 

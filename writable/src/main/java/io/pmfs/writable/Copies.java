@@ -532,7 +532,8 @@ final class Copies implements AutoCloseable {
     }
     RemoteFile remote = remote(change);
     if (remote != null) {
-      requireAll(change, remote.copyTo(calls, to, from, change.size(), pace::take));
+      DataCopy.Target target = (bytes, at) -> calls.write(to, bytes, at);
+      requireAll(change, remote.copyTo(target, from, change.size(), pace::take));
       return change.size();
     }
     int file = local.openForReading(row(change).place(), change.inode(), change.generation());

@@ -11,10 +11,21 @@ final class DataCopy {
     void writing(int bytes) throws FsException;
   }
 
+  /** Where data are copied to. */
+  interface Target {
+    void write(ByteBuffer bytes, long offset) throws FsException;
+  }
+
   private DataCopy() {}
 
   /** Copies data from one offset to another; holes are left out. */
   static void copy(OutputCalls calls, int from, int to, long offset, long end, Before before)
+      throws FsException {
+    copy(calls, from, (bytes, at) -> calls.write(to, bytes, at), offset, end, before);
+  }
+
+  /** The same to a target that need not be a file. */
+  static void copy(OutputCalls calls, int from, Target to, long offset, long end, Before before)
       throws FsException {
     ByteBuffer buffer = CopyBuffers.take();
     try {
@@ -73,7 +84,13 @@ final class DataCopy {
   }
 
   private static long copyRange(
-      OutputCalls calls, int from, int to, long data, long hole, ByteBuffer buffer, Before before)
+      OutputCalls calls,
+      int from,
+      Target to,
+      long data,
+      long hole,
+      ByteBuffer buffer,
+      Before before)
       throws FsException {
     long at = data;
     while (at < hole) {
@@ -84,7 +101,7 @@ final class DataCopy {
       }
       buffer.flip();
       before.writing(count);
-      calls.write(to, buffer, at);
+      to.write(buffer, at);
       at += count;
     }
     return at;

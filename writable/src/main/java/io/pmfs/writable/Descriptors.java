@@ -19,6 +19,7 @@ import org.slf4j.LoggerFactory;
  * and what those tell of size and times. Unless said otherwise, the caller holds the lock of the
  * file exclusively.
  */
+@SuppressWarnings("try") // What is held is not otherwise used.
 final class Descriptors {
   private static final Logger log = LoggerFactory.getLogger(Descriptors.class);
 
@@ -109,25 +110,90 @@ final class Descriptors {
     }
   }
 
-  /** Opens the data file of a file that has one, and learns its size if a write may be recorded. */
-  void load(LiveFile file, Inode inode) throws FsException {
-    attach(file, inode);
+  /**
+   * Opens the data file of a file that has one, and learns its size if a write may be recorded.
+   *
+   * @return the file as it is now: one whose data file is gone is read from the source, if that has
+   *     all of it
+   */
+  Inode load(LiveFile file, Inode inode) throws FsException {
+    Inode now = attach(file, inode);
     boolean isKnown = file.size >= 0 && file.remote == null;
-    if (inode.generation() != 0 && inode.is(Inode.WRITING) && !isKnown) {
-      recover(file, inode);
+    if (now.generation() != 0 && now.is(Inode.WRITING) && !isKnown) {
+      recover(file, now);
     }
+    return now;
   }
 
-  void attach(LiveFile file, Inode inode) throws FsException {
+  /** The same without its size. */
+  Inode attach(LiveFile file, Inode inode) throws FsException {
     if (file.generation != inode.generation()) {
       closeLocal(file);
       if (inode.generation() != 0) {
         openLocal(file, inode);
       }
     } else if (file.generation != 0 && file.remote == null && file.file < 0) {
-      file.file = local.open(file.place, inode.number(), inode.generation());
-      opened(file);
+      file.file = openThere(file.place, inode);
+      if (file.file >= 0) {
+        opened(file);
+      }
     }
+    boolean isMissing = file.generation != 0 && file.remote == null && file.file < 0;
+    return isMissing ? withoutData(file, inode) : inode;
+  }
+
+  /** Opens a data file; -1 if it is not there. */
+  private int openThere(int place, Inode inode) throws FsException {
+    try {
+      return local.openThere(place, inode.number(), inode.generation());
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      return -1;
+    }
+  }
+
+  /** The data file was not made yet, or somebody removed it: the source may have the same. */
+  private Inode withoutData(LiveFile file, Inode inode) throws FsException {
+    if (inode.is(Inode.WRITING) || inode.attributes().size() == 0) {
+      return inode;
+    }
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(inode.number());
+      boolean isAtSource = now.hasHome() && now.drainedSize() == now.attributes().size();
+      if (now.generation() != file.generation || !isAtSource || state.isBusy(now)) {
+        return now;
+      }
+      State.Update update = state.update();
+      update.delete(Tables.DATA, Tables.key(now.number(), now.generation()));
+      Inode next = now.withData(0, 0, -1);
+      update.put(next);
+      update.commit();
+      log.warn("inode {} is read from the source: its data file is gone", now.number());
+      closeLocal(file);
+      return next;
+    }
+  }
+
+  /** Makes the data file of a file that is empty so far. */
+  void make(LiveFile file) throws FsException {
+    if (file.generation == 0 || file.remote != null || file.file >= 0) {
+      return;
+    }
+    if (file.size > 0) {
+      throw gone(file);
+    }
+    file.file = local.open(file.place, file.number, file.generation);
+    file.countedBytes = bytes(calls.status(file.file, Inode.NO_NAME));
+    opened(file);
+  }
+
+  /** The failure to read what was only in a data file that is not there any more. */
+  FsException gone(LiveFile file) throws FsException {
+    return new FsException(
+        Errno.EIO,
+        "inode %d: its data file is gone from %s".formatted(file.number, local.name(file.place)));
   }
 
   private void openLocal(LiveFile file, Inode inode) throws FsException {
@@ -137,8 +203,8 @@ final class Descriptors {
     }
     file.remote = local.remote(row.place(), inode.number(), inode.generation());
     if (file.remote == null) {
-      file.file = local.open(row.place(), inode.number(), inode.generation());
-      file.countedBytes = bytes(calls.status(file.file, Inode.NO_NAME));
+      file.file = openThere(row.place(), inode);
+      file.countedBytes = file.file < 0 ? 0 : bytes(calls.status(file.file, Inode.NO_NAME));
     }
     file.place = row.place();
     file.generation = inode.generation();
@@ -152,7 +218,7 @@ final class Descriptors {
   /** A former process, or another node, wrote to the data file and did not record it. */
   private void recover(LiveFile file, Inode inode) throws FsException {
     RemoteFile remote = file.remote;
-    NodeData.Frozen found = remote == null ? frozen(file) : freeze(remote, inode, false);
+    NodeData.Frozen found = remote == null ? frozen(file, inode) : freeze(remote, inode, false);
     Instant written = found.modified();
     Attributes recorded = inode.attributes();
     boolean isLater = written.isAfter(recorded.modificationTime());
@@ -167,7 +233,10 @@ final class Descriptors {
     file.size = found.size();
   }
 
-  private NodeData.Frozen frozen(LiveFile file) throws FsException {
+  private NodeData.Frozen frozen(LiveFile file, Inode inode) throws FsException {
+    if (file.file < 0) {
+      return empty(inode);
+    }
     Attributes found = calls.status(file.file, Inode.NO_NAME).attributes();
     return new NodeData.Frozen(found.size(), found.blocks(), found.modificationTime(), true, null);
   }
@@ -184,9 +253,13 @@ final class Descriptors {
       if (row == null || row.waiting() > 0) {
         throw remote.missing(e);
       }
-      return new NodeData.Frozen(
-          0, 0, inode.attributes().modificationTime(), true, ByteBuffer.allocate(0));
+      return empty(inode);
     }
+  }
+
+  private static NodeData.Frozen empty(Inode inode) {
+    return new NodeData.Frozen(
+        0, 0, inode.attributes().modificationTime(), true, ByteBuffer.allocate(0));
   }
 
   private static long bytes(Stat stat) {

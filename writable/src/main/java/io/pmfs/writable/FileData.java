@@ -28,6 +28,7 @@ final class FileData {
   private final Nodes nodes;
   private final LiveFiles live;
   private final Descriptors descriptors;
+  private final LocalFiles local;
   private final Contents contents;
   private final Rights rights;
   private final OutputCalls calls;
@@ -38,6 +39,7 @@ final class FileData {
       Nodes nodes,
       LiveFiles live,
       Descriptors descriptors,
+      LocalFiles local,
       Contents contents,
       Rights rights,
       OutputCalls calls,
@@ -46,6 +48,7 @@ final class FileData {
     this.nodes = nodes;
     this.live = live;
     this.descriptors = descriptors;
+    this.local = local;
     this.contents = contents;
     this.rights = rights;
     this.calls = calls;
@@ -75,8 +78,7 @@ final class FileData {
       if (!readIfReady(file, offset, size, sink)) {
         file.lock.writeLock().lock();
         try {
-          Inode inode = state.inode(file.number);
-          prepareRead(file, inode);
+          Inode inode = prepareRead(file, state.inode(file.number));
           readFrom(file, inode, offset, size, sink);
         } finally {
           file.lock.writeLock().unlock();
@@ -121,11 +123,12 @@ final class FileData {
         && (seen == null || open.isSameFile(seen));
   }
 
-  private void prepareRead(LiveFile file, Inode inode) throws FsException {
-    descriptors.load(file, inode);
-    if (inode.generation() == 0 && (inode.hasHome() || inode.attributes().size() > 0)) {
-      descriptors.openSource(file, inode);
+  private Inode prepareRead(LiveFile file, Inode inode) throws FsException {
+    Inode now = descriptors.load(file, inode);
+    if (now.generation() == 0 && (now.hasHome() || now.attributes().size() > 0)) {
+      descriptors.openSource(file, now);
     }
+    return now;
   }
 
   private void readFrom(LiveFile file, Inode inode, long offset, int size, ReadSink sink)
@@ -141,6 +144,8 @@ final class FileData {
       count = remote.read(buffer, offset);
     } else if (wanted > 0 && from >= 0) {
       count = calls.read(from, buffer, offset);
+    } else if (wanted > 0 && inode.generation() != 0) {
+      throw descriptors.gone(file);
     }
     buffer.position(0).limit(count);
     sink.expect(count);
@@ -174,8 +179,7 @@ final class FileData {
     try {
       long at = offset;
       if (append) {
-        Inode inode = state.inode(number);
-        descriptors.load(file, inode);
+        Inode inode = descriptors.load(file, state.inode(number));
         at = Descriptors.size(file, inode);
         if (origin.isFormer() && isWritten(file, inode, offset, bytes, at)) {
           return length; // A former process did it, and died before it could say so.
@@ -189,7 +193,8 @@ final class FileData {
         contents.dropCapabilities(number, caller);
       }
       boolean grows = at == file.size;
-      put(file, bytes, at);
+      long start = at;
+      contents.change(file, length, (place, to) -> local.write(place, to, bytes, start));
       file.onlyGrew &= grows;
       file.size = Math.max(file.size, at + length);
       file.blocks = Math.max(file.blocks, 8 * ((file.countedBytes + length + 4095) / 4096));
@@ -207,26 +212,11 @@ final class FileData {
     }
   }
 
-  private void put(LiveFile file, ByteBuffer bytes, long offset) throws FsException {
-    contents.makeRoom(file, bytes.remaining());
-    int start = bytes.position();
-    while (true) {
-      try {
-        calls.write(file.file, bytes, offset);
-        return;
-      } catch (FsException e) {
-        if (!contents.makeRoomAfter(file, e)) {
-          throw e;
-        }
-        bytes.position(start);
-      }
-    }
-  }
-
   private boolean isWritten(LiveFile file, Inode inode, long offset, ByteBuffer bytes, long size)
       throws FsException {
     int length = bytes.remaining();
-    if (inode.generation() == 0 || file.remote != null || offset < 0 || offset + length != size) {
+    boolean isHere = inode.generation() != 0 && file.remote == null && file.file >= 0;
+    if (!isHere || offset < 0 || offset + length != size) {
       return false;
     }
     ByteBuffer there = ByteBuffer.allocateDirect(length);
@@ -239,12 +229,13 @@ final class FileData {
     if (size < 0 || size > MAX_SIZE) {
       throw new FsException(size < 0 ? Errno.EINVAL : Errno.EFBIG, "size " + size);
     }
-    Inode inode = state.inode(file.number);
-    descriptors.load(file, inode);
+    Inode inode = descriptors.load(file, state.inode(file.number));
     long before = Descriptors.size(file, inode);
     Inode prepared = contents.prepare(file, Math.min(size, before), size);
     if (size != before || file.size != size) {
-      calls.truncate(file.file, size);
+      if (size > 0 || file.file >= 0) {
+        contents.change(file, 0, (place, to) -> local.truncate(place, to, size));
+      }
       file.size = size;
       file.onlyGrew = false;
       descriptors.recount(file);
@@ -327,10 +318,10 @@ final class FileData {
         file -> {
           long low = punches || zeroes ? offset : Long.MAX_VALUE;
           Inode inode = contents.prepare(file, Math.min(low, sizeOf(file)), Long.MAX_VALUE);
-          if (!punches) {
-            contents.makeRoom(file, length);
-          }
-          calls.allocate(file.file, mode, offset, length);
+          contents.change(
+              file,
+              punches ? 0 : length,
+              (place, to) -> local.allocate(place, to, mode, offset, length));
           descriptors.recount(file);
           if (!keeps && offset + length > file.size) {
             file.size = offset + length;
@@ -347,8 +338,7 @@ final class FileData {
   }
 
   private long sizeOf(LiveFile file) throws FsException {
-    Inode inode = state.inode(file.number);
-    descriptors.load(file, inode);
+    Inode inode = descriptors.load(file, state.inode(file.number));
     return Descriptors.size(file, inode);
   }
 
@@ -437,8 +427,7 @@ final class FileData {
     return live.exclusively(
         number,
         file -> {
-          Inode inode = nodes.find(number);
-          prepareRead(file, inode);
+          Inode inode = prepareRead(file, nodes.find(number));
           long size = Descriptors.size(file, inode);
           if (offset < 0 || offset >= size) {
             throw new FsException(Errno.ENXIO, "offset " + offset);

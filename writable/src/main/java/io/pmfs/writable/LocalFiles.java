@@ -5,6 +5,7 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,6 +46,17 @@ final class LocalFiles implements AutoCloseable {
   private static final int FILE_MODE = 0600;
   private static final long STATISTICS_MILLIS = 200;
 
+  /** How long new files avoid a place that had no room although it seemed to. */
+  private static final long FULL_MILLIS = 1000;
+
+  /** The same for a place whose disk fails. */
+  private static final long FAILED_MILLIS = 10_000;
+
+  private static final long TOLD_MILLIS = 60_000;
+
+  /** Directories that were removed while they were open stay open; so many may. */
+  private static final int MOST_STALE = 16 * FANS;
+
   private final OutputCalls calls;
   private final InstantSource clock;
   private final List<Slot> order = new ArrayList<>();
@@ -62,6 +74,14 @@ final class LocalFiles implements AutoCloseable {
     final AtomicLong used = new AtomicLong();
     final AtomicLong free = new AtomicLong();
     volatile long askedMillis = Long.MIN_VALUE;
+
+    /** Until then no new file is made here, as the last one was refused. */
+    volatile long avoidedUntilMillis = Long.MIN_VALUE;
+
+    /** When the log was told last that the place refuses what is written. */
+    volatile long toldMillis = Long.MIN_VALUE;
+
+    final List<Integer> stale = new ArrayList<>(); // GUARDED_BY(this); removed, but open
 
     /** The node whose data files these are; null for this one's. */
     final @Nullable UUID node;
@@ -198,6 +218,11 @@ final class LocalFiles implements AutoCloseable {
     return place == AT_SOURCE || isOfNode(place);
   }
 
+  /** The name of a place, for messages. */
+  String name(int place) throws FsException {
+    return slot(place).place.name();
+  }
+
   private Slot slot(int place) throws FsException {
     Slot slot = slots.get(place);
     if (slot == null) {
@@ -206,22 +231,171 @@ final class LocalFiles implements AutoCloseable {
     return slot;
   }
 
+  // ---- what a place refuses
+
+  /** The cause of a failure because a place has no room, or because its disk fails. */
+  private static final class Refusal extends IOException {
+    private static final long serialVersionUID = 1;
+
+    Refusal(FsException answer) {
+      super(answer);
+    }
+  }
+
+  /** Whether a file can go on elsewhere after this failure: another place may take it. */
+  static boolean isRefusal(FsException e) {
+    return e.getCause() instanceof Refusal;
+  }
+
+  private interface Call<T> {
+    T make() throws FsException;
+  }
+
+  /** Makes a call that a place may refuse. What the source answers is passed on as it is. */
+  private <T> T asked(int place, Call<T> call) throws FsException {
+    Slot slot = slot(place);
+    try {
+      return call.make();
+    } catch (FsException e) {
+      if (slot.number == AT_SOURCE || isRefusal(e) || !isOfPlace(e.errno())) {
+        throw e;
+      }
+      throw refused(slot, e);
+    }
+  }
+
+  private static boolean isOfPlace(Errno errno) {
+    return switch (errno) {
+      case ENOSPC,
+          EDQUOT,
+          EFBIG,
+          EIO,
+          EROFS,
+          ENOENT,
+          ENOTDIR,
+          ESTALE,
+          ENODEV,
+          ENXIO,
+          EACCES,
+          EPERM ->
+          true;
+      default -> false;
+    };
+  }
+
+  private FsException refused(Slot slot, FsException e) {
+    boolean isFull =
+        e.errno() == Errno.ENOSPC || e.errno() == Errno.EDQUOT || e.errno() == Errno.EFBIG;
+    long now = clock.millis();
+    slot.avoidedUntilMillis = now + (isFull ? FULL_MILLIS : FAILED_MILLIS);
+    long told = slot.toldMillis;
+    if (told == Long.MIN_VALUE || now - told >= TOLD_MILLIS || now < told) {
+      slot.toldMillis = now;
+      log.warn(
+          "{} ({}) takes no more: {}; what is written goes on elsewhere",
+          slot.place.name(),
+          slot.place.directory(),
+          e.getMessage());
+    }
+    return new FsException(e.errno(), slot.place.name(), new Refusal(e));
+  }
+
   // ---- files
 
-  /** Opens a data file for reading and writing, and creates it if it is not there. */
+  /**
+   * Opens a data file for reading and writing, and creates it if it is not there.
+   *
+   * @throws FsException a {@linkplain #isRefusal refusal} if the place does not take it
+   */
   int open(int place, long number, long generation) throws FsException {
+    return asked(
+        place,
+        () -> {
+          try {
+            return create(place, number, generation);
+          } catch (FsException e) {
+            if (e.errno() != Errno.ENOENT || !forgetRemoved(slot(place), fan(number))) {
+              throw e;
+            }
+            return create(place, number, generation);
+          }
+        });
+  }
+
+  private int create(int place, long number, long generation) throws FsException {
     int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT;
     return calls.open(directory(place, number), name(number, generation), flags, FILE_MODE);
   }
 
+  /**
+   * Somebody removed a directory that is open here. It stays open: other threads may be using its
+   * descriptor.
+   *
+   * @return whether it is to be made again
+   */
+  private static boolean forgetRemoved(Slot slot, int fan) {
+    synchronized (slot) {
+      if (slot.directories[fan] < 0 || slot.stale.size() >= MOST_STALE) {
+        return false;
+      }
+      slot.stale.add(slot.directories[fan]);
+      slot.directories[fan] = -1;
+      return true;
+    }
+  }
+
   /** Opens a data file that must be there for reading and writing. */
   int openThere(int place, long number, long generation) throws FsException {
-    return calls.open(directory(place, number), name(number, generation), OutputCalls.O_RDWR, 0);
+    return openThere(place, number, generation, OutputCalls.O_RDWR);
   }
 
   /** Opens a data file that must be there. */
   int openForReading(int place, long number, long generation) throws FsException {
-    return calls.open(directory(place, number), name(number, generation), OutputCalls.O_RDONLY, 0);
+    return openThere(place, number, generation, OutputCalls.O_RDONLY);
+  }
+
+  private int openThere(int place, long number, long generation, int flags) throws FsException {
+    return calls.open(directoryThere(place, number), name(number, generation), flags, 0);
+  }
+
+  /**
+   * Writes all of the buffer, which is as it was if that fails.
+   *
+   * @throws FsException a {@linkplain #isRefusal refusal} if the place has no room
+   */
+  void write(int place, int file, ByteBuffer bytes, long offset) throws FsException {
+    int start = bytes.position();
+    asked(
+        place,
+        () -> {
+          try {
+            calls.write(file, bytes, offset);
+            return place;
+          } catch (FsException e) {
+            bytes.position(start);
+            throw e;
+          }
+        });
+  }
+
+  /** Sets the size of an open data file; the place may refuse it as it may a write. */
+  void truncate(int place, int file, long size) throws FsException {
+    asked(
+        place,
+        () -> {
+          calls.truncate(file, size);
+          return place;
+        });
+  }
+
+  /** Allocates room, or makes holes; the place may refuse it as it may a write. */
+  void allocate(int place, int file, int mode, long offset, long length) throws FsException {
+    asked(
+        place,
+        () -> {
+          calls.allocate(file, mode, offset, length);
+          return place;
+        });
   }
 
   /** The size of a data file; 0 if it is gone here. Another node may not have its disk yet. */
@@ -230,8 +404,8 @@ final class LocalFiles implements AutoCloseable {
     if (remote != null) {
       return size(remote);
     }
-    int directory = directory(place, number);
     try {
+      int directory = directoryThere(place, number);
       return calls.status(directory, name(number, generation)).attributes().size();
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
@@ -255,7 +429,7 @@ final class LocalFiles implements AutoCloseable {
       return;
     }
     Path path = slot(place).place.directory();
-    int parent = openPlace(path);
+    int parent = openPlace(path, true);
     try {
       calls.close(calls.openDirectory(parent, fanName(fan(number))));
     } catch (FsException e) {
@@ -276,11 +450,12 @@ final class LocalFiles implements AutoCloseable {
       return; // It asks which are unused.
     }
     try {
-      int directory = directory(place, number);
+      int directory = directoryThere(place, number);
       FileName name = name(number, generation);
       long bytes = calls.status(directory, name).attributes().blocks() * 512;
       calls.unlink(directory, name);
       charge(place, -bytes);
+      slot(place).avoidedUntilMillis = Long.MIN_VALUE;
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;
@@ -290,12 +465,12 @@ final class LocalFiles implements AutoCloseable {
 
   void setTimes(int place, long number, long generation, Instant access, Instant modified)
       throws FsException {
-    calls.setTimes(directory(place, number), name(number, generation), access, modified);
+    calls.setTimes(directoryThere(place, number), name(number, generation), access, modified);
   }
 
   /** Makes the names of data files survive the machine. */
   void syncName(int place, long number) throws FsException {
-    calls.sync(directory(place, number), false);
+    calls.sync(directoryThere(place, number), false);
   }
 
   private static FileName name(long number, long generation) {
@@ -311,6 +486,15 @@ final class LocalFiles implements AutoCloseable {
   }
 
   private int directory(int place, long number) throws FsException {
+    return directory(place, number, true);
+  }
+
+  /** The directory of a data file that must be there: a full disk takes no directory, either. */
+  private int directoryThere(int place, long number) throws FsException {
+    return directory(place, number, false);
+  }
+
+  private int directory(int place, long number, boolean makes) throws FsException {
     Slot slot = slot(place);
     if (slot.node != null) {
       throw new FsException(Errno.EIO, slot.place.name() + " keeps these data files");
@@ -321,40 +505,45 @@ final class LocalFiles implements AutoCloseable {
         throw new FsException(Errno.EIO, slot.place.name() + ": the mount ends");
       }
       if (slot.directories[fan] < 0) {
-        slot.directories[fan] = openDirectory(slot, fanName(fan));
+        slot.directories[fan] = openDirectory(slot, fanName(fan), makes);
       }
       return slot.directories[fan];
     }
   }
 
-  private int openDirectory(Slot slot, FileName name) throws FsException {
-    int parent = slot.number == AT_SOURCE ? openAtSource() : openPlace(slot.place.directory());
+  private int openDirectory(Slot slot, FileName name, boolean makes) throws FsException {
+    int parent =
+        slot.number == AT_SOURCE ? openAtSource(makes) : openPlace(slot.place.directory(), makes);
     try {
-      return openMade(parent, name);
+      return openMade(parent, name, makes);
     } finally {
       calls.close(parent);
     }
   }
 
-  private int openPlace(Path path) throws FsException {
+  private int openPlace(Path path, boolean makes) throws FsException {
     try {
-      Files.createDirectories(path);
+      if (makes) {
+        Files.createDirectories(path);
+      }
     } catch (IOException e) {
       throw new FsException(Errno.EIO, path + ": " + e.getMessage(), e);
     }
     return calls.openRoot(path);
   }
 
-  private int openAtSource() throws FsException {
+  private int openAtSource(boolean makes) throws FsException {
     try (SourceTree.Directory root = Objects.requireNonNull(tree).open(WritableFileSystem.ROOT)) {
-      return openMade(root.file(), atSource);
+      return openMade(root.file(), atSource, makes);
     }
   }
 
-  private int openMade(int parent, FileName name) throws FsException {
+  private int openMade(int parent, FileName name, boolean makes) throws FsException {
     try {
-      calls.mkdir(parent, name, DIRECTORY_MODE);
-      calls.sync(parent, false);
+      if (makes) {
+        calls.mkdir(parent, name, DIRECTORY_MODE);
+        calls.sync(parent, false);
+      }
     } catch (FsException e) {
       if (e.errno() != Errno.EEXIST) {
         throw e;
@@ -365,10 +554,13 @@ final class LocalFiles implements AutoCloseable {
 
   // ---- room
 
-  /** The first place that has room for so many more bytes; -1 if none has. */
+  /** The first place that seems to take a file of so many bytes; -1 if none does. */
   int placeWithRoom(long bytes) {
+    long now = clock.millis();
     for (Slot slot : order) {
-      if (hasRoom(slot, bytes)) {
+      boolean isAvoided =
+          now < slot.avoidedUntilMillis && slot.avoidedUntilMillis - now <= FAILED_MILLIS;
+      if (!isAvoided && hasRoom(slot, bytes)) {
         return slot.number;
       }
     }
@@ -402,7 +594,7 @@ final class LocalFiles implements AutoCloseable {
         StoreStatistics found = calls.statistics(directory(slot.number, 0));
         slot.free.set(found.blocksAvailable() * found.fragmentSize());
       } catch (FsException e) {
-        log.warn("{}: cannot ask for its room: {}", slot.place.name(), e.getMessage());
+        refused(slot, e);
         slot.free.set(0);
       }
     }
@@ -513,6 +705,8 @@ final class LocalFiles implements AutoCloseable {
             slot.directories[i] = -1;
           }
         }
+        slot.stale.forEach(calls::close);
+        slot.stale.clear();
       }
     }
   }

@@ -329,8 +329,7 @@ final class OpenFiles {
       live.exclusively(
           number,
           file -> {
-            Inode inode = state.inode(number);
-            descriptors.load(file, inode);
+            Inode inode = descriptors.load(file, state.inode(number));
             descriptors.sync(file, inode);
             return inode;
           });

@@ -82,12 +82,11 @@ final class RemoteFile {
   }
 
   /**
-   * Copies a range to an open file.
+   * Copies a range.
    *
    * @return where it ends: before {@code end} if the file is shorter
    */
-  long copyTo(OutputCalls calls, int to, long from, long end, DataCopy.Before before)
-      throws FsException {
+  long copyTo(DataCopy.Target to, long from, long end, DataCopy.Before before) throws FsException {
     ByteBuffer known = content;
     ByteBuffer buffer = CopyBuffers.take();
     try {
@@ -100,7 +99,7 @@ final class RemoteFile {
         }
         buffer.flip();
         before.writing(count);
-        calls.write(to, buffer, at);
+        to.write(buffer, at);
         at += count;
       }
       return at;

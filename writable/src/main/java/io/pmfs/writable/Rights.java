@@ -99,7 +99,7 @@ final class Rights {
       RemoteFile remote = file.remote;
       if (remote != null) {
         remote.setTimes(accessed, modified);
-      } else {
+      } else if (file.file >= 0) {
         local.setTimes(file.place, next.number(), next.generation(), accessed, modified);
       }
     }

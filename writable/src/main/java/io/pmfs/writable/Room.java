@@ -4,6 +4,7 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 
 /**
  * Makes room for data files: removes those without use, forgets those that the source has too, and
@@ -14,8 +15,12 @@ final class Room {
   private static final int AT_ONCE = 64;
   private static final long WAIT_MILLIS = 500;
 
+  /** Fewer than the threads that answer requests: further writers go on at the source. */
+  private static final int MOST_WAITING = 96;
+
   private final State state;
   private final LocalFiles local;
+  private final Semaphore waiting = new Semaphore(MOST_WAITING);
   private LiveFiles live;
   private long garbageFrom; // GUARDED_BY(this)
   private long cleanFrom; // GUARDED_BY(this)
@@ -195,16 +200,83 @@ final class Room {
 
   // ---- room for more
 
+  /** Begins to look for a place for what is about to be written. */
+  Search search() {
+    return new Search(state.head());
+  }
+
   /**
-   * The place for a new data file; waits while there is none. The caller holds the lock of the
-   * file, but not that of the state.
+   * Looks for a place for a data file: the first tier with room and, once the source has all that
+   * waited when the search began, the source. So no writer waits for the changes of others that
+   * come later. The caller holds the lock of the file, but not that of the state. Used by one
+   * thread.
    */
-  int placeFor(long bytes) throws FsException {
-    int place = local.placeWithRoom(bytes);
-    while (place < 0 && makeRoom()) {
-      place = local.placeWithRoom(bytes);
+  final class Search {
+    private final long until;
+
+    private Search(long until) {
+      this.until = until;
     }
-    return place < 0 ? LocalFiles.AT_SOURCE : place;
+
+    /** The place for a new data file of so many bytes; waits while there is none. */
+    int placeFor(long bytes) throws FsException {
+      do {
+        int place = local.placeWithRoom(bytes);
+        if (place >= 0) {
+          return place;
+        }
+      } while (makeRoom());
+      return LocalFiles.AT_SOURCE;
+    }
+
+    /**
+     * The place where a file goes on; waits while there is none.
+     *
+     * @param more how many bytes it may grow by
+     * @param isRefused whether its place has just refused them
+     */
+    int placeFor(LiveFile file, long more, boolean isRefused) throws FsException {
+      boolean isTried = isRefused;
+      while (true) {
+        if (!isTried && (more == 0 || local.hasRoom(file.place, more))) {
+          return file.place;
+        }
+        isTried = false;
+        if (collect() || evict()) {
+          continue;
+        }
+        int other = local.placeWithRoom(file.size + more);
+        if (other >= 0 && other != file.place) {
+          return other;
+        }
+        if (!isAwaited()) {
+          return LocalFiles.AT_SOURCE;
+        }
+      }
+    }
+
+    /** Makes some room, or waits a moment for it; returns false if nothing can make room. */
+    private boolean makeRoom() throws FsException {
+      return collect() || evict() || isAwaited();
+    }
+
+    /** Waits a moment for the source; returns false if it has what waited at the beginning. */
+    private boolean isAwaited() throws FsException {
+      long head = state.head();
+      long committed = state.committed();
+      if (committed >= Math.min(until, head) || !waiting.tryAcquire()) {
+        return false;
+      }
+      try {
+        state.awaitChange(head, committed, WAIT_MILLIS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new FsException(Errno.EINTR, "waiting for room", e);
+      } finally {
+        waiting.release();
+      }
+      return true;
+    }
   }
 
   /** Whether a place is no use once the source has what it has. */
@@ -216,38 +288,5 @@ final class Room {
   int placeForNew() {
     int place = local.placeWithRoom(0);
     return place < 0 ? local.firstPlace() : place;
-  }
-
-  /**
-   * Waits until a file's place has room for more bytes.
-   *
-   * @return false if nothing that could make room is left: the file must go elsewhere
-   */
-  boolean await(LiveFile file, long bytes) throws FsException {
-    while (!local.hasRoom(file.place, bytes)) {
-      if (!makeRoom()) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /** Makes some room, or waits a moment for it; returns false if nothing can make room. */
-  boolean makeRoom() throws FsException {
-    if (collect() || evict()) {
-      return true;
-    }
-    long head = state.head();
-    long committed = state.committed();
-    if (head == committed) {
-      return false; // What is deferred may stay so.
-    }
-    try {
-      state.awaitChange(head, committed, WAIT_MILLIS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new FsException(Errno.EINTR, "waiting for room", e);
-    }
-    return true;
   }
 }

@@ -86,7 +86,7 @@ public final class WritableMount implements OwnedFileSystem {
     names = new Names(state, nodes, tree, live, contents, clock);
     renames = new Renames(state, names, nodes, tree, clock);
     rights = new Rights(state, nodes, live, local, descriptors, calls, clock);
-    data = new FileData(state, nodes, live, descriptors, contents, rights, calls, clock);
+    data = new FileData(state, nodes, live, descriptors, local, contents, rights, calls, clock);
     openFiles =
         new OpenFiles(state, nodes, names, live, descriptors, contents, room, data, untold, clock);
     Homes homes = new Homes(state);

@@ -42,13 +42,15 @@ final class Driver implements AutoCloseable {
   private final InstantSource clock;
   private final Path state;
   private final Path synced;
-  private final Path places;
+  final Path places;
+  final Path others;
   private WritableMount mount;
   private long unique = 2;
   private long session = 1;
   private long capacity = 1L << 40;
   private String bootId = "first";
   private boolean syncsAtSource;
+  private boolean hasOthers;
 
   Driver(Path directory) throws FsException {
     this(directory, 0, InstantSource.system());
@@ -61,6 +63,7 @@ final class Driver implements AutoCloseable {
     state = directory.resolve("state");
     synced = directory.resolve("synced");
     places = directory.resolve("outputs");
+    others = directory.resolve("others");
     mount = open(false);
   }
 
@@ -69,7 +72,10 @@ final class Driver implements AutoCloseable {
         new WritableSettings(
             SOURCE,
             state,
-            List.of(new Place("ssd", places, capacity, 0)),
+            hasOthers
+                ? List.of(
+                    new Place("ssd", places, capacity, 0), new Place("hdd", others, 1L << 40, 0))
+                : List.of(new Place("ssd", places, capacity, 0)),
             new UUID(0, session),
             resumed,
             0,
@@ -90,6 +96,11 @@ final class Driver implements AutoCloseable {
 
   void setCapacity(long bytes) {
     capacity = bytes;
+  }
+
+  /** From the next start on, there is a second tier. */
+  void setHasOthers() {
+    hasOthers = true;
   }
 
   /** From the next start on, a sync waits for the source. */

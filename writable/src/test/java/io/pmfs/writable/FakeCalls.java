@@ -53,6 +53,9 @@ final class FakeCalls implements OutputCalls {
     final Map<FileName, byte[]> extended = new LinkedHashMap<>();
     boolean isSource;
 
+    /** The root below which it is. */
+    @Nullable Path root;
+
     /** So many bytes were synced; -1 if the file never was. */
     int synced = -1;
 
@@ -95,6 +98,7 @@ final class FakeCalls implements OutputCalls {
   private @Nullable FsException away;
   private int syncs;
   private long localRoom = 1L << 40;
+  private final Map<Path, Errno> refusing = new HashMap<>();
 
   /** Few, so that all tests close data files and open them again. */
   int mostDataFiles = 2;
@@ -121,6 +125,48 @@ final class FakeCalls implements OutputCalls {
 
   synchronized void setLocalRoom(long bytes) {
     localRoom = bytes;
+  }
+
+  /**
+   * From now on, a disk takes nothing more and answers with this error: half of a write is there
+   * then. Null to let it work again.
+   */
+  synchronized void setRefusing(Path path, @Nullable Errno errno) {
+    if (errno == null) {
+      refusing.remove(path);
+    } else {
+      refusing.put(path, errno);
+    }
+  }
+
+  private void requireRoom(Node node, String what) throws FsException {
+    Errno errno = refusing.get(node.root);
+    if (errno != null) {
+      throw new FsException(errno, what);
+    }
+  }
+
+  /** Removes what is below a root, as another program does: what is open stays open. */
+  synchronized void removeAll(Path path) {
+    root(path).children.values().forEach(FakeCalls::unlinkAll);
+    root(path).children.clear();
+  }
+
+  private static void unlinkAll(Node node) {
+    node.children.values().forEach(FakeCalls::unlinkAll);
+    node.children.clear();
+    node.links = 0;
+  }
+
+  /** The names of the regular files below a root. */
+  synchronized int fileCount(Path path) {
+    return count(root(path));
+  }
+
+  private static int count(Node node) {
+    return node.isDirectory()
+        ? node.children.values().stream().mapToInt(FakeCalls::count).sum()
+        : 1;
   }
 
   /** How many times a regular file was synced. */
@@ -196,6 +242,7 @@ final class FakeCalls implements OutputCalls {
         key -> {
           Node root = newNode(DIRECTORY);
           root.isSource = path.equals(source);
+          root.root = path;
           return root;
         });
   }
@@ -327,8 +374,10 @@ final class FakeCalls implements OutputCalls {
     if (parent.children.containsKey(name)) {
       throw new FsException(Errno.EEXIST, name.toString());
     }
+    requireRoom(parent, name.toString());
     Node made = newNode(mode);
     made.isSource = parent.isSource;
+    made.root = parent.root;
     parent.children.put(name, made);
     parent.links += made.isDirectory() ? 1 : 0;
     touch(parent);
@@ -394,11 +443,13 @@ final class FakeCalls implements OutputCalls {
   public synchronized void write(int file, ByteBuffer bytes, long offset) throws FsException {
     Node node = node(file);
     before(node, "write", Inode.NO_NAME);
-    int end = Math.toIntExact(offset + bytes.remaining());
+    int count = refusing.containsKey(node.root) ? bytes.remaining() / 2 : bytes.remaining();
+    int end = Math.toIntExact(offset + count);
     if (end > node.content.length) {
       node.content = Arrays.copyOf(node.content, end);
     }
-    bytes.get(node.content, (int) offset, bytes.remaining());
+    bytes.get(node.content, (int) offset, count);
+    requireRoom(node, "write");
     touch(node);
     after(node, "write", Inode.NO_NAME);
   }
@@ -407,6 +458,9 @@ final class FakeCalls implements OutputCalls {
   public synchronized void truncate(int file, long size) throws FsException {
     Node node = node(file);
     before(node, "truncate", Inode.NO_NAME);
+    if (size > node.content.length) {
+      requireRoom(node, "truncate");
+    }
     node.content = Arrays.copyOf(node.content, (int) size);
     touch(node);
     after(node, "truncate", Inode.NO_NAME);
@@ -426,6 +480,9 @@ final class FakeCalls implements OutputCalls {
   public synchronized void allocate(int file, int mode, long offset, long length)
       throws FsException {
     Node node = node(file);
+    if ((mode & FALLOC_PUNCH_HOLE) == 0) {
+      requireRoom(node, "fallocate");
+    }
     int end = (int) Math.min(offset + length, node.content.length);
     if ((mode & (FALLOC_PUNCH_HOLE | FALLOC_ZERO_RANGE)) != 0 && offset < end) {
       Arrays.fill(node.content, (int) offset, end, (byte) 0);
