@@ -256,7 +256,7 @@ public final class KeptFile {
         return false;
       }
       require(at);
-      if (!put(bytes, at)) {
+      if (!isTaken(() -> local.write(place, file, bytes, at))) {
         return false;
       }
       onlyGrew &= at == size;
@@ -269,16 +269,22 @@ public final class KeptFile {
     }
   }
 
-  private boolean put(ByteBuffer bytes, long offset) throws FsException {
-    int start = bytes.position();
+  /** A change of the data file. */
+  private interface Change {
+    void make() throws FsException;
+  }
+
+  /** Makes a change; returns false if the place has no room for it, or fails. */
+  private boolean isTaken(Change change) throws FsException {
     try {
-      calls.write(file, bytes, offset);
+      change.make();
       return true;
     } catch (FsException e) {
-      if (e.errno() != Errno.ENOSPC && e.errno() != Errno.EDQUOT) {
+      if (!LocalFiles.isRefusal(e)) {
         throw e;
       }
-      bytes.position(start);
+      // The owner takes what there is: not more than was answered.
+      calls.truncate(file, size);
       return false;
     }
   }
@@ -297,7 +303,7 @@ public final class KeptFile {
     local.charge(place, bytes);
   }
 
-  /** Sets the size; returns false if the owner has the content. */
+  /** Sets the size; returns false if there is no room, or the owner has the content. */
   public boolean truncate(long next) throws FsException, AskFirst {
     lock.writeLock().lock();
     try {
@@ -305,7 +311,9 @@ public final class KeptFile {
         return false;
       }
       require(Math.min(next, size));
-      calls.truncate(file, next);
+      if (!isTaken(() -> local.truncate(place, file, next))) {
+        return false;
+      }
       onlyGrew = false;
       size = next;
       modified = clock.instant();
@@ -331,7 +339,9 @@ public final class KeptFile {
         return false;
       }
       require(size);
-      calls.allocate(file, mode, offset, length);
+      if (!isTaken(() -> local.allocate(place, file, mode, offset, length))) {
+        return false;
+      }
       onlyGrew = false;
       size = mode == 0 ? Math.max(size, offset + length) : size;
       modified = clock.instant();

@@ -166,13 +166,29 @@ public final class NodeFiles implements NodeData, AutoCloseable {
     return file == null || file.isGone() ? null : file;
   }
 
-  /** Makes the file of a content that is still empty; it has a use. */
-  public KeptFile make(long inode, long generation) throws FsException {
-    int place = local().placeWithRoom(0);
-    KeptFile file = file(new Id(inode, generation), place < 0 ? local().firstPlace() : place);
-    file.make();
-    add(file);
-    return file;
+  /**
+   * Makes the file of a content that is still empty; it has a use.
+   *
+   * @return null if no place takes it: then the owner has the content
+   */
+  public @Nullable KeptFile make(long inode, long generation) throws FsException {
+    for (int left = places.size(); left > 0; left--) {
+      int place = local().placeWithRoom(0);
+      if (place < 0) {
+        break;
+      }
+      KeptFile file = file(new Id(inode, generation), place);
+      try {
+        file.make();
+        add(file);
+        return file;
+      } catch (FsException e) {
+        if (!LocalFiles.isRefusal(e)) {
+          throw e;
+        }
+      }
+    }
+    return null;
   }
 
   private KeptFile file(Id id, int place) throws FsException {

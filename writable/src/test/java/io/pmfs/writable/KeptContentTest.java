@@ -7,6 +7,7 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.remote.OwnerServer;
@@ -23,6 +24,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Content that stays on the node where it was written. */
 class KeptContentTest {
@@ -445,6 +448,25 @@ class KeptContentTest {
     assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + much);
   }
 
+  @ParameterizedTest
+  @EnumSource(names = {"ENOSPC", "EDQUOT", "EIO", "EROFS"})
+  void nodeWhoseDiskTakesNothingMore_letsTheOwnerWrite(Errno errno) throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    nodes.refuse(errno);
+    Caller caller = nodes.caller();
+    nodes.remote.write(
+        file.node().inode(), file.handle(), 0, Driver.bytes("appended"), true, false, caller);
+    Opened other = nodes.create(B);
+    nodes.write(other, 0, "other");
+    close(file);
+    close(other);
+    assertThat(owner.read("a")).isEqualTo(LARGE + "appended");
+    assertThat(owner.read("b")).isEqualTo("other");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).isEqualTo(owner.tree());
+  }
+
   @Test
   void fileThatIsReplacedWhileItIsOpen_isReadOn() throws Exception {
     Opened first = putLarge();
@@ -549,7 +571,7 @@ class KeptContentTest {
             new FakeCalls(Driver.SOURCE),
             InstantSource.system());
     files.use("12345678");
-    KeptFile file = files.make(5, 6);
+    KeptFile file = Objects.requireNonNull(files.make(5, 6));
     assertThat(file.write(0, Driver.bytes("text"), false, false)).isTrue();
     files.giveUp(file);
     file.release();

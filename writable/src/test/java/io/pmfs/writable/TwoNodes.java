@@ -1,6 +1,7 @@
 package io.pmfs.writable;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
@@ -233,6 +234,11 @@ final class TwoNodes implements AutoCloseable {
   /** How many files the node keeps. */
   int keptCount() {
     return files.count();
+  }
+
+  /** The disk of the node's data files takes nothing more. */
+  void refuse(Errno errno) {
+    calls.setRefusing(directory.resolve("node").resolve("of-" + owner.mount().id()), errno);
   }
 
   /** How many descriptors the node has open. */

@@ -65,7 +65,10 @@ final class KeptContent {
     if (file != null) {
       use(opened.handle(), file);
     } else if (begins && opened.node().attributes().size() == 0) {
-      handles.put(opened.handle(), files.make(inode, opened.generation()));
+      KeptFile made = files.make(inode, opened.generation());
+      if (made != null) {
+        handles.put(opened.handle(), made);
+      }
     }
   }
 
