@@ -38,6 +38,12 @@ final class OutputWiring {
   /** Requests that may wait at once; each has 2 MiB of direct memory (docs/decisions/0036). */
   private static final int WORKERS = 32;
 
+  /**
+   * So many while others wait. Their memory, at most 256 MiB, is what the tasks of mounts that
+   * cannot be changed have.
+   */
+  private static final int MOST_WORKERS = 128;
+
   /** The memory of RocksDB for the journal of a writable mount. */
   private static final long OUTPUT_STATE_BYTES = 32L << 20;
 
@@ -100,6 +106,7 @@ final class OutputWiring {
                 surroundings.forbidsExecution(),
                 node == null ? KERNEL_TIMEOUT : Duration.ZERO),
             WORKERS,
+            MOST_WORKERS,
             supervision == null ? null : supervision.session(),
             kernelFlags);
     RequestLog requests =

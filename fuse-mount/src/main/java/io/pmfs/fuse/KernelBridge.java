@@ -46,6 +46,7 @@ public final class KernelBridge implements Bridge {
   private final @Nullable WritableFileSystem outputs;
   private final ReadMode readMode;
   private final int workerCount;
+  private final int mostWorkers;
   private final @Nullable SharedSession session;
   private final SessionMount own;
   private final Mounting mounting;
@@ -84,17 +85,23 @@ public final class KernelBridge implements Bridge {
         options,
         readMode,
         workerCount,
+        workerCount,
         session,
         kernelFlags,
         new RequestLatencies(),
         new AnswerBuffers(options.maxReadBytes()));
   }
 
-  /** A bridge to a file system that can be changed. Each worker has 2 MiB of direct memory. */
+  /**
+   * A bridge to a file system that can be changed. Each worker has 2 MiB of direct memory.
+   *
+   * @param mostWorkers how many there may be while requests wait
+   */
   public static KernelBridge ofWritable(
       WritableFileSystem outputs,
       MountSpec options,
       int workerCount,
+      int mostWorkers,
       @Nullable SharedSession session,
       long kernelFlags) {
     return new KernelBridge(
@@ -103,6 +110,7 @@ public final class KernelBridge implements Bridge {
         options,
         ReadMode.PAGE_CACHE,
         workerCount,
+        mostWorkers,
         session,
         kernelFlags,
         new RequestLatencies(),
@@ -115,6 +123,7 @@ public final class KernelBridge implements Bridge {
       MountSpec options,
       ReadMode readMode,
       int workerCount,
+      int mostWorkers,
       @Nullable SharedSession session,
       long kernelFlags,
       RequestLatencies latencies,
@@ -124,6 +133,7 @@ public final class KernelBridge implements Bridge {
     this.options = options;
     this.readMode = readMode;
     this.workerCount = workerCount;
+    this.mostWorkers = mostWorkers;
     this.session = session;
     this.kernelFlags = kernelFlags;
     this.latencies = latencies;
@@ -159,6 +169,7 @@ public final class KernelBridge implements Bridge {
             null,
             options.at(mountpoint, memory.maxBytes()),
             ReadMode.PAGE_CACHE,
+            workerCount,
             workerCount,
             null,
             kernelFlags,
@@ -232,7 +243,14 @@ public final class KernelBridge implements Bridge {
     }
     KernelWorkers started =
         new KernelWorkers(
-            device, handler, workerCount, buffers, given != null, this::fail, () -> end(device));
+            device,
+            handler,
+            workerCount,
+            mostWorkers,
+            buffers,
+            given != null,
+            this::fail,
+            () -> end(device));
     workers = started;
     try {
       started.start(resumed);

@@ -84,6 +84,11 @@ final class KernelWorker implements Runnable {
     work(() -> true);
   }
 
+  /** The same for as long as a condition holds, which is looked at between requests. */
+  void runWhile(BooleanSupplier goOn) {
+    work(goOn);
+  }
+
   /** Answers the first request, INIT; twice if the kernel supports a later protocol. */
   void negotiate() {
     work(() -> !handler.negotiation().isNegotiated());

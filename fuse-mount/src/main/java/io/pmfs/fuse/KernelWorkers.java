@@ -16,8 +16,10 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,6 +32,9 @@ import org.slf4j.LoggerFactory;
  * that descriptor, and the next process makes the kernel resend them. If the kernel cannot resend,
  * and the session outlives this process, each thread has its own descriptor: the requests that it
  * had taken then end with an error when this process ends, instead of never.
+ *
+ * <p>While workers wait, {@link Relief} adds others, up to a limit; they end when they are not
+ * needed any more.
  */
 final class KernelWorkers {
   private static final Logger log = LoggerFactory.getLogger(KernelWorkers.class);
@@ -42,6 +47,7 @@ final class KernelWorkers {
   private final int device;
   private final RequestHandler handler;
   private final int count;
+  private final int most;
   private final AnswerBuffers buffers;
   private final boolean outlived;
   private final Runnable failed;
@@ -51,11 +57,15 @@ final class KernelWorkers {
   private final RequestGate gate = new RequestGate();
   private final AtomicInteger running = new AtomicInteger();
   private final List<KernelRequest> requests = new CopyOnWriteArrayList<>();
+  private final Relief relief = new Relief(new Crew());
+  private boolean isToldOfMost; // Used by the thread of `relief`.
 
   /**
    * Workers of a session, not started yet.
    *
    * @param device the session's descriptor
+   * @param count how many there are
+   * @param most how many there may be while some wait
    * @param buffers the workers' memory
    * @param outlived whether the session continues when this process ends
    * @param failed runs once, if the session continues but this process can no longer serve it
@@ -65,6 +75,7 @@ final class KernelWorkers {
       int device,
       RequestHandler handler,
       int count,
+      int most,
       AnswerBuffers buffers,
       boolean outlived,
       Runnable failed,
@@ -72,6 +83,7 @@ final class KernelWorkers {
     this.device = device;
     this.handler = handler;
     this.count = count;
+    this.most = most;
     this.buffers = buffers;
     this.outlived = outlived;
     this.failed = failed;
@@ -91,15 +103,17 @@ final class KernelWorkers {
           try {
             body.run();
           } finally {
+            gate.disband();
             end();
           }
         });
   }
 
   private void end() {
-    gate.disband();
     // If the gate is closing, workers fetch no more, and requests wait for another process.
-    if (running.decrementAndGet() > 0 || gate.isClosing()) {
+    boolean isLast = running.decrementAndGet() == 0;
+    relief.call();
+    if (!isLast || gate.isClosing()) {
       return;
     }
     if (!hasEnded.get()) {
@@ -136,7 +150,20 @@ final class KernelWorkers {
         break;
       }
     }
+    startRelief();
     serve(own);
+  }
+
+  private void startRelief() {
+    if (most <= count) {
+      return;
+    }
+    gate.whenNoneIsLeft(relief::call);
+    try {
+      DaemonThread.start("fuse-relief", relief::run);
+    } catch (OutOfMemoryError e) {
+      log.error("no threads will be added while others wait: {}", e.getMessage());
+    }
   }
 
   /** Makes the kernel resend the requests that the previous process had taken and not answered. */
@@ -181,6 +208,99 @@ final class KernelWorkers {
         new KernelWorker(channel, handler, gate, () -> hasEnded.set(true), this::fail, buffers);
     requests.add(worker.request());
     return worker;
+  }
+
+  /** What {@link Relief} sees of the workers, and how it adds one. */
+  private final class Crew implements Relief.Crew {
+    private static final long WAITING_NANOS = TimeUnit.MILLISECONDS.toNanos(Relief.WAITING_MILLIS);
+
+    @Override
+    public boolean isServing() {
+      return running.get() > 0 && gate.isOpen() && !hasEnded.get();
+    }
+
+    @Override
+    public boolean hasIdle() {
+      return KernelWorkers.this.hasIdle();
+    }
+
+    @Override
+    public int notWaiting() {
+      long now = System.nanoTime();
+      int waiting = 0;
+      for (KernelRequest request : requests) {
+        waiting += request.isWaiting(WAITING_NANOS, now) ? 1 : 0;
+      }
+      return running.get() - waiting;
+    }
+
+    @Override
+    public boolean add() {
+      int number = running.get() + 1;
+      if (number > most) {
+        tellOfMost("%d requests wait, and others wait behind them".formatted(most));
+        return false;
+      }
+      try {
+        return add(number);
+      } catch (OutOfMemoryError e) {
+        tellOfMost("no more than %d threads answer: %s".formatted(number - 1, e.getMessage()));
+        return false;
+      }
+    }
+
+    private boolean add(int number) {
+      boolean needsOwn = outlived && !handler.negotiation().canResend();
+      DeviceChannel own = needsOwn ? ownChannel() : null;
+      KernelWorker worker = worker(own == null ? new DeviceChannel(device) : own);
+      boolean isStarted = false;
+      running.incrementAndGet();
+      try {
+        DaemonThread.start("fuse-more-" + number, () -> serveMore(worker, own));
+        isStarted = true;
+        return true;
+      } finally {
+        if (!isStarted) {
+          running.decrementAndGet();
+          leave(worker, own, () -> false);
+        }
+      }
+    }
+  }
+
+  private void serveMore(KernelWorker worker, @Nullable DeviceChannel own) {
+    try {
+      leave(worker, own, () -> !isSurplus());
+    } finally {
+      if (hasEnded.get() || gate.isClosing()) {
+        gate.disband();
+      }
+      end();
+    }
+  }
+
+  /** Serves as long as a condition holds, and then gives back what the worker has. */
+  private void leave(KernelWorker worker, @Nullable DeviceChannel own, BooleanSupplier goOn) {
+    try {
+      worker.runWhile(goOn);
+    } finally {
+      requests.remove(worker.request());
+      if (own != null) {
+        own.close();
+      }
+    }
+  }
+
+  /** Whether the others are enough. */
+  private boolean isSurplus() {
+    return running.get() - gate.inProgress() > 2 * Relief.KEPT;
+  }
+
+  private void tellOfMost(String what) {
+    if (!isToldOfMost) {
+      isToldOfMost = true;
+      log.warn(what);
+    }
   }
 
   /** Requests in progress for at least {@code leastNanos}, oldest first. */

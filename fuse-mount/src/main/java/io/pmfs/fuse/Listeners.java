@@ -22,6 +22,7 @@ final class Listeners {
   private final AtomicInteger listening = new AtomicInteger();
   private final ArrayDeque<Sleeper> sleepers = new ArrayDeque<>();
   private volatile boolean unlimited;
+  private volatile Runnable noneLeft = () -> {};
 
   private static final class Sleeper {
     private final Thread thread = Thread.currentThread();
@@ -42,10 +43,15 @@ final class Listeners {
     }
   }
 
+  /** Runs something whenever a request is taken and no worker is left for the next one. */
+  void whenNoneIsLeft(Runnable then) {
+    noneLeft = then;
+  }
+
   /** Call once a request is taken. */
   void end() {
-    if (listening.decrementAndGet() < LEAST) {
-      wakeOne();
+    if (listening.decrementAndGet() < LEAST && !wakeOne()) {
+      noneLeft.run();
     }
   }
 

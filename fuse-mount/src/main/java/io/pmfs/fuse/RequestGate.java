@@ -20,6 +20,11 @@ final class RequestGate {
   private volatile boolean shut;
   private volatile boolean closing;
 
+  /** Runs something whenever a request is fetched and no worker is left for the next one. */
+  void whenNoneIsLeft(Runnable then) {
+    listeners.whenNoneIsLeft(then);
+  }
+
   /**
    * Call before fetching a request: may wait until another worker is needed. Returns false if no
    * more requests are fetched.
@@ -71,6 +76,11 @@ final class RequestGate {
   /** Whether workers fetch no more. */
   boolean isClosing() {
     return closing;
+  }
+
+  /** Whether requests are fetched and begun. */
+  boolean isOpen() {
+    return !closing && !shut;
   }
 
   /** Requests begun and not ended. */

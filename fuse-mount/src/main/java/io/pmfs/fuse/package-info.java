@@ -19,6 +19,9 @@
  *       on, as many as the bridge was made with. They end with the session; the last one closes the
  *       device. After a hand-over they wait, in the kernel or in the {@link RequestGate}, until the
  *       process ends, or they end (deadlock 4).
+ *   <li>{@code fuse-relief} and {@code fuse-more-33} and so on, in mounts that can be changed:
+ *       while workers wait, {@link Relief} adds others, which end when they are not needed any
+ *       more.
  *   <li>{@code probe}, once for a new mount: waits until the daemon answers.
  *   <li>{@code fusermount}, until that program has ended; {@code last-requests}, during a hand-over
  *       to another process if the kernel cannot resend requests.
@@ -59,7 +62,8 @@
  *       enters the mount as well, but workers answer all that they take from it.
  *   <li>Reads wait for a source that hangs on every worker, and {@code stat} waits behind them.
  *       Cure: {@link KernelBridge} keeps eight workers from read-ahead, and the kernel is told a
- *       congestion threshold that it never reaches ({@link KernelOperations}).
+ *       congestion threshold that it never reaches ({@link KernelOperations}). Writes and syncs are
+ *       no read-ahead: {@link Relief} adds workers while requests wait, up to 128.
  *   <li>A daemon takes a request and hands over or dies: its reader waits for ever. Cure: the
  *       kernel resends what was not answered. If it cannot, each worker has a descriptor of its
  *       own, so that the kernel ends such requests with the process ({@link KernelWorkers}), and a

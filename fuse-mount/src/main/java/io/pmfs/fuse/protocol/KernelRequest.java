@@ -88,6 +88,12 @@ public final class KernelRequest {
     beginNanos.setRelease(RequestLatencies.NEVER);
   }
 
+  /** Whether a request has been in progress for at least so long. For any thread, at any time. */
+  public boolean isWaiting(long leastNanos, long now) {
+    long begin = beginNanos.getAcquire();
+    return begin != RequestLatencies.NEVER && now - begin >= leastNanos;
+  }
+
   /**
    * The request, if at the time {@code now} it has been in progress for at least {@code
    * leastNanos}; else null. For any thread, at any time.
