@@ -38,8 +38,8 @@ final class PathCallsTest {
       daemon.TaskLists daemon.TransientCopies daemon.Wiring daemon.requests.AccessLogFile
       fs.PathFile fs.ScratchFiles fuse.BackingLedger fuse.DeviceRegistry fuse.DirectWrites
       fuse.ReadModeChoice fuse.system.DescriptorSocket fuse.system.PassedFile fuse.system.PoolFile
-      metadata.NumberMark metadata.RecordedCopies metadata.RocksFiles metadata.RocksNamespace metadata.StateDirectory
-      metadata.TableStore settings.CacheContents settings.CopySets settings.DatasetDirectory settings.DefaultTier
+      metadata.NumberMark metadata.RecordedCopies metadata.Reserve metadata.RocksFiles metadata.RocksNamespace
+      metadata.StateDirectory metadata.TableStore settings.CacheContents settings.CopySets settings.DatasetDirectory settings.DefaultTier
       settings.DirectoryPlace settings.KnownPlaces settings.OutputDirectories settings.OwnDirectory settings.OwnPath
       settings.OwnWalk settings.PoolPlace settings.Registration settings.Registries
       settings.Registry settings.SessionSettings settings.TrustedUsers shards.ExternalSort

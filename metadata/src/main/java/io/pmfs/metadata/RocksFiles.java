@@ -274,7 +274,11 @@ final class RocksFiles {
   }
 
   private static boolean isNoRoom(Exception e) {
-    String reason = String.valueOf(e.getMessage());
+    return isNoRoom(String.valueOf(e.getMessage()));
+  }
+
+  /** Whether a message says that the disk is full. */
+  static boolean isNoRoom(String reason) {
     return reason.contains("No space left on device") || reason.contains("Disk quota exceeded");
   }
 

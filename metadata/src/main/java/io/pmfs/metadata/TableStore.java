@@ -17,7 +17,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Named tables of bytes in a directory of their own, which belongs to one owner. Nothing is ever
  * kept only in memory: a change that cannot be written fails, and so do later changes until the
- * disk can be written again, which is tried at most once a second. Safe for use by many threads.
+ * disk can be written again, which is tried at most once a second. On a full disk, a {@link
+ * Reserve} lets changes go on that need not wait for room, such as removals. Safe for use by many
+ * threads.
  */
 public final class TableStore implements AutoCloseable {
   private static final Table ABOUT = new Table("default", false);
@@ -38,6 +40,12 @@ public final class TableStore implements AutoCloseable {
   private volatile @Nullable String failure;
   private volatile long failedAtNanos;
   private final AtomicInteger openings = new AtomicInteger(1);
+  private final Reserve reserve; // GUARDED_BY(use), exclusive
+
+  /** Why changes that add something fail although others are made; null if they are, too. */
+  private volatile @Nullable String shortage;
+
+  private volatile long lookedAtNanos;
 
   /**
    * A table.
@@ -58,6 +66,7 @@ public final class TableStore implements AutoCloseable {
     this.tables = tables;
     this.memoryBytes = memoryBytes;
     this.faults = faults;
+    this.reserve = new Reserve(directory);
   }
 
   /**
@@ -81,6 +90,7 @@ public final class TableStore implements AutoCloseable {
     TableStore opened =
         new TableStore(directory, owner.getBytes(UTF_8), List.copyOf(all), memoryBytes, faults);
     opened.store = opened.openStore();
+    opened.reserve.take();
     return opened;
   }
 
@@ -121,6 +131,12 @@ public final class TableStore implements AutoCloseable {
   /** Why changes fail at the moment; null if they do not. */
   public @Nullable String failure() {
     return failure;
+  }
+
+  /** Why changes that add something fail although others are made; null if that is not so. */
+  public @Nullable String shortage() {
+    endShortage();
+    return shortage;
   }
 
   /**
@@ -167,6 +183,12 @@ public final class TableStore implements AutoCloseable {
   /** Changes that are applied together, in order. Used by one thread. */
   public static final class Changes {
     private final List<Change> changes = new ArrayList<>();
+    private boolean isAddition;
+
+    /** What is changed adds something: it can wait until the disk has room. */
+    public void add() {
+      isAddition = true;
+    }
 
     public void put(Table table, byte[] key, byte[] value) {
       changes.add(Change.put(table, key, value));
@@ -183,6 +205,9 @@ public final class TableStore implements AutoCloseable {
 
   /** Applies all changes or none; they survive the process, not necessarily the machine. */
   public void apply(Changes changes) {
+    if (changes.isAddition) {
+      requireRoom();
+    }
     change(
         () -> {
           current().apply(changes.changes, false);
@@ -253,6 +278,31 @@ public final class TableStore implements AutoCloseable {
     }
   }
 
+  private void requireRoom() {
+    endShortage();
+    String why = shortage;
+    if (why != null && failure == null) {
+      throw new NamespaceException(
+          "cannot add to the tables in " + directory + ": " + why, null, Kind.UNAVAILABLE);
+    }
+  }
+
+  /** Looks, at most once a second, whether the disk has room again. */
+  private void endShortage() {
+    if (shortage == null || System.nanoTime() - lookedAtNanos < PAUSE_NANOS) {
+      return;
+    }
+    use.writeLock().lock();
+    try {
+      lookedAtNanos = System.nanoTime();
+      if (shortage != null && failure == null && !closed && reserve.take()) {
+        shortage = null;
+      }
+    } finally {
+      use.writeLock().unlock();
+    }
+  }
+
   /** After a failure RocksDB accepts no changes until it is opened again. */
   private void reopen() {
     use.writeLock().lock();
@@ -265,6 +315,11 @@ public final class TableStore implements AutoCloseable {
       store = null;
       if (before != null) {
         before.close();
+      }
+      String why = failure;
+      if (RocksFiles.isNoRoom(why) && reserve.give()) {
+        shortage = why + "; until there is room, only what adds nothing is done";
+        lookedAtNanos = System.nanoTime();
       }
       try {
         store = openStore();

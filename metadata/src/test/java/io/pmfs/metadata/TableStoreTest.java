@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.TableStore.Table;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.rocksdb.RocksDBException;
 
 class TableStoreTest {
   private static final Table ONE = new Table("one", false);
@@ -66,6 +68,50 @@ class TableStoreTest {
       assertThat(store.openings()).isEqualTo(1);
       assertThatThrownBy(() -> open("me"))
           .isInstanceOfSatisfying(NamespaceException.class, e -> assertThat(e.isInUse()).isTrue());
+    }
+  }
+
+  /** A disk that is full as long as the reserve takes its room, and then has only that. */
+  private final class Full implements Faults {
+    volatile boolean isFull;
+
+    @Override
+    public void beforeWrite() throws RocksDBException {
+      if (isFull && Files.exists(directory.resolve("state/reserve"))) {
+        throw new RocksDBException("While appending to file: No space left on device");
+      }
+    }
+  }
+
+  private static void add(TableStore store, String key) {
+    TableStore.Changes changes = new TableStore.Changes();
+    changes.add();
+    changes.put(ONE, bytes(key), bytes(key));
+    store.apply(changes);
+  }
+
+  @Test
+  void changes_onFullDisk_useTheReserve_unlessTheyAdd() throws Exception {
+    Full full = new Full();
+    try (TableStore store = TableStore.open(directory.resolve("state"), "me", ALL, MEMORY, full)) {
+      put(store, ONE, "a", "1");
+      full.isFull = true;
+      assertThatThrownBy(() -> put(store, ONE, "a", "2")).isInstanceOf(NamespaceException.class);
+      Thread.sleep(MORE_THAN_A_PAUSE_MILLIS);
+      put(store, ONE, "a", "3");
+      assertThat(store.failure()).isNull();
+      assertThatThrownBy(() -> add(store, "b"))
+          .isInstanceOf(NamespaceException.class)
+          .hasMessageContaining("No space left on device");
+      assertThat(store.shortage()).contains("No space left on device");
+      put(store, ONE, "a", "4");
+      assertThat(store.get(ONE, bytes("a"))).isEqualTo(bytes("4"));
+
+      full.isFull = false;
+      Thread.sleep(MORE_THAN_A_PAUSE_MILLIS);
+      add(store, "b");
+      assertThat(store.shortage()).isNull();
+      assertThat(directory.resolve("state/reserve")).hasSize(Reserve.BYTES);
     }
   }
 

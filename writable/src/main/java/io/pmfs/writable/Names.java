@@ -133,6 +133,7 @@ final class Names {
             throw new FsException(Errno.EEXIST, name.toString());
           }
           State.Update update = state.update();
+          update.add();
           T made = making.make(update, parent, found);
           update.commit();
           return made;

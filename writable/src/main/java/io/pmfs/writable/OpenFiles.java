@@ -153,6 +153,7 @@ final class OpenFiles {
     Inode created;
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
+      update.add();
       Inode parent = update.inode(directory);
       if (parent.isRemoved()) {
         // As ext4.

@@ -401,6 +401,11 @@ final class State implements AutoCloseable {
     return store.failure();
   }
 
+  /** Why nothing can be added at the moment, although other changes are made; null if it can. */
+  @Nullable String shortage() {
+    return store.shortage();
+  }
+
   /** The first number that this process will assign. */
   long firstNumber() {
     lock.lock();
@@ -538,6 +543,11 @@ final class State implements AutoCloseable {
     /** Runs while the lock is still held, if the change was made. */
     void afterwards(Runnable then) {
       afterwards.add(then);
+    }
+
+    /** What changes adds something: on a full disk it is refused before all else. */
+    void add() {
+      changes.add();
     }
 
     boolean isEmpty() {

@@ -545,7 +545,8 @@ public final class WritableMount implements OwnedFileSystem {
 
   @Override
   public @Nullable String stateFailure() {
-    return state.failure();
+    String failure = state.failure();
+    return failure == null ? state.shortage() : failure;
   }
 
   @Override
