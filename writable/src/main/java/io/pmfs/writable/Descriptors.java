@@ -167,12 +167,32 @@ final class Descriptors {
       }
       State.Update update = state.update();
       update.delete(Tables.DATA, Tables.key(now.number(), now.generation()));
+      Room.garbage(update, now.number(), now.generation(), file.place);
       Inode next = now.withData(0, 0, -1);
       update.put(next);
       update.commit();
-      log.warn("inode {} is read from the source: its data file is gone", now.number());
+      log.warn("inode {} is read from the source: its data file cannot be read", now.number());
       closeLocal(file);
       return next;
+    }
+  }
+
+  /**
+   * Whether a data file that cannot be read is needed no more, as the source has the same. The
+   * caller has not locked the file.
+   */
+  boolean isUnneeded(LiveFile file, FsException e) throws FsException {
+    if (e.errno() != Errno.EIO || file.remote != null) {
+      return false;
+    }
+    file.lock.writeLock().lock();
+    try {
+      Inode inode = state.inode(file.number);
+      return inode.generation() != 0
+          && inode.generation() == file.generation
+          && withoutData(file, inode).generation() == 0;
+    } finally {
+      file.lock.writeLock().unlock();
     }
   }
 

@@ -86,7 +86,7 @@ final class FileData {
       }
       return true;
     } catch (FsException e) {
-      if (!descriptors.isReplaced(file, e)) {
+      if (!descriptors.isReplaced(file, e) && !descriptors.isUnneeded(file, e)) {
         throw e;
       }
       return false;

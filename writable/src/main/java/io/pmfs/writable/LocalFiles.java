@@ -78,6 +78,9 @@ final class LocalFiles implements AutoCloseable {
     /** Until then no new file is made here, as the last one was refused. */
     volatile long avoidedUntilMillis = Long.MIN_VALUE;
 
+    /** Whether that was because its disk fails. */
+    volatile boolean isFailing;
+
     /** When the log was told last that the place refuses what is written. */
     volatile long toldMillis = Long.MIN_VALUE;
 
@@ -287,6 +290,7 @@ final class LocalFiles implements AutoCloseable {
     boolean isFull =
         e.errno() == Errno.ENOSPC || e.errno() == Errno.EDQUOT || e.errno() == Errno.EFBIG;
     long now = clock.millis();
+    slot.isFailing = !isFull;
     slot.avoidedUntilMillis = now + (isFull ? FULL_MILLIS : FAILED_MILLIS);
     long told = slot.toldMillis;
     if (told == Long.MIN_VALUE || now - told >= TOLD_MILLIS || now < told) {
@@ -558,13 +562,21 @@ final class LocalFiles implements AutoCloseable {
   int placeWithRoom(long bytes) {
     long now = clock.millis();
     for (Slot slot : order) {
-      boolean isAvoided =
-          now < slot.avoidedUntilMillis && slot.avoidedUntilMillis - now <= FAILED_MILLIS;
-      if (!isAvoided && hasRoom(slot, bytes)) {
+      if (!isAvoided(slot, now) && hasRoom(slot, bytes)) {
         return slot.number;
       }
     }
     return -1;
+  }
+
+  private static boolean isAvoided(Slot slot, long now) {
+    return now < slot.avoidedUntilMillis && slot.avoidedUntilMillis - now <= FAILED_MILLIS;
+  }
+
+  /** Whether a place takes more once the source has what it has: not if all disks fail. */
+  boolean mayGetRoom() {
+    long now = clock.millis();
+    return order.stream().anyMatch(slot -> !slot.isFailing || !isAvoided(slot, now));
   }
 
   /** The place for a file that may stay empty. */

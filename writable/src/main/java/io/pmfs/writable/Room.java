@@ -5,6 +5,8 @@ import io.pmfs.tier.FsException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Semaphore;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Makes room for data files: removes those without use, forgets those that the source has too, and
@@ -12,6 +14,8 @@ import java.util.concurrent.Semaphore;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Room {
+  private static final Logger log = LoggerFactory.getLogger(Room.class);
+
   private static final int AT_ONCE = 64;
   private static final long WAIT_MILLIS = 500;
 
@@ -105,12 +109,18 @@ final class Room {
     if (items.isEmpty()) {
       return false;
     }
+    List<Item> removed = new ArrayList<>();
     for (Item item : items) {
-      local.remove(item.place(), item.number(), item.generation());
+      try {
+        local.remove(item.place(), item.number(), item.generation());
+        removed.add(item);
+      } catch (FsException e) {
+        log.debug("a data file stays until the next start: {}", e.getMessage());
+      }
     }
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
-      for (Item item : items) {
+      for (Item item : removed) {
         update.delete(Tables.GARBAGE, Tables.key(item.key()));
       }
       update.commit();
@@ -264,7 +274,8 @@ final class Room {
     private boolean isAwaited() throws FsException {
       long head = state.head();
       long committed = state.committed();
-      if (committed >= Math.min(until, head) || !waiting.tryAcquire()) {
+      boolean isOver = committed >= Math.min(until, head) || !local.mayGetRoom();
+      if (isOver || !waiting.tryAcquire()) {
         return false;
       }
       try {

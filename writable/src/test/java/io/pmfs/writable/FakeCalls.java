@@ -99,6 +99,7 @@ final class FakeCalls implements OutputCalls {
   private int syncs;
   private long localRoom = 1L << 40;
   private final Map<Path, Errno> refusing = new HashMap<>();
+  private @Nullable Path unreadable;
 
   /** Few, so that all tests close data files and open them again. */
   int mostDataFiles = 2;
@@ -137,6 +138,11 @@ final class FakeCalls implements OutputCalls {
     } else {
       refusing.put(path, errno);
     }
+  }
+
+  /** From now on, files below a root cannot be read; null if they can. */
+  synchronized void setUnreadable(@Nullable Path path) {
+    unreadable = path;
   }
 
   private void requireRoom(Node node, String what) throws FsException {
@@ -431,6 +437,9 @@ final class FakeCalls implements OutputCalls {
 
   @Override
   public synchronized int read(int file, ByteBuffer destination, long offset) throws FsException {
+    if (unreadable != null && unreadable.equals(node(file).root)) {
+      throw new FsException(Errno.EIO, "read");
+    }
     byte[] content = node(file).content;
     int count = (int) Math.max(0, Math.min(destination.remaining(), content.length - offset));
     if (count > 0) {

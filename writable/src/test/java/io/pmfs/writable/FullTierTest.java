@@ -3,6 +3,7 @@ package io.pmfs.writable;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Opened;
@@ -204,6 +205,40 @@ final class FullTierTest {
     Thread.sleep(1100);
     driver.put("b", "b");
     assertThat(driver.calls.fileCount(driver.places)).isEqualTo(1);
+    assertDrained();
+  }
+
+  @Test
+  void onlyTier_thatFails_isNotWaitedFor() throws Exception {
+    openWithOneTier();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename")) {
+              throw new FsException(Errno.EIO, "refused");
+            }
+          }
+        });
+    driver.put("old", "0123456789");
+    refuse(Errno.EIO);
+    driver.put("a", "new");
+    assertThat(driver.read("a")).isEqualTo("new");
+    assertThat(driver.mount().drainStatus().waitingChanges()).isEqualTo(2);
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    assertThat(driver.mount().drain(10_000)).isTrue();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+  }
+
+  @Test
+  void drainedFile_onADiskThatFails_isReadFromTheSource() throws Exception {
+    driver.put("a", "content");
+    driver.drainAll();
+    driver.put("b", "waits");
+    driver.calls.setUnreadable(driver.places);
+    assertThat(driver.read("a")).isEqualTo("content");
+    assertThatThrownBy(() -> driver.read("b")).hasMessageContaining("EIO");
+    driver.calls.setUnreadable(null);
     assertDrained();
   }
 
