@@ -189,7 +189,8 @@ final class OutputWiring {
             settings.drainBytesPerSecond(),
             settings.syncsAtSource(),
             surroundings.hostName(),
-            OUTPUT_STATE_BYTES),
+            OUTPUT_STATE_BYTES,
+            settings.sourcePatience().toMillis()),
         new LinuxOutputCalls());
   }
 

@@ -63,6 +63,13 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
               "where what --writable was told to fsync(2) is safe when the call returns: on a disk of"
                   + " this node, or at the source, which takes as long as copying all that was"
                   + " changed before");
+  public static final MountOption<Duration> SOURCE_PATIENCE =
+      value("source-patience", "TIME", TimeSpan::parsePositive)
+          .byDefault("5m")
+          .means(
+              "how long --writable goes on with the names, attributes and content that this node"
+                  + " knows while the source does not answer; then programs wait for the source");
+
   public static final MountOption<List<TierSpec>> TIER =
       list("tier", TierSpec.FORM, TierSpec::parse)
           .naming(text -> List.of(text.substring(text.indexOf(':') + 1)))

@@ -1,5 +1,6 @@
 package io.pmfs.settings;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -10,8 +11,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param drainBytesPerSecond the most bytes that are copied in a second; 0 for no limit
  * @param syncsAtSource whether fsync waits until the source has the file
+ * @param sourcePatience how long what is known is enough while the source does not answer
  */
-public record OutputSettings(long drainBytesPerSecond, boolean syncsAtSource) {
+public record OutputSettings(
+    long drainBytesPerSecond, boolean syncsAtSource, Duration sourcePatience) {
   /** Options that have no meaning for a writable mount, with the only values that it takes. */
   private static final Map<MountOption<?>, List<String>> ALLOWED =
       new TreeMap<>(
@@ -55,7 +58,9 @@ public record OutputSettings(long drainBytesPerSecond, boolean syncsAtSource) {
       }
     }
     return new OutputSettings(
-        values.get(MountOption.DRAIN_RATE), values.get(MountOption.FSYNC).equals("source"));
+        values.get(MountOption.DRAIN_RATE),
+        values.get(MountOption.FSYNC).equals("source"),
+        values.get(MountOption.SOURCE_PATIENCE));
   }
 
   private static MountFailure refusal(String what, String remedy) {

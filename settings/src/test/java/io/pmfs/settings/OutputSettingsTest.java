@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
@@ -33,13 +34,15 @@ final class OutputSettingsTest {
         world.settings(
             Map.of(MountOption.WRITABLE, List.of("true"), MountOption.DRAIN_RATE, List.of(text)));
 
-    assertThat(settings.outputs()).isEqualTo(new OutputSettings(bytes, false));
+    assertThat(settings.outputs())
+        .isEqualTo(new OutputSettings(bytes, false, Duration.ofMinutes(5)));
   }
 
   @Test
   void fsync_meansTheNodeUnlessTheSourceIsNamed() throws Exception {
     Map<MountOption<?>, List<String>> writable = Map.of(MountOption.WRITABLE, List.of("true"));
-    assertThat(world.settings(writable).outputs()).isEqualTo(new OutputSettings(0, false));
+    assertThat(world.settings(writable).outputs())
+        .isEqualTo(new OutputSettings(0, false, Duration.ofMinutes(5)));
     assertThat(
             world
                 .settings(
@@ -49,7 +52,7 @@ final class OutputSettingsTest {
                         MountOption.FSYNC,
                         List.of("source")))
                 .outputs())
-        .isEqualTo(new OutputSettings(0, true));
+        .isEqualTo(new OutputSettings(0, true, Duration.ofMinutes(5)));
   }
 
   @ParameterizedTest

@@ -104,7 +104,7 @@ final class Descriptors {
 
   private void closeSource(LiveFile file) {
     if (file.source >= 0) {
-      calls.close(file.source);
+      tree.closeLater(file.source);
       file.source = -1;
       file.sourceStat = null;
     }
@@ -324,20 +324,44 @@ final class Descriptors {
     if (!inode.hasHome()) {
       throw new FsException(Errno.EIO, "the data of inode " + inode.number() + " are nowhere");
     }
-    return tree.still(() -> openSourceStill(file, state.inode(inode.number())));
+    OpenSource opened =
+        tree.looks()
+            .await(
+                () -> tree.still(() -> openSourceStill(state.inode(inode.number()))),
+                unwanted -> calls.close(unwanted.file()));
+    file.source = opened.file();
+    file.sourceStat = opened.stat();
+    return opened.file();
   }
 
-  private int openSourceStill(LiveFile file, Inode inode) throws FsException {
+  private record OpenSource(int file, Stat stat) {}
+
+  private OpenSource openSourceStill(Inode inode) throws FsException {
+    int opened = -1;
     try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
-      int opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
-      file.source = opened;
-      file.sourceStat = tree.stat(calls.status(opened, Inode.NO_NAME));
-      return opened;
+      opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
+      return new OpenSource(opened, tree.stat(calls.status(opened, Inode.NO_NAME)));
     } catch (FsException e) {
+      if (opened >= 0) {
+        calls.close(opened);
+      }
       throw e.errno() == Errno.ENOENT
           ? new FsException(Errno.ESTALE, inode.homeName().toString(), e)
           : e;
     }
+  }
+
+  /** Bytes of an open file of the source, for {@link CopyBuffers#give}. */
+  ByteBuffer readSource(int from, long offset, int wanted) throws FsException {
+    return tree.looks()
+        .await(
+            () -> {
+              ByteBuffer buffer = CopyBuffers.take();
+              buffer.limit(Math.min(wanted, buffer.capacity()));
+              int count = calls.read(from, buffer, offset);
+              return buffer.position(0).limit(count);
+            },
+            CopyBuffers::give);
   }
 
   /** Where a file is whose content only the source has; null for other files. */

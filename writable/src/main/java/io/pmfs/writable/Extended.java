@@ -1,5 +1,7 @@
 package io.pmfs.writable;
 
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
@@ -16,7 +18,9 @@ import org.jspecify.annotations.Nullable;
 @SuppressWarnings("try") // What is held is not otherwise used.
 final class Extended {
   private static final FileName CAPABILITIES = FileName.of("security.capability");
-  private static final List<String> SPACES = List.of("user.", "trusted.", "security.");
+  private static final String SECURITY = "security.";
+  private static final List<String> SPACES = List.of("user.", "trusted.", SECURITY);
+  private static final int REMEMBERED = 4096;
 
   /** The change of an attribute of a file without a name, which the source will never have. */
   private static final long STAYS = Long.MAX_VALUE;
@@ -25,6 +29,12 @@ final class Extended {
   private final SourceTree tree;
   private final OutputCalls calls;
   private final InstantSource clock;
+
+  /** What the source had when it was looked at last, with the changes that it got since. */
+  private final Cache<Long, Map<FileName, byte[]>> remembered =
+      CacheBuilder.newBuilder().maximumSize(REMEMBERED).build();
+
+  private record Key(long number) {}
 
   /** A changed attribute: null if it was removed. */
   private record Row(long change, @Nullable FileName value) {
@@ -47,15 +57,68 @@ final class Extended {
     this.clock = clock;
   }
 
+  /** All of a node. If the source does not answer, those that it had last. */
   Map<FileName, byte[]> of(long number) throws FsException {
-    return tree.still(() -> ofStill(number));
+    if (!state.inode(number).hasHome()) {
+      return ofStill(number);
+    }
+    return tree.looks()
+        .ask(new Key(number), () -> tree.still(() -> ofStill(number)), () -> known(number));
+  }
+
+  /**
+   * One of a node; null if it has none of this name. The kernel asks for some before it lets a
+   * program write or execute. These count as absent if only a source that does not answer knows.
+   */
+  byte @Nullable [] of(long number, FileName name) throws FsException {
+    if (!name.toString().startsWith(SECURITY) || !state.inode(number).hasHome()) {
+      return of(number).get(name);
+    }
+    Map<FileName, byte[]> all =
+        tree.looks()
+            .ask(
+                new Key(number),
+                () -> tree.still(() -> ofStill(number)),
+                () -> {
+                  Map<FileName, byte[]> last = known(number);
+                  return last == null ? with(rowsNow(number), Map.of()) : last;
+                });
+    return all.get(name);
+  }
+
+  private @Nullable Map<FileName, byte[]> known(long number) throws FsException {
+    try (State.Held held = state.hold()) {
+      Map<FileName, byte[]> last = remembered.getIfPresent(number);
+      return last == null ? null : with(rowsNow(number), last);
+    }
+  }
+
+  private Map<FileName, Row> rowsNow(long number) throws FsException {
+    return state.inode(number).is(Inode.XATTRS) ? rows(state, number) : Map.of();
   }
 
   private Map<FileName, byte[]> ofStill(long number) throws FsException {
     // Before the look at the source: what leaves the tables meanwhile is there then.
-    Map<FileName, Row> changed =
-        state.inode(number).is(Inode.XATTRS) ? rows(state, number) : Map.of();
-    Map<FileName, byte[]> all = new LinkedHashMap<>(atSource(number));
+    long committed = state.committed();
+    Map<FileName, Row> changed = rowsNow(number);
+    Map<FileName, byte[]> there = atSource(number);
+    remember(number, there, committed);
+    return with(changed, there);
+  }
+
+  private void remember(long number, Map<FileName, byte[]> there, long committed)
+      throws FsException {
+    try (State.Held held = state.hold()) {
+      Inode inode = state.find(number);
+      if (inode != null && !State.isBusy(inode, committed)) {
+        remembered.put(number, there);
+      }
+    }
+  }
+
+  private static Map<FileName, byte[]> with(
+      Map<FileName, Row> changed, Map<FileName, byte[]> there) {
+    Map<FileName, byte[]> all = new LinkedHashMap<>(there);
     changed.forEach(
         (name, row) -> {
           if (row.value() == null) {
@@ -198,9 +261,11 @@ final class Extended {
       return;
     }
     boolean isLeft = false;
+    Map<FileName, Row> made = new HashMap<>();
     for (Map.Entry<FileName, Row> row : rows(state, number).entrySet()) {
       if (row.getValue().change() <= sequence) {
         update.delete(Tables.XATTRS, Tables.key(number, row.getKey()));
+        made.put(row.getKey(), row.getValue());
       } else {
         isLeft = true;
       }
@@ -208,6 +273,8 @@ final class Extended {
     if (!isLeft) {
       update.put(inode.withFlag(Inode.XATTRS, false));
     }
+    update.afterwards(
+        () -> remembered.asMap().computeIfPresent(number, (key, last) -> with(made, last)));
   }
 
   /** Forgets everything about a node that is gone. */

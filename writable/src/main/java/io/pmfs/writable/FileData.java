@@ -135,6 +135,10 @@ final class FileData {
       throws FsException {
     long end = Descriptors.size(file, inode);
     int wanted = (int) Math.min(size, Math.max(0, end - offset));
+    if (inode.generation() == 0 && file.source >= 0 && wanted > 0) {
+      readFromSource(file.source, offset, wanted, sink);
+      return;
+    }
     int from = inode.generation() != 0 ? file.file : file.source;
     RemoteFile remote = inode.generation() != 0 ? file.remote : null;
     ByteBuffer buffer = sink.buffer(wanted);
@@ -147,14 +151,28 @@ final class FileData {
     } else if (wanted > 0 && inode.generation() != 0) {
       throw descriptors.gone(file);
     }
-    buffer.position(0).limit(count);
+    pass(buffer.position(0).limit(count), sink);
+  }
+
+  private static void pass(ByteBuffer bytes, ReadSink sink) throws FsException {
+    int count = bytes.remaining();
     sink.expect(count);
     if (count > 0) {
       try {
-        sink.accept(new ReadResult.Bytes(buffer));
+        sink.accept(new ReadResult.Bytes(bytes));
       } catch (IOException e) {
         throw new FsException(Errno.EIO, "answering a read", e);
       }
+    }
+  }
+
+  /** Into other memory than the answer's: a read that hangs may outlive its request. */
+  private void readFromSource(int from, long offset, int wanted, ReadSink sink) throws FsException {
+    ByteBuffer bytes = descriptors.readSource(from, offset, wanted);
+    try {
+      pass(bytes, sink);
+    } finally {
+      CopyBuffers.give(bytes);
     }
   }
 

@@ -23,6 +23,9 @@ final class Listing {
 
   private static final int FEW_PART = 8;
 
+  /** No look yet. */
+  static final long NEVER = -1;
+
   /** Held while the directory is read. */
   final ReentrantLock loading = new ReentrantLock();
 
@@ -32,7 +35,7 @@ final class Listing {
   private volatile int count;
 
   // The time of the last look, and what the directory was then; GUARDED_BY(loading).
-  volatile long checkedMillis = Long.MIN_VALUE;
+  volatile long checkedMillis = NEVER;
   long listedMillis;
   volatile long costMillis;
   @Nullable Stat stat;
@@ -76,6 +79,11 @@ final class Listing {
       }
     }
     count = listed.count() + changes.size();
+    isListed = true;
+  }
+
+  /** The directory was made: until it is listed, it has what is added. */
+  synchronized void makeEmpty() {
     isListed = true;
   }
 

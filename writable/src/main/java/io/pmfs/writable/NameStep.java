@@ -52,7 +52,8 @@ final class NameStep {
       if (isMade || there.attributes().modificationTime().isAfter(made(change))) {
         setRights(directory, name, change);
       }
-      return made(change, directory, name);
+      Recording made = made(change, directory, name);
+      return isMade ? made.and(update -> step.tree.addEmpty(change.inode())) : made;
     }
   }
 

@@ -12,7 +12,6 @@ import io.pmfs.writable.WritableFileSystem.EntryConsumer;
 import io.pmfs.writable.WritableFileSystem.Node;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +26,8 @@ final class Nodes {
   private static final int NAME_MAX = 255;
   private static final int LISTED_AT_ONCE = 128;
   private static final int KEPT_HINTS = 20_000;
+  private static final int KEPT_NAMES = 30_000;
+  private static final int KEPT_TARGETS = 10_000;
 
   private final State state;
   private final Homes homes;
@@ -39,6 +40,16 @@ final class Nodes {
   private final Cache<Long, Hint> hints = CacheBuilder.newBuilder().maximumSize(KEPT_HINTS).build();
 
   private record Hint(long directory, FileName name) {}
+
+  /** The nodes that names of the source had when they were looked up last. */
+  private final Cache<At, Long> lookedUp =
+      CacheBuilder.newBuilder().maximumSize(KEPT_NAMES).build();
+
+  /** Where symbolic links of the source lead to, which never changes. */
+  private final Cache<Long, FileName> targets =
+      CacheBuilder.newBuilder().maximumSize(KEPT_TARGETS).build();
+
+  private record Target(long inode) {}
 
   Nodes(State state, SourceTree tree, LiveFiles live, Descriptors descriptors, Contents contents) {
     this.state = state;
@@ -96,7 +107,7 @@ final class Nodes {
   }
 
   private Inode createRoot() throws FsException {
-    Stat stat = tree.rootStatus();
+    Stat stat = tree.rootNow();
     try (State.Held held = state.hold()) {
       Inode before = state.find(WritableFileSystem.ROOT);
       if (before != null) {
@@ -142,11 +153,47 @@ final class Nodes {
         }
         continue;
       }
-      Optional<Inode> found =
-          tree.still(() -> Optional.ofNullable(lookAndAdopt(directoryNumber, name, listing)));
-      if (found.isPresent()) {
-        return found.get();
+      Adopted found =
+          tree.looks()
+              .ask(
+                  new At(directoryNumber, name),
+                  () -> tree.still(() -> new Adopted(lookAndAdopt(directoryNumber, name, listing))),
+                  () -> known(directoryNumber, name, listing));
+      if (found.inode() != null) {
+        return found.inode();
       }
+    }
+  }
+
+  /**
+   * The node of a name of the source.
+   *
+   * @param inode null if the name must be looked up again
+   */
+  private record Adopted(@Nullable Inode inode) {}
+
+  /** The node that a name had when the source was looked at last; null if that is not known. */
+  private @Nullable Adopted known(long directory, FileName name, Listing listing)
+      throws FsException {
+    Listing.Child child = listing.find(name);
+    if (child == null) {
+      return null;
+    }
+    try (State.Held held = state.hold()) {
+      if (state.name(directory, name) != null) {
+        return new Adopted(null); // It was changed in the mount meanwhile.
+      }
+      Long last = lookedUp.getIfPresent(new At(directory, name));
+      byte[] row = state.get(Tables.SOURCES, Tables.key(0, child.inode()));
+      long listed = row == null ? SOURCE | child.inode() : Tables.first(row);
+      // Not all file systems list the numbers that their files have.
+      Inode inode = state.find(last == null ? listed : last);
+      Stat seen = inode == null ? null : inode.seen();
+      if (inode == null || seen == null || inode.isRemoved()) {
+        return null;
+      }
+      boolean isSame = last != null || seen.inode() == child.inode();
+      return isSame && homes.has(inode, directory, name) ? new Adopted(inode) : null;
     }
   }
 
@@ -154,11 +201,12 @@ final class Nodes {
   private @Nullable Inode lookAndAdopt(long directory, FileName name, Listing listing)
       throws FsException {
     State.Progress then = state.progress();
-    Stat stat = statusOf(directory, name, listing);
+    Stat stat = statusOf(directory, name, listing, then);
     return stat == null ? null : adopt(directory, name, stat, then);
   }
 
-  private @Nullable Stat statusOf(long directory, FileName name, Listing listing)
+  private @Nullable Stat statusOf(
+      long directory, FileName name, Listing listing, State.Progress then)
       throws FsException {
     try (SourceTree.Directory opened = tree.open(directory)) {
       return opened.status(name);
@@ -166,7 +214,9 @@ final class Nodes {
       if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
         throw e;
       }
-      listing.remove(name);
+      if (state.committed() == committed) {
+        listing.remove(name);
+      }
       return null;
     }
   }
@@ -198,6 +248,7 @@ final class Nodes {
         update.commit();
       }
       tree.markChecked(number);
+      lookedUp.put(new At(directory, name), number);
       return next;
     }
   }
@@ -326,19 +377,39 @@ final class Nodes {
     }
   }
 
-  /** Looks whether another program changed a file at the source, at most once in a moment. */
+  /**
+   * Looks whether another program changed a file at the source, at most once in a moment. If the
+   * source does not answer, it is as it was.
+   */
   Inode refresh(Inode inode) throws FsException {
     boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
     if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {
       return inode;
     }
-    return tree.still(() -> refreshStill(state.inode(inode.number())));
+    long number = inode.number();
+    Refreshed now =
+        tree.looks()
+            .ask(
+                number,
+                () -> tree.still(() -> refreshStill(state.inode(number))),
+                () -> new Refreshed(state.inode(number), null));
+    if (now.gone() != null) {
+      throw now.gone();
+    }
+    return now.inode();
   }
 
-  private Inode refreshStill(Inode inode) throws FsException {
+  /**
+   * A node after a look.
+   *
+   * @param gone if the source has it no more
+   */
+  private record Refreshed(Inode inode, @Nullable FsException gone) {}
+
+  private Refreshed refreshStill(Inode inode) throws FsException {
     boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
     if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {
-      return inode;
+      return new Refreshed(inode, null);
     }
     Stat stat;
     State.Progress then = state.progress();
@@ -356,30 +427,52 @@ final class Nodes {
       boolean isElsewhere =
           now.homeParent() != inode.homeParent() || !now.homeName().equals(inode.homeName());
       if (state.isBusy(now, then) || isElsewhere) {
-        return now;
+        return new Refreshed(now, null);
       }
       tree.markChecked(inode.number());
       if (seen != null && seen.isUnchanged(stat)) {
-        return now;
+        return new Refreshed(now, null);
       }
       if (seen != null && !seen.isSameFile(stat)) {
-        throw new FsException(Errno.ESTALE, inode.homeName() + ": replaced at the source");
+        return new Refreshed(
+            now, new FsException(Errno.ESTALE, inode.homeName() + ": replaced at the source"));
       }
       State.Update update = state.update();
       Inode next = changedAtSource(now, stat);
       update.put(next);
       dropStale(update, now, next);
       update.commit();
-      return next;
+      return new Refreshed(next, null);
     }
   }
 
-  private Inode vanished(Inode inode, FsException why) throws FsException {
+  private Refreshed vanished(Inode inode, FsException why) throws FsException {
     Inode now = state.inode(inode.number());
     if (state.isBusy(now) || now.isRemoved()) {
-      return now;
+      return new Refreshed(now, null);
     }
-    throw new FsException(Errno.ESTALE, inode.homeName() + ": gone from the source", why);
+    return new Refreshed(
+        now, new FsException(Errno.ESTALE, inode.homeName() + ": gone from the source", why));
+  }
+
+  /** Where a symbolic link leads to. */
+  FileName target(Inode inode) throws FsException {
+    FileName made = inode.target();
+    if (made != null) {
+      return made;
+    }
+    long number = inode.number();
+    return tree.looks()
+        .ask(
+            new Target(number),
+            () -> {
+              try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+                FileName found = directory.readSymbolicLink(inode.homeName());
+                targets.put(number, found);
+                return found;
+              }
+            },
+            () -> targets.getIfPresent(number));
   }
 
   // ---- listings

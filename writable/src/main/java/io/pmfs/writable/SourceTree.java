@@ -8,7 +8,9 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.InstantSource;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -17,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
@@ -58,13 +61,25 @@ final class SourceTree implements AutoCloseable {
   private final Map<Long, Listing> listings = new LinkedHashMap<>(64, 0.75f, true);
   private final Cache<Long, Long> checked =
       CacheBuilder.newBuilder().maximumSize(KEPT_CHECKS).build();
-  private final ArrayDeque<Integer> abandoned = new ArrayDeque<>(); // GUARDED_BY(this)
-  private int root = -1; // GUARDED_BY(this)
-  private volatile @Nullable Stat rootStat;
   private volatile int longestName = LONGEST_NAME;
+  private final SourceLooks looks;
 
-  SourceTree(OutputCalls calls, State state, WritableSettings settings, InstantSource clock) {
+  /** Held while the root is opened, which takes as long as the source does not answer. */
+  private final ReentrantLock opening = new ReentrantLock();
+
+  private final ArrayDeque<Integer> abandoned = new ArrayDeque<>(); // GUARDED_BY(opening)
+  private volatile int root = -1; // changed while holding opening
+  private volatile @Nullable Stat rootStat;
+  private volatile @Nullable StoreStatistics lastStatistics;
+
+  SourceTree(
+      OutputCalls calls,
+      State state,
+      WritableSettings settings,
+      SourceLooks looks,
+      InstantSource clock) {
     this.calls = calls;
+    this.looks = looks;
     this.state = state;
     this.path = settings.source();
     this.freshMillis = settings.freshMillis();
@@ -74,10 +89,20 @@ final class SourceTree implements AutoCloseable {
   // ---- the root
 
   /** The source's root; opened again if it is not there, which may go on for long. */
-  private synchronized int root() throws FsException {
-    if (root >= 0) {
-      return root;
+  private int root() throws FsException {
+    int known = root;
+    if (known >= 0) {
+      return known;
     }
+    opening.lock();
+    try {
+      return root >= 0 ? root : openRoot();
+    } finally {
+      opening.unlock();
+    }
+  }
+
+  private int openRoot() throws FsException { // GUARDED_BY(opening)
     int opened = calls.openRoot(path);
     try {
       Stat found = calls.status(opened, Inode.NO_NAME);
@@ -128,19 +153,27 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** After an error that says that the source itself went away. */
-  synchronized void failed(FsException e) {
+  void failed(FsException e) {
     boolean isGone =
         switch (e.errno()) {
           case ESTALE, ENOTCONN, ESHUTDOWN, ENODEV, EIO, EHOSTDOWN, EREMOTEIO -> true;
           default -> false;
         };
-    if (isGone && root >= 0) {
-      // Other threads may be using it.
-      abandoned.add(root);
-      root = -1;
-      if (abandoned.size() > KEPT_ROOTS) {
-        calls.close(abandoned.remove());
+    if (!isGone) {
+      return;
+    }
+    opening.lock();
+    try {
+      if (root >= 0) {
+        // Other threads may be using it.
+        abandoned.add(root);
+        root = -1;
+        if (abandoned.size() > KEPT_ROOTS) {
+          calls.close(abandoned.remove());
+        }
       }
+    } finally {
+      opening.unlock();
     }
   }
 
@@ -154,6 +187,17 @@ final class SourceTree implements AutoCloseable {
     }
   }
 
+  /** The same for a request; as it was last, if the source does not answer. */
+  Stat rootNow() throws FsException {
+    return looks.ask(
+        "root",
+        this::rootStatus,
+        () -> {
+          Stat last = rootStat;
+          return last == null ? null : stat(last);
+        });
+  }
+
   /** Device 0 stands for that of the root: numbers of network file systems change. */
   Stat stat(Stat raw) {
     Stat top = rootStat;
@@ -162,13 +206,58 @@ final class SourceTree implements AutoCloseable {
         : raw;
   }
 
+  /** The source's room; as it was last, if the source does not answer. */
   StoreStatistics statistics() throws FsException {
-    return calls.statistics(root());
+    return looks.ask("statistics", this::statisticsNow, () -> lastStatistics);
+  }
+
+  /** Lets {@link #statistics} know something, without waiting for it. */
+  void beginStatistics() throws FsException {
+    looks.begin("statistics", this::statisticsNow);
+  }
+
+  private StoreStatistics statisticsNow() throws FsException {
+    try {
+      StoreStatistics now = calls.statistics(root());
+      lastStatistics = now;
+      return now;
+    } catch (FsException e) {
+      failed(e);
+      throw e;
+    }
+  }
+
+  /** That the source does not answer, and since when; null if it does. Takes a moment then. */
+  @Nullable String failure() {
+    try {
+      rootNow();
+    } catch (FsException e) {
+      return path + ": " + e.getMessage();
+    }
+    SourceLooks.Silence silence = looks.silence();
+    if (silence == null) {
+      return null;
+    }
+    Instant since = clock.instant().minusMillis(silence.millis()).truncatedTo(ChronoUnit.SECONDS);
+    FsException failure = silence.failure();
+    return failure == null
+        ? path + " has not answered since " + since
+        : path + " fails since " + since + ": " + failure.getMessage();
+  }
+
+  /** What requests of programs look at the source by. Not for the committer, which moves names. */
+  SourceLooks looks() {
+    return looks;
+  }
+
+  /** Closes a file of the source without waiting for it. */
+  void closeLater(int file) {
+    looks.closeLater(file, calls::close);
   }
 
   // ---- names that move
 
-  /** A look at the source by names, as the tables have them. */
+  /** A look at the source. */
   interface Look<T> {
     T at() throws FsException;
   }
@@ -290,8 +379,8 @@ final class SourceTree implements AutoCloseable {
   // ---- listings
 
   /**
-   * The names of a directory that is at the source; empty if it vanished there. Not to be called
-   * while holding the state's lock.
+   * The names of a directory that is at the source; empty if it vanished there. If the source does
+   * not answer, they are as they were last. Not to be called while holding the state's lock.
    */
   Listing listing(long number) throws FsException {
     Listing listing;
@@ -302,20 +391,26 @@ final class SourceTree implements AutoCloseable {
     if (isFresh(listing, now)) {
       return listing;
     }
+    looks.ask(listing, () -> loadIfDue(number, listing), () -> listing.isListed ? listing : null);
+    evict();
+    return listing;
+  }
+
+  private Listing loadIfDue(long number, Listing listing) throws FsException {
     listing.loading.lock();
     try {
       if (!isFresh(listing, clock.millis())) {
         load(number, listing);
       }
+      return listing;
     } finally {
       listing.loading.unlock();
     }
-    evict();
-    return listing;
   }
 
   private boolean isFresh(Listing listing, long now) {
     return listing.isListed
+        && listing.checkedMillis != Listing.NEVER
         && now >= listing.checkedMillis
         && now - listing.checkedMillis < Math.max(freshMillis, PAUSE_FACTOR * listing.costMillis);
   }
@@ -387,6 +482,13 @@ final class SourceTree implements AutoCloseable {
     }
   }
 
+  /** The committer has made a directory: what is in it is known before it is listed. */
+  void addEmpty(long number) {
+    synchronized (listings) {
+      listings.computeIfAbsent(number, key -> new Listing()).makeEmpty();
+    }
+  }
+
   /** Lets the next look at a directory list it again. */
   void forget(long number) {
     synchronized (listings) {
@@ -444,13 +546,21 @@ final class SourceTree implements AutoCloseable {
     checked.invalidate(number);
   }
 
+  /** What a thread still uses stays open, as another file could get its number. */
   @Override
-  public synchronized void close() {
-    if (root >= 0) {
-      calls.close(root);
-      root = -1;
+  public void close() {
+    if (!looks.end() || !opening.tryLock()) {
+      return;
     }
-    abandoned.forEach(calls::close);
-    abandoned.clear();
+    try {
+      if (root >= 0) {
+        calls.close(root);
+        root = -1;
+      }
+      abandoned.forEach(calls::close);
+      abandoned.clear();
+    } finally {
+      opening.unlock();
+    }
   }
 }

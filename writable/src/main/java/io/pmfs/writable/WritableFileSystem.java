@@ -265,6 +265,11 @@ public interface WritableFileSystem extends AutoCloseable {
     return null;
   }
 
+  /** That the source does not answer, and since when; null if it does. */
+  default @Nullable String sourceFailure() {
+    return null;
+  }
+
   /** How far the source is behind. */
   DrainStatus drainStatus();
 

@@ -17,6 +17,7 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -28,7 +29,7 @@ import org.slf4j.LoggerFactory;
  * have yet survives the process.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-public final class WritableMount implements OwnedFileSystem {
+public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   private static final Logger log = LoggerFactory.getLogger(WritableMount.class);
 
   /** Another one after each start of the machine (random(4)). */
@@ -61,6 +62,7 @@ public final class WritableMount implements OwnedFileSystem {
   private final Drain drain;
   private final Refused refused;
   private final Sessions sessions;
+  private final Interrupts interrupts = new Interrupts();
   private final boolean syncsAtSource;
   private final String id;
 
@@ -69,7 +71,9 @@ public final class WritableMount implements OwnedFileSystem {
       throws FsException {
     this.state = state;
     syncsAtSource = settings.syncsAtSource();
-    tree = new SourceTree(calls, state, settings, clock);
+    SourceLooks looks =
+        new SourceLooks(settings.momentMillis(), settings.patienceMillis(), interrupts);
+    tree = new SourceTree(calls, state, settings, looks, clock);
     id = mountId(state);
     local = new LocalFiles(calls, settings.places(), state, tree, id, clock);
     waiting = new Waiting();
@@ -109,7 +113,9 @@ public final class WritableMount implements OwnedFileSystem {
    */
   public static WritableMount open(WritableSettings settings, OutputCalls calls)
       throws FsException {
-    return open(settings, calls, InstantSource.system(), bootId());
+    WritableMount mount = open(settings, calls, InstantSource.system(), bootId());
+    mount.tree.beginStatistics();
+    return mount;
   }
 
   private static String bootId() {
@@ -218,13 +224,7 @@ public final class WritableMount implements OwnedFileSystem {
           if (inode.type() != FileType.SYMBOLIC_LINK) {
             throw new FsException(Errno.EINVAL, "inode " + number);
           }
-          FileName target = inode.target();
-          if (target != null) {
-            return target;
-          }
-          try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
-            return directory.readSymbolicLink(inode.homeName());
-          }
+          return nodes.target(inode);
         });
   }
 
@@ -240,7 +240,11 @@ public final class WritableMount implements OwnedFileSystem {
   @Override
   public byte @Nullable [] extendedAttribute(long inode, FileName name) throws FsException {
     Extended.checkName(name.toString());
-    return extendedAttributes(inode).get(name);
+    return io(() -> {
+          nodes.find(inode);
+          return Optional.ofNullable(extended.of(inode, name));
+        })
+        .orElse(null);
   }
 
   @Override
@@ -467,6 +471,11 @@ public final class WritableMount implements OwnedFileSystem {
 
   // ---- other nodes of a cluster
 
+  @Override
+  public Interrupts interrupts() {
+    return interrupts;
+  }
+
   /** How the data files of other nodes are reached. Called once, before a node joins. */
   public void use(NodeData.Nodes others) {
     local.use(others);
@@ -547,6 +556,11 @@ public final class WritableMount implements OwnedFileSystem {
   public @Nullable String stateFailure() {
     String failure = state.failure();
     return failure == null ? state.shortage() : failure;
+  }
+
+  @Override
+  public @Nullable String sourceFailure() {
+    return tree.failure();
   }
 
   @Override

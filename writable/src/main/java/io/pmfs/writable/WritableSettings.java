@@ -19,6 +19,9 @@ import java.util.UUID;
  * @param copiers threads that copy to the source; 0 if {@link WritableMount#step} does all the work
  * @param pieceMillis how often files that stay open and grow are brought to the source
  * @param freshMillis how long names and attributes of the source are taken as unchanged
+ * @param momentMillis how long a request waits for a source that does not answer, if it can go on
+ *     with what is known
+ * @param patienceMillis how long what is known is enough
  */
 public record WritableSettings(
     Path source,
@@ -32,10 +35,13 @@ public record WritableSettings(
     long memoryBytes,
     int copiers,
     long pieceMillis,
-    long freshMillis) {
+    long freshMillis,
+    long momentMillis,
+    long patienceMillis) {
   private static final int COPIERS = 8;
   private static final long PIECE_MILLIS = 10_000;
   private static final long FRESH_MILLIS = 1000;
+  private static final long MOMENT_MILLIS = 1000;
 
   public WritableSettings {
     places = List.copyOf(places);
@@ -54,7 +60,8 @@ public record WritableSettings(
       long drainBytesPerSecond,
       boolean syncsAtSource,
       String hostName,
-      long memoryBytes) {
+      long memoryBytes,
+      long patienceMillis) {
     this(
         source,
         state,
@@ -67,6 +74,8 @@ public record WritableSettings(
         memoryBytes,
         COPIERS,
         PIECE_MILLIS,
-        FRESH_MILLIS);
+        FRESH_MILLIS,
+        MOMENT_MILLIS,
+        patienceMillis);
   }
 }

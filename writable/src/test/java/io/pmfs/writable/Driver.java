@@ -51,6 +51,8 @@ final class Driver implements AutoCloseable {
   private String bootId = "first";
   private boolean syncsAtSource;
   private boolean hasOthers;
+  private long momentMillis = 10_000;
+  private long patienceMillis = 60_000;
 
   Driver(Path directory) throws FsException {
     this(directory, 0, InstantSource.system());
@@ -84,7 +86,9 @@ final class Driver implements AutoCloseable {
             16L << 20,
             copiers,
             10_000,
-            0),
+            0,
+            momentMillis,
+            patienceMillis),
         calls,
         clock,
         bootId);
@@ -101,6 +105,12 @@ final class Driver implements AutoCloseable {
   /** From the next start on, there is a second tier. */
   void setHasOthers() {
     hasOthers = true;
+  }
+
+  /** From the next start on, requests wait so long for a source that hangs, and go on so long. */
+  void setPatience(long moment, long patience) {
+    momentMillis = moment;
+    patienceMillis = patience;
   }
 
   /** From the next start on, a sync waits for the source. */

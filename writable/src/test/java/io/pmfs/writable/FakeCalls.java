@@ -7,6 +7,7 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -14,6 +15,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -96,6 +98,9 @@ final class FakeCalls implements OutputCalls {
   private boolean isCoarse;
   private Watcher watcher = new Watcher() {};
   private @Nullable FsException away;
+  private boolean isHanging;
+  private boolean listsNumbers = true;
+  private int hanging;
   private int syncs;
   private long localRoom = 1L << 40;
   private final Map<Path, Errno> refusing = new HashMap<>();
@@ -122,6 +127,69 @@ final class FakeCalls implements OutputCalls {
   /** All calls at the source fail like this; null to let them work again. */
   synchronized void setAway(@Nullable FsException e) {
     away = e;
+  }
+
+  /** Listings have no inode numbers from now on, as those of some FUSE file systems. */
+  synchronized void listNoNumbers() {
+    listsNumbers = false;
+  }
+
+  /** No call at the source returns until this is over. */
+  synchronized void setHanging(boolean hangs) {
+    isHanging = hangs;
+    notifyAll();
+  }
+
+  /** The calling thread's call hangs. */
+  synchronized void hangHere() {
+    isHanging = true;
+    awaitSource();
+  }
+
+  synchronized void awaitHanging() throws InterruptedException {
+    while (!isHanging || hanging == 0) {
+      wait();
+    }
+  }
+
+  /** Another program writes a whole file, also while others hang. */
+  synchronized void makeAtSource(String path, String text) {
+    Node at = root(source);
+    String[] parts = path.split("/", -1);
+    for (int i = 0; i < parts.length - 1; i++) {
+      at = Objects.requireNonNull(at.children.get(FileName.of(parts[i])));
+    }
+    FileName name = FileName.of(parts[parts.length - 1]);
+    Node made = newNode(REGULAR | 0644);
+    made.isSource = true;
+    made.content = text.getBytes(StandardCharsets.ISO_8859_1);
+    at.children.put(name, made);
+    at.modified = now();
+    at.changed = at.modified;
+  }
+
+  private void awaitSource() {
+    hanging++;
+    notifyAll();
+    try {
+      awaitSourceNow();
+    } finally {
+      hanging--;
+    }
+  }
+
+  private void awaitSourceNow() {
+    boolean isInterrupted = false;
+    while (isHanging) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        isInterrupted = true; // A system call that hangs is not interrupted either.
+      }
+    }
+    if (isInterrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   synchronized void setLocalRoom(long bytes) {
@@ -285,6 +353,9 @@ final class FakeCalls implements OutputCalls {
     if (node == null) {
       throw new FsException(Errno.EBADF, "descriptor " + file);
     }
+    if (node.isSource) {
+      awaitSource();
+    }
     if (node.isSource && away != null) {
       throw away;
     }
@@ -323,6 +394,9 @@ final class FakeCalls implements OutputCalls {
 
   @Override
   public synchronized int openRoot(Path path) throws FsException {
+    if (path.equals(source)) {
+      awaitSource();
+    }
     if (path.equals(source) && away != null) {
       throw away;
     }
@@ -397,6 +471,10 @@ final class FakeCalls implements OutputCalls {
 
   @Override
   public synchronized void close(int file) {
+    Node node = open.get(file);
+    if (node != null && node.isSource && !node.isDirectory()) {
+      awaitSource();
+    }
     open.remove(file);
   }
 
@@ -427,7 +505,9 @@ final class FakeCalls implements OutputCalls {
   public synchronized void list(int directory, Names names) throws FsException {
     node(directory)
         .children
-        .forEach((name, child) -> names.accept(name, child.number, child.type()));
+        .forEach(
+            (name, child) ->
+                names.accept(name, listsNumbers ? child.number : 0xffffffffL, child.type()));
   }
 
   @Override

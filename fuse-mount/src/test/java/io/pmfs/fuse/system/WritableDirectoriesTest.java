@@ -56,7 +56,8 @@ class WritableDirectoriesTest {
             0,
             false,
             "node1",
-            32L << 20),
+            32L << 20,
+            60_000),
         new LinuxOutputCalls());
   }
 

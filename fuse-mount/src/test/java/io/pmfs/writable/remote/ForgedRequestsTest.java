@@ -104,7 +104,8 @@ class ForgedRequestsTest {
                 0,
                 false,
                 "owner",
-                16L << 20),
+                16L << 20,
+                60_000),
             calls);
     server = new OwnerServer(mount);
     node = join(MEMBER, new UUID(0, 9));

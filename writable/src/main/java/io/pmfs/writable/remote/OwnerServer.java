@@ -45,7 +45,14 @@ public final class OwnerServer {
 
   /** Requests that change nothing and may wait for the source. */
   private static final Set<String> WAITS =
-      Set.of("drain", "waiting", "drainStatus", "stateFailure", "fsync", "fsyncDirectory");
+      Set.of(
+          "drain",
+          "waiting",
+          "drainStatus",
+          "stateFailure",
+          "sourceFailure",
+          "fsync",
+          "fsyncDirectory");
 
   /** A request with a longer wait or copy is answered before it is done, and sent again. */
   private static final long MOST_WAIT_MILLIS = 60_000;

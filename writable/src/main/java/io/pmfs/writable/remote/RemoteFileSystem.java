@@ -68,6 +68,7 @@ public final class RemoteFileSystem implements InvocationHandler {
   private final Thread looking;
   private volatile boolean closed;
   private volatile @Nullable String failure;
+  private volatile @Nullable String sourceFailure; // of the owner's source
   private volatile @Nullable Node root;
   private volatile DrainStatus status = DrainStatus.NONE;
 
@@ -199,6 +200,9 @@ public final class RemoteFileSystem implements InvocationHandler {
       }
       case "stateFailure" -> {
         return failure;
+      }
+      case "sourceFailure" -> {
+        return sourceFailure;
       }
       case "drain" -> {
         return drain((long) arguments[0]);
@@ -465,10 +469,12 @@ public final class RemoteFileSystem implements InvocationHandler {
           (DrainStatus) Objects.requireNonNull(owner.askFor(COMMAND_MILLIS, "drainStatus"));
       status = owners.withLocalBytes(kept.bytes());
       failure = (String) owner.askFor(COMMAND_MILLIS, "stateFailure");
+      sourceFailure = (String) owner.askFor(COMMAND_MILLIS, "sourceFailure");
     } catch (FsException e) {
       // Whether the state of an owner is recorded that does not answer is not known.
       DrainStatus last = status.withLocalBytes(kept.bytes());
       failure = e.getCause() instanceof NodeAway ? null : e.getMessage();
+      sourceFailure = null;
       status = e.getCause() instanceof NodeAway owner ? last.without(owner) : last;
     }
   }
