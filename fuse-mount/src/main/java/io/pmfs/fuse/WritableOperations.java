@@ -14,6 +14,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PosixAcl;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Node;
@@ -37,6 +38,7 @@ final class WritableOperations implements RequestHandler {
   private static final int PERMISSIONS = 07777;
 
   private final WritableFileSystem fileSystem;
+  private final Interrupts interrupts;
   private final long validSeconds;
   private final boolean writesDirectly;
   private final Answering answering;
@@ -63,6 +65,8 @@ final class WritableOperations implements RequestHandler {
       RequestLatencies latencies,
       AccessRule rule) {
     this.fileSystem = fileSystem;
+    this.interrupts =
+        fileSystem instanceof Interrupts.Holder holder ? holder.interrupts() : new Interrupts();
     this.validSeconds = validSeconds;
     this.writesDirectly = writesDirectly;
     this.answering = new Answering(latencies, this::dispatch);
@@ -88,7 +92,13 @@ final class WritableOperations implements RequestHandler {
 
   @Override
   public void handle(KernelRequest request, KernelReply reply) throws FsException {
-    answering.handle(request, reply);
+    long unique = request.unique();
+    interrupts.begin(unique);
+    try {
+      answering.handle(request, reply);
+    } finally {
+      interrupts.end(unique);
+    }
   }
 
   private void dispatch(Opcode opcode, KernelRequest request, KernelReply reply)
@@ -144,7 +154,10 @@ final class WritableOperations implements RequestHandler {
         reply.noAnswer(); // also if it is malformed
         forget(opcode, request);
       }
-      case INTERRUPT -> reply.noAnswer();
+      case INTERRUPT -> {
+        reply.noAnswer();
+        interrupts.interrupt(request.longAt(KernelProtocol.IN_HEADER_SIZE));
+      }
       case OPENDIR -> {
         KernelProtocol.zero(reply.body(), BODY, KernelProtocol.OPEN_OUT_SIZE);
         reply.send(KernelProtocol.OPEN_OUT_SIZE);
