@@ -256,6 +256,9 @@ final class StatusCommand implements Callable<Integer> {
     if (outputs != null && (outputs.refused() > 0 || outputs.isNodeAway())) {
       warnings.add(report.mountpoint() + ": " + DrainCommand.summary(outputs));
     }
+    if (outputs != null && report.sourceAbsence() != null) {
+      warnings.add(report.mountpoint() + ": source: " + PathText.printable(report.sourceAbsence()));
+    }
     String absence = report.cluster() == null ? null : report.cluster().absence();
     if (absence != null) {
       warnings.add(report.mountpoint() + ": " + absence);

@@ -176,7 +176,12 @@ final class StatusHeadline {
   private static @Nullable String source(StatusReport report) {
     List<String> parts = new ArrayList<>();
     if (report.sourceAbsence() != null) {
-      parts.add("away: " + report.sourceAbsence() + "; copies are still served");
+      parts.add(
+          "away: "
+              + report.sourceAbsence()
+              + (report.outputs() == null
+                  ? "; copies are still served"
+                  : "; what this node knows is still served"));
     } else if (report.recent() != null) {
       parts.add(requests(report.recent()));
     }

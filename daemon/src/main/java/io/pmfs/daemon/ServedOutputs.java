@@ -138,10 +138,15 @@ final class ServedOutputs implements MountedDataset {
             RequestReport.of(parts.bridge().latencies()),
             StatusReport.AccessLog.of(parts.requests()),
             StatusReport.Waiting.of(parts.requests()),
-            parts.source().absence(),
+            sourceAbsence(),
             cluster(),
             isAtMountpoint()),
         OutputsReport.of(parts.outputs().drainStatus()));
+  }
+
+  private @Nullable String sourceAbsence() {
+    String failure = parts.outputs().sourceFailure();
+    return failure == null ? parts.source().absence() : failure;
   }
 
   @Override

@@ -60,6 +60,14 @@ final class MountedExamination {
       findings.addAll(examination.places());
       addNumbers(status, findings);
       addFailures(status, findings);
+      String absence = status.sourceAbsence();
+      if (status.outputs() != null && absence != null) {
+        findings.add(
+            new Finding(
+                Finding.Grade.PART,
+                "source",
+                absence + "; programs go on with what this node knows, others wait"));
+      }
       ClusterReport cluster = status.cluster();
       if (cluster != null) {
         findings.addAll(ClusterExamination.ofMembers(cluster));
