@@ -108,6 +108,15 @@ final class NodeView implements AutoCloseable {
     tell("hang " + operation + " " + path);
   }
 
+  /** Answers nothing at all, until {@link #go}. */
+  void stop() {
+    Command.run("kill", "-STOP", Long.toString(process.pid())).expect(0);
+  }
+
+  void go() {
+    Command.run("kill", "-CONT", Long.toString(process.pid())).expect(0);
+  }
+
   /** Answers EIO. */
   void fail(SourceView.Operation operation, String path) {
     tell("fail " + operation + " " + path);
