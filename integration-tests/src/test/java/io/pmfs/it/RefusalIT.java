@@ -59,7 +59,7 @@ final class RefusalIT {
       refused.expect(4);
       assertThat(refused.out())
           .contains("log: the source answers: operation not permitted")
-          .contains("closed/d: the source answers: operation not permitted; 1 change waits for it")
+          .contains("closed/d: the source answers: operation not permitted; 2 changes wait for it")
           .contains("set aside: pmfs drain --retry, --export or --drop");
       // Each fsync says so, not only the first.
       assertThat(shell(mount, "sync log").exit()).isNotZero();

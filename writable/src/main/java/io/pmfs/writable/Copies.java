@@ -118,7 +118,11 @@ final class Copies implements AutoCloseable {
     }
     Map<Change.Content, Long> untried = new LinkedHashMap<>();
     for (Change.Content change : changes) {
-      if (isIntended(change)) {
+      Intent former = Intent.of(state, change);
+      if (former != null && former.inode() != 0) {
+        continue; // Its copy may have its name already: that is looked at in its turn.
+      }
+      if (former != null) {
         // A former attempt left something to remove.
         begin(workers, change, () -> copy(change, nearest(change)));
       } else {

@@ -99,18 +99,18 @@ final class Extended {
 
   private Map<FileName, byte[]> ofStill(long number) throws FsException {
     // Before the look at the source: what leaves the tables meanwhile is there then.
-    long committed = state.committed();
+    State.Progress then = state.progress();
     Map<FileName, Row> changed = rowsNow(number);
     Map<FileName, byte[]> there = atSource(number);
-    remember(number, there, committed);
+    remember(number, there, then);
     return with(changed, there);
   }
 
-  private void remember(long number, Map<FileName, byte[]> there, long committed)
+  private void remember(long number, Map<FileName, byte[]> there, State.Progress then)
       throws FsException {
     try (State.Held held = state.hold()) {
       Inode inode = state.find(number);
-      if (inode != null && !State.isBusy(inode, committed)) {
+      if (inode != null && !state.isBusy(inode, then)) {
         remembered.put(number, there);
       }
     }

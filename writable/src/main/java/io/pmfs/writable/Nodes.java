@@ -206,15 +206,14 @@ final class Nodes {
   }
 
   private @Nullable Stat statusOf(
-      long directory, FileName name, Listing listing, State.Progress then)
-      throws FsException {
+      long directory, FileName name, Listing listing, State.Progress then) throws FsException {
     try (SourceTree.Directory opened = tree.open(directory)) {
       return opened.status(name);
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
         throw e;
       }
-      if (state.committed() == committed) {
+      if (state.progress().equals(then)) {
         listing.remove(name);
       }
       return null;

@@ -6,6 +6,8 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.time.InstantSource;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -119,5 +121,39 @@ class OwnFilesTest {
         .containsOnlyKeys("a", "before")
         .containsEntry("a", "file 644 onetwothreefour");
     assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  /** Copies that are made ahead of their turn do not hide what a dead process had finished. */
+  @Test
+  void versionOfADeadProcess_isKnown_alsoIfCopiesAreMadeAhead() throws Exception {
+    try (Driver own = new Driver(directory.resolve("own"), 2, InstantSource.system())) {
+      AtomicBoolean isDead = new AtomicBoolean();
+      own.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) {
+              if (isDead.get()) {
+                throw new FakeCalls.Death();
+              }
+            }
+
+            @Override
+            public void after(String call, FileName name) {
+              if (call.equals("rename")) {
+                isDead.set(true);
+                throw new FakeCalls.Death();
+              }
+            }
+          });
+      own.put("a", "content");
+      while (!isDead.get()) {
+        Thread.onSpinWait();
+      }
+      own.restart();
+      own.calls.watch(new FakeCalls.Watcher() {});
+      assertThat(own.mount().drain(20_000)).isTrue();
+      assertThat(own.sourceTree()).containsOnlyKeys("a");
+      assertThat(own.mount().drainStatus().conflicts()).isZero();
+    }
   }
 }
