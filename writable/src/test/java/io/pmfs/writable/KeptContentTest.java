@@ -388,6 +388,21 @@ class KeptContentTest {
     assertThat(owner.sourceTree()).containsOnlyKeys("b");
   }
 
+  /** Changes of other files in between do not keep the removal back. */
+  @Test
+  void fileOfANodeThatIsAway_canBeRemoved_afterOtherChanges() throws Exception {
+    putLarge();
+    nodes.link.isCut = true;
+    owner.drainAll();
+    owner.put("b", "text");
+    owner.put("c", "text");
+    owner.chmod("b", 0600);
+    owner.unlink("a");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsOnlyKeys("b", "c");
+    assertThat(owner.mount().drain(1000)).isTrue();
+  }
+
   @Test
   void filesForAnotherOwner_areLeftAlone() throws Exception {
     Path place = directory.resolve("node");
