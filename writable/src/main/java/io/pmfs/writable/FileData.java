@@ -427,9 +427,15 @@ final class FileData {
       return buffer.clear();
     }
 
+    /** What was not read into this memory comes there. */
+    @SuppressWarnings("ReferenceEquality") // The same memory, not equal bytes.
     @Override
-    public void accept(ReadResult piece) {
+    public void accept(ReadResult piece) throws IOException {
       filled = piece.size();
+      boolean isHere = piece instanceof ReadResult.Bytes bytes && bytes.buffer() == buffer;
+      if (!isHere) {
+        piece.copyTo(buffer.clear());
+      }
     }
 
     int filled() {

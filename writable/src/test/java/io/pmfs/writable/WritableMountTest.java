@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -145,6 +146,34 @@ class WritableMountTest {
       assertThat(own.sourceTree()).containsEntry("d/b", "file 644 " + "x".repeat(20) + "y");
       own.unlink("d/b");
       own.mount().fsync(file.node().inode(), file.handle(), false, own.caller());
+    }
+  }
+
+  /** cp(1) does it, whether a tier has the content or only the source. */
+  @Test
+  void copyRange_copiesWhatATierOrOnlyTheSourceHas() throws Exception {
+    seed("source", "of the source");
+    driver.put("tier", "of a tier");
+    for (String from : List.of("source", "tier")) {
+      Opened to = driver.create("copy of " + from);
+      Opened opened = driver.mount().open(driver.node(from).inode(), 0, driver.caller());
+      long size = driver.node(from).attributes().size();
+      long copied =
+          driver
+              .mount()
+              .copyRange(
+                  opened.node().inode(),
+                  opened.handle(),
+                  0,
+                  to.node().inode(),
+                  to.handle(),
+                  0,
+                  size,
+                  driver.caller());
+      assertThat(copied).isEqualTo(size);
+      driver.close(to);
+      driver.mount().release(opened.node().inode(), opened.handle());
+      assertThat(driver.read("copy of " + from)).isEqualTo(driver.read(from));
     }
   }
 
