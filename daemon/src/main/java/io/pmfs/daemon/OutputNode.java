@@ -17,7 +17,7 @@ import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;
-import io.pmfs.writable.WritableMount;
+import io.pmfs.writable.mount.WritableMount;
 import io.pmfs.writable.remote.NodeServer;
 import io.pmfs.writable.remote.OwnerLink;
 import io.pmfs.writable.remote.OwnerServer;

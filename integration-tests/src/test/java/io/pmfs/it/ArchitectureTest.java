@@ -54,7 +54,7 @@ final class ArchitectureTest {
       cli.doctor      -> cli.control daemon daemon.report settings cluster.members tier
       cli.bugreport   -> pack settings fuse.system metadata
       cli.control     -> daemon daemon.report daemon.requests settings fs metadata
-      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings cache shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable.remote writable fs stage tier metadata
+      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings cache shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable.remote writable.mount writable fs stage tier metadata
       daemon.metrics  -> daemon.report daemon.http metadata
       daemon.report   -> daemon.requests settings cache cluster cluster.peers cluster.members fuse fuse.protocol writable fs stage tier metadata
       daemon.requests -> fuse.protocol tier metadata
@@ -69,9 +69,12 @@ final class ArchitectureTest {
       fuse            -> fuse.mounting fuse.protocol fuse.system writable fs tier metadata
       fuse.mounting   -> fuse.protocol fuse.system tier
       fuse.protocol   -> fuse.system tier metadata
-      fuse.system     -> writable tier metadata
-      writable.remote -> writable tier metadata
-      writable        -> tier metadata
+      fuse.system     -> writable writable.journal tier metadata
+      writable.remote -> writable.mount writable writable.journal tier metadata
+      writable.mount  -> writable.drain writable writable.journal tier metadata
+      writable.drain  -> writable writable.journal tier metadata
+      writable        -> writable.journal tier metadata
+      writable.journal -> tier metadata
       fs              -> stage tier metadata
       stage           -> tier metadata compression
       tier            -> metadata

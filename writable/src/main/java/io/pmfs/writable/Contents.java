@@ -5,6 +5,15 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Encoder;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.NameRow;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Map;
@@ -18,11 +27,11 @@ import org.slf4j.LoggerFactory;
  * exclusively.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class Contents {
+public final class Contents {
   private static final Logger log = LoggerFactory.getLogger(Contents.class);
 
   /** Writes clear these bits, which are the owner's. */
-  static final int SET_ID = 06000;
+  public static final int SET_ID = 06000;
 
   private final State state;
   private final Descriptors descriptors;
@@ -33,7 +42,7 @@ final class Contents {
   private final Waiting waiting;
   private final Extended extended;
 
-  Contents(
+  public Contents(
       State state,
       Descriptors descriptors,
       LocalFiles local,
@@ -53,7 +62,7 @@ final class Contents {
   }
 
   /** Whether another node keeps the data files of a place. */
-  boolean isOfNode(int place) throws FsException {
+  public boolean isOfNode(int place) throws FsException {
     return local.isOfNode(place);
   }
 
@@ -66,7 +75,7 @@ final class Contents {
    * @param low the first byte that changes
    * @param keep how many bytes of the content are still needed
    */
-  Inode prepare(LiveFile file, long low, long keep) throws FsException {
+  public Inode prepare(LiveFile file, long low, long keep) throws FsException {
     while (true) {
       try {
         Inode prepared = tryPrepare(file, low, keep);
@@ -132,7 +141,8 @@ final class Contents {
    *
    * @return the first byte that it may change; -1 if this node must write
    */
-  long resume(LiveFile file, long generation, long low, boolean onlyGrew) throws FsException {
+  public long resume(LiveFile file, long generation, long low, boolean onlyGrew)
+      throws FsException {
     Inode inode = state.inode(file.number);
     long promised = state.isPending(inode.contentChange()) ? inode.announcedSize() : 0;
     boolean hasSetId = (inode.attributes().mode() & SET_ID) != 0;
@@ -152,7 +162,7 @@ final class Contents {
   }
 
   /** The content of a file begins anew, in a data file of another node. */
-  void restart(LiveFile file, int place) throws FsException {
+  public void restart(LiveFile file, int place) throws FsException {
     restart(file, place, false);
     file.size = 0;
     file.onlyGrew = false;
@@ -200,7 +210,7 @@ final class Contents {
   }
 
   /** A file was made; its data file comes with the first byte. */
-  void beginNew(LiveFile file, Inode inode) throws FsException {
+  public void beginNew(LiveFile file, Inode inode) throws FsException {
     DataRow row = state.data(inode.number(), inode.generation());
     if (row != null && local.isOfNode(row.place())) {
       descriptors.attach(file, inode);
@@ -335,7 +345,7 @@ final class Contents {
   }
 
   /** The current data file of an inode is needed no more, unless the journal promised it. */
-  void drop(State.Update update, Inode inode) throws FsException {
+  public void drop(State.Update update, Inode inode) throws FsException {
     if (inode.generation() == 0) {
       return;
     }
@@ -381,14 +391,14 @@ final class Contents {
   }
 
   /** As Linux does before each write; what the source has is dropped when it is written there. */
-  void dropCapabilities(long number, Caller caller) throws FsException {
+  public void dropCapabilities(long number, Caller caller) throws FsException {
     extended.dropCapabilities(number, caller);
   }
 
   // ---- room
 
   /** A change of the data file of a file, which may have been moved before. */
-  interface DataChange {
+  public interface DataChange {
     void make(int place, int file) throws FsException;
   }
 
@@ -398,7 +408,7 @@ final class Contents {
    *
    * @param more how many bytes it may grow by
    */
-  void change(LiveFile file, long more, DataChange change) throws FsException {
+  public void change(LiveFile file, long more, DataChange change) throws FsException {
     Room.Search search = room.search();
     boolean isRefused = false;
     while (true) {
@@ -433,7 +443,7 @@ final class Contents {
   }
 
   /** A small content comes here from the node that keeps it, once nobody writes it. */
-  void bring(LiveFile file) throws FsException {
+  public void bring(LiveFile file) throws FsException {
     Inode inode = state.inode(file.number);
     descriptors.attach(file, inode);
     if (file.remote != null && !inode.isRemoved()) {
@@ -519,7 +529,7 @@ final class Contents {
   // ---- after a change
 
   /** Whether a file that is being written has more than was announced, and nothing else changed. */
-  boolean hasGrown(LiveFile file, Inode inode) throws FsException {
+  public boolean hasGrown(LiveFile file, Inode inode) throws FsException {
     if (file.remote != null) {
       descriptors.load(file, inode);
     }
@@ -531,7 +541,7 @@ final class Contents {
    *
    * @return whether it was
    */
-  boolean announce(LiveFile file, Caller caller) throws FsException {
+  public boolean announce(LiveFile file, Caller caller) throws FsException {
     Inode before = state.inode(file.number);
     if (before.isRemoved() || (!before.is(Inode.WRITING) && before.is(Inode.ANNOUNCED))) {
       return false;
@@ -590,7 +600,7 @@ final class Contents {
     update.delete(Tables.WRITING, Tables.key(inode.number()));
     update.journal(
         new Change.Content(
-            new Change.Head(sequence, inode.number(), caller, clock.millis()),
+            caller.head(sequence, inode.number(), clock.millis()),
             isFirst ? new At(inode.parent(), inode.name()) : null,
             false,
             generation,

@@ -5,27 +5,28 @@ import io.pmfs.tier.FsException;
 import java.nio.ByteBuffer;
 
 /** Copies the data of open files. Safe for use by many threads. */
-final class DataCopy {
+public final class DataCopy {
   /** Takes note of bytes before they are written, and may wait. */
-  interface Before {
+  public interface Before {
     void writing(int bytes) throws FsException;
   }
 
   /** Where data are copied to. */
-  interface Target {
+  public interface Target {
     void write(ByteBuffer bytes, long offset) throws FsException;
   }
 
   private DataCopy() {}
 
   /** Copies data from one offset to another; holes are left out. */
-  static void copy(OutputCalls calls, int from, int to, long offset, long end, Before before)
+  public static void copy(OutputCalls calls, int from, int to, long offset, long end, Before before)
       throws FsException {
     copy(calls, from, (bytes, at) -> calls.write(to, bytes, at), offset, end, before);
   }
 
   /** The same to a target that need not be a file. */
-  static void copy(OutputCalls calls, int from, Target to, long offset, long end, Before before)
+  public static void copy(
+      OutputCalls calls, int from, Target to, long offset, long end, Before before)
       throws FsException {
     ByteBuffer buffer = CopyBuffers.take();
     try {
@@ -41,7 +42,7 @@ final class DataCopy {
   }
 
   /** Copies data to the beginning of a file that has other content. */
-  static void copyOver(OutputCalls calls, int from, int to, long end, Before before)
+  public static void copyOver(OutputCalls calls, int from, int to, long end, Before before)
       throws FsException {
     long at = 0;
     while (at < end) {

@@ -4,6 +4,11 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.AtSource;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -20,7 +25,7 @@ import org.slf4j.LoggerFactory;
  * file exclusively.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class Descriptors {
+public final class Descriptors {
   private static final Logger log = LoggerFactory.getLogger(Descriptors.class);
 
   private static final long RECOUNT_BYTES = 8L << 20;
@@ -36,7 +41,7 @@ final class Descriptors {
   /** Files whose data file is open, the one that was opened first in front. */
   private final Set<LiveFile> open = new LinkedHashSet<>(); // GUARDED_BY(open)
 
-  Descriptors(State state, SourceTree tree, LocalFiles local, OutputCalls calls) {
+  public Descriptors(State state, SourceTree tree, LocalFiles local, OutputCalls calls) {
     this.state = state;
     this.tree = tree;
     this.local = local;
@@ -45,12 +50,12 @@ final class Descriptors {
   }
 
   /** Closes what is open; for the last user of a file, with or without its lock. */
-  void close(LiveFile file) {
+  public void close(LiveFile file) {
     closeLocal(file);
     closeSource(file);
   }
 
-  void closeLocal(LiveFile file) {
+  public void closeLocal(LiveFile file) {
     closeFile(file);
     file.remote = null;
     file.generation = 0;
@@ -75,7 +80,7 @@ final class Descriptors {
   }
 
   /** A data file was opened: others, which nothing uses now, are closed until they are used. */
-  void opened(LiveFile file) {
+  public void opened(LiveFile file) {
     List<LiveFile> surplus = new ArrayList<>();
     synchronized (open) {
       open.remove(file);
@@ -116,7 +121,7 @@ final class Descriptors {
    * @return the file as it is now: one whose data file is gone is read from the source, if that has
    *     all of it
    */
-  Inode load(LiveFile file, Inode inode) throws FsException {
+  public Inode load(LiveFile file, Inode inode) throws FsException {
     Inode now = attach(file, inode);
     boolean isKnown = file.size >= 0 && file.remote == null;
     if (now.generation() != 0 && now.is(Inode.WRITING) && !isKnown) {
@@ -126,7 +131,7 @@ final class Descriptors {
   }
 
   /** The same without its size. */
-  Inode attach(LiveFile file, Inode inode) throws FsException {
+  public Inode attach(LiveFile file, Inode inode) throws FsException {
     if (file.generation != inode.generation()) {
       closeLocal(file);
       if (inode.generation() != 0) {
@@ -181,7 +186,7 @@ final class Descriptors {
    * Whether a data file that cannot be read is needed no more, as the source has the same. The
    * caller has not locked the file.
    */
-  boolean isUnneeded(LiveFile file, FsException e) throws FsException {
+  public boolean isUnneeded(LiveFile file, FsException e) throws FsException {
     if (e.errno() != Errno.EIO || file.remote != null) {
       return false;
     }
@@ -197,7 +202,7 @@ final class Descriptors {
   }
 
   /** Makes the data file of a file that is empty so far. */
-  void make(LiveFile file) throws FsException {
+  public void make(LiveFile file) throws FsException {
     if (file.generation == 0 || file.remote != null || file.file >= 0) {
       return;
     }
@@ -210,7 +215,7 @@ final class Descriptors {
   }
 
   /** The failure to read what was only in a data file that is not there any more. */
-  FsException gone(LiveFile file) throws FsException {
+  public FsException gone(LiveFile file) throws FsException {
     return new FsException(
         Errno.EIO,
         "inode %d: its data file is gone from %s".formatted(file.number, local.name(file.place)));
@@ -287,7 +292,7 @@ final class Descriptors {
   }
 
   /** Counts the room of a data file again, after it changed by much. */
-  void written(LiveFile file, long bytes) throws FsException {
+  public void written(LiveFile file, long bytes) throws FsException {
     file.uncountedBytes += bytes;
     local.charge(file.place, bytes);
     if (file.uncountedBytes >= RECOUNT_BYTES) {
@@ -295,7 +300,7 @@ final class Descriptors {
     }
   }
 
-  void recount(LiveFile file) throws FsException {
+  public void recount(LiveFile file) throws FsException {
     if (file.file >= 0) {
       Stat now = calls.status(file.file, Inode.NO_NAME);
       local.charge(file.place, bytes(now) - file.countedBytes - file.uncountedBytes);
@@ -305,7 +310,7 @@ final class Descriptors {
     }
   }
 
-  void recountQuietly(LiveFile file) {
+  public void recountQuietly(LiveFile file) {
     try {
       recount(file);
     } catch (FsException e) {
@@ -314,7 +319,7 @@ final class Descriptors {
   }
 
   /** Opens the source's file for reading. */
-  int openSource(LiveFile file, Inode inode) throws FsException {
+  public int openSource(LiveFile file, Inode inode) throws FsException {
     Stat seen = inode.seen();
     Stat open = file.sourceStat;
     if (file.source >= 0 && open != null && (seen == null || open.isSameFile(seen))) {
@@ -352,7 +357,7 @@ final class Descriptors {
   }
 
   /** Bytes of an open file of the source, for {@link CopyBuffers#give}. */
-  ByteBuffer readSource(int from, long offset, int wanted) throws FsException {
+  public ByteBuffer readSource(int from, long offset, int wanted) throws FsException {
     return tree.looks()
         .await(
             () -> {
@@ -365,7 +370,8 @@ final class Descriptors {
   }
 
   /** Where a file is whose content only the source has; null for other files. */
-  @Nullable AtSource atSource(Inode inode) throws FsException {
+  @Nullable
+  public AtSource atSource(Inode inode) throws FsException {
     Stat seen = inode.seen();
     boolean isThere = inode.generation() == 0 && !inode.is(Inode.WRITING) && inode.hasHome();
     if (!isThere || seen == null || !inode.isRegular()) {
@@ -382,12 +388,12 @@ final class Descriptors {
   // ---- attributes
 
   /** The size of a file now. */
-  static long size(LiveFile file, Inode inode) {
+  public static long size(LiveFile file, Inode inode) {
     return inode.is(Inode.WRITING) ? file.size : inode.attributes().size();
   }
 
   /** The attributes of a file that is being written. */
-  static Attributes attributes(LiveFile file, Inode inode) {
+  public static Attributes attributes(LiveFile file, Inode inode) {
     Attributes a = inode.attributes();
     return new Attributes(
         a.mode(),
@@ -403,7 +409,7 @@ final class Descriptors {
   }
 
   /** The same; as they were last, if the node that writes the file does not answer. */
-  Attributes attributesNow(LiveFile file, Inode inode) throws FsException {
+  public Attributes attributesNow(LiveFile file, Inode inode) throws FsException {
     try {
       load(file, inode);
     } catch (FsException e) {
@@ -421,7 +427,7 @@ final class Descriptors {
    *
    * @throws FsException if the node has lost what is still needed
    */
-  boolean isReplaced(LiveFile file, FsException e) throws FsException {
+  public boolean isReplaced(LiveFile file, FsException e) throws FsException {
     RemoteFile remote = file.remote;
     if (e.errno() != Errno.ENOENT || remote == null) {
       return false;
@@ -433,7 +439,7 @@ final class Descriptors {
   }
 
   /** Makes the data file and its name survive the machine. */
-  void sync(LiveFile file, Inode inode) throws FsException {
+  public void sync(LiveFile file, Inode inode) throws FsException {
     RemoteFile remote = file.remote;
     if (remote != null) {
       freeze(remote, inode, true);

@@ -58,12 +58,12 @@ public record DrainStatus(
    */
   public record Failure(
       String path, String reason, @Nullable FsException cause, boolean isAside, long behind) {
-    Failure(String path, String reason, @Nullable FsException cause) {
+    public Failure(String path, String reason, @Nullable FsException cause) {
       this(path, reason, cause, false, 0);
     }
 
     /** What failed: a call at the source, or a request to another node. */
-    static Failure of(String path, FsException e) {
+    public static Failure of(String path, FsException e) {
       String text = String.valueOf(e.getMessage());
       return e.getCause() instanceof IOException
           ? new Failure(path, text.substring(text.indexOf(": ") + 2), null)

@@ -6,6 +6,12 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Decoder;
+import io.pmfs.writable.journal.Encoder;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.time.InstantSource;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -16,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Extended attributes: those of the source and what was changed. Safe for use by many threads. */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class Extended {
+public final class Extended {
   private static final FileName CAPABILITIES = FileName.of("security.capability");
   private static final String SECURITY = "security.";
   private static final List<String> SPACES = List.of("user.", "trusted.", SECURITY);
@@ -50,7 +56,7 @@ final class Extended {
     }
   }
 
-  Extended(State state, SourceTree tree, OutputCalls calls, InstantSource clock) {
+  public Extended(State state, SourceTree tree, OutputCalls calls, InstantSource clock) {
     this.state = state;
     this.tree = tree;
     this.calls = calls;
@@ -58,7 +64,7 @@ final class Extended {
   }
 
   /** All of a node. If the source does not answer, those that it had last. */
-  Map<FileName, byte[]> of(long number) throws FsException {
+  public Map<FileName, byte[]> of(long number) throws FsException {
     if (!state.inode(number).hasHome()) {
       return ofStill(number);
     }
@@ -70,7 +76,7 @@ final class Extended {
    * One of a node; null if it has none of this name. The kernel asks for some before it lets a
    * program write or execute. These count as absent if only a source that does not answer knows.
    */
-  byte @Nullable [] of(long number, FileName name) throws FsException {
+  public byte @Nullable [] of(long number, FileName name) throws FsException {
     if (!name.toString().startsWith(SECURITY) || !state.inode(number).hasHome()) {
       return of(number).get(name);
     }
@@ -131,7 +137,7 @@ final class Extended {
   }
 
   /** What the source has. The caller sees to it that no name moves there. */
-  Map<FileName, byte[]> atSource(long number) throws FsException {
+  public Map<FileName, byte[]> atSource(long number) throws FsException {
     Inode inode = state.inode(number);
     if (!inode.hasHome()) {
       return Map.of();
@@ -162,7 +168,7 @@ final class Extended {
   }
 
   /** What was set and is not removed. */
-  Map<FileName, byte[]> changed(long number) throws FsException {
+  public Map<FileName, byte[]> changed(long number) throws FsException {
     Map<FileName, byte[]> set = new LinkedHashMap<>();
     rows(state, number)
         .forEach(
@@ -175,7 +181,7 @@ final class Extended {
   }
 
   /** Sets an attribute, or removes it if the value is null. */
-  void set(long number, FileName name, byte @Nullable [] value, int flags, Caller caller)
+  public void set(long number, FileName name, byte @Nullable [] value, int flags, Caller caller)
       throws FsException {
     checkName(name.toString());
     if (state.result(caller.unique()) != null) {
@@ -206,8 +212,7 @@ final class Extended {
       update.put(Tables.XATTRS, Tables.key(number, name), new Row(change, stored).encode());
       if (sequence != 0) {
         update.journal(
-            new Change.SetExtended(
-                new Change.Head(sequence, number, caller, clock.millis()), name, stored));
+            new Change.SetExtended(caller.head(sequence, number, clock.millis()), name, stored));
       }
       update.result(caller.unique(), number);
       update.commit();
@@ -215,14 +220,14 @@ final class Extended {
   }
 
   /** Takes the capabilities of a program that were set and are not at the source yet. */
-  void dropCapabilities(long number, Caller caller) throws FsException {
+  public void dropCapabilities(long number, Caller caller) throws FsException {
     if (changed(number).containsKey(CAPABILITIES)) {
       set(number, CAPABILITIES, null, 0, caller.unasked());
     }
   }
 
   /** Access control lists are not among them: the mount could not apply them. */
-  static void checkName(String name) throws FsException {
+  public static void checkName(String name) throws FsException {
     for (String space : SPACES) {
       if (name.equals(space) || name.indexOf('\0') >= 0) {
         throw new FsException(Errno.EINVAL, name);
@@ -235,7 +240,8 @@ final class Extended {
   }
 
   /** The source is about to lose a node that is still in use: remembers what it has. */
-  void keep(State.Update update, long number, Map<FileName, byte[]> atSource) throws FsException {
+  public void keep(State.Update update, long number, Map<FileName, byte[]> atSource)
+      throws FsException {
     Inode inode = update.find(number);
     if (inode == null || inode.is(Inode.FORGOTTEN) || atSource.isEmpty()) {
       return;
@@ -255,7 +261,7 @@ final class Extended {
    * The source has all changes of a node's attributes up to this one: forgets what it has, unless
    * it is about to lose the node.
    */
-  void committed(State.Update update, long number, long sequence) throws FsException {
+  public void committed(State.Update update, long number, long sequence) throws FsException {
     Inode inode = update.find(number);
     if (inode == null || inode.isRemoved()) {
       return;
@@ -278,7 +284,7 @@ final class Extended {
   }
 
   /** Forgets everything about a node that is gone. */
-  static void remove(State state, State.Update update, Inode inode) throws FsException {
+  public static void remove(State state, State.Update update, Inode inode) throws FsException {
     if (inode.is(Inode.XATTRS)) {
       for (FileName name : rows(state, inode.number()).keySet()) {
         update.delete(Tables.XATTRS, Tables.key(inode.number(), name));
@@ -286,13 +292,13 @@ final class Extended {
     }
   }
 
-  static byte[] encode(Map<FileName, byte[]> attributes) {
+  public static byte[] encode(Map<FileName, byte[]> attributes) {
     Encoder out = new Encoder().number(attributes.size());
     attributes.forEach((name, value) -> out.name(name).bytes(value));
     return out.toBytes();
   }
 
-  static Map<FileName, byte[]> decode(byte[] stored) {
+  public static Map<FileName, byte[]> decode(byte[] stored) {
     Decoder in = new Decoder(stored);
     Map<FileName, byte[]> attributes = new LinkedHashMap<>();
     for (long left = in.number(); left > 0; left--) {

@@ -7,6 +7,9 @@ import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Instant;
@@ -19,10 +22,10 @@ import org.slf4j.LoggerFactory;
  * process may repeat what that process did. Safe for use by many threads.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class FileData {
+public final class FileData {
   private static final Logger log = LoggerFactory.getLogger(FileData.class);
 
-  static final long MAX_SIZE = Long.MAX_VALUE - 4096;
+  public static final long MAX_SIZE = Long.MAX_VALUE - 4096;
 
   private final State state;
   private final Nodes nodes;
@@ -34,7 +37,7 @@ final class FileData {
   private final OutputCalls calls;
   private final InstantSource clock;
 
-  FileData(
+  public FileData(
       State state,
       Nodes nodes,
       LiveFiles live,
@@ -57,7 +60,7 @@ final class FileData {
 
   // ---- reading
 
-  void read(long number, long offset, int size, ReadSink sink) throws FsException {
+  public void read(long number, long offset, int size, ReadSink sink) throws FsException {
     LiveFile file = live.acquire(number);
     try {
       Inode inode = nodes.find(number);
@@ -178,7 +181,7 @@ final class FileData {
 
   // ---- writing
 
-  int write(
+  public int write(
       long number,
       OpenFiles.Origin origin,
       long offset,
@@ -243,7 +246,8 @@ final class FileData {
   }
 
   /** Sets the size. The caller holds the file's lock. */
-  void truncate(LiveFile file, long size, boolean clearSetId, Caller caller) throws FsException {
+  public void truncate(LiveFile file, long size, boolean clearSetId, Caller caller)
+      throws FsException {
     if (size < 0 || size > MAX_SIZE) {
       throw new FsException(size < 0 ? Errno.EINVAL : Errno.EFBIG, "size " + size);
     }
@@ -274,7 +278,7 @@ final class FileData {
   }
 
   /** Sets the size, if that is wanted, and then everything else. */
-  Node setAttributes(long number, NewAttributes wanted, Caller caller) throws FsException {
+  public Node setAttributes(long number, NewAttributes wanted, Caller caller) throws FsException {
     nodes.find(number);
     Long size = wanted.size();
     if (size != null) {
@@ -314,7 +318,8 @@ final class FileData {
         });
   }
 
-  void allocate(long number, int mode, long offset, long length, Caller caller) throws FsException {
+  public void allocate(long number, int mode, long offset, long length, Caller caller)
+      throws FsException {
     int known =
         OutputCalls.FALLOC_KEEP_SIZE
             | OutputCalls.FALLOC_PUNCH_HOLE
@@ -360,7 +365,7 @@ final class FileData {
     return Descriptors.size(file, inode);
   }
 
-  long copyRange(
+  public long copyRange(
       long number,
       long offset,
       long toNumber,
@@ -447,7 +452,7 @@ final class FileData {
     }
   }
 
-  long seek(long number, long offset, int whence) throws FsException {
+  public long seek(long number, long offset, int whence) throws FsException {
     return live.exclusively(
         number,
         file -> {

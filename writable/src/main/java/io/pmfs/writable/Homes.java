@@ -2,6 +2,11 @@ package io.pmfs.writable;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -9,15 +14,15 @@ import java.util.List;
  * Where nodes are at the source. One name is in the node; a node with several names there has all
  * of them in a table. Called while holding the state's lock, with an update that is not committed.
  */
-final class Homes {
+public final class Homes {
   private final State state;
 
-  Homes(State state) {
+  public Homes(State state) {
     this.state = state;
   }
 
   /** All names of a node at the source that the mount knows of. */
-  List<At> all(Inode inode) throws FsException {
+  public List<At> all(Inode inode) throws FsException {
     List<At> homes = new ArrayList<>();
     if (inode.is(Inode.HOMES)) {
       state.scanGroup(
@@ -36,7 +41,7 @@ final class Homes {
     return homes;
   }
 
-  boolean has(Inode inode, long directory, FileName name) throws FsException {
+  public boolean has(Inode inode, long directory, FileName name) throws FsException {
     return all(inode).contains(new At(directory, name));
   }
 
@@ -45,7 +50,7 @@ final class Homes {
   }
 
   /** The node with a name more. */
-  Inode add(State.Update update, Inode inode, At home) throws FsException {
+  public Inode add(State.Update update, Inode inode, At home) throws FsException {
     List<At> before = all(inode);
     if (before.contains(home)) {
       return inode;
@@ -61,7 +66,7 @@ final class Homes {
   }
 
   /** The node without a name. */
-  Inode remove(State.Update update, Inode inode, At home) throws FsException {
+  public Inode remove(State.Update update, Inode inode, At home) throws FsException {
     List<At> left = all(inode);
     if (!left.remove(home)) {
       return inode;
@@ -79,7 +84,7 @@ final class Homes {
   }
 
   /** The node without any name. */
-  Inode clear(State.Update update, Inode inode) throws FsException {
+  public Inode clear(State.Update update, Inode inode) throws FsException {
     if (inode.is(Inode.HOMES)) {
       for (At home : all(inode)) {
         update.delete(Tables.HOMES, key(inode.number(), home));
@@ -89,7 +94,7 @@ final class Homes {
   }
 
   /** The node with one name instead of another. */
-  Inode move(State.Update update, Inode inode, At from, At to) throws FsException {
+  public Inode move(State.Update update, Inode inode, At from, At to) throws FsException {
     if (!inode.is(Inode.HOMES)) {
       return inode.withHome(to.directory(), to.name());
     }
@@ -101,7 +106,7 @@ final class Homes {
   }
 
   /** Records what a node is at the source now, and that its identity there is this node. */
-  static Inode seen(State.Update update, Inode inode, Stat stat) {
+  public static Inode seen(State.Update update, Inode inode, Stat stat) {
     Stat before = inode.seen();
     if (before != null && (before.inode() != stat.inode() || before.device() != stat.device())) {
       update.delete(Tables.SOURCES, Tables.key(before.device(), before.inode()));
@@ -114,7 +119,7 @@ final class Homes {
   }
 
   /** A node that is not at the source, or is another program's there. */
-  static Inode unseen(State.Update update, Inode inode) {
+  public static Inode unseen(State.Update update, Inode inode) {
     Stat before = inode.seen();
     if (before != null) {
       update.delete(Tables.SOURCES, Tables.key(before.device(), before.inode()));

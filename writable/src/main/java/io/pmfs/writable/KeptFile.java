@@ -3,6 +3,8 @@ package io.pmfs.writable;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.time.InstantSource;

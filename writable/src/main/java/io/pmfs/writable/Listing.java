@@ -2,6 +2,9 @@ package io.pmfs.writable;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.Tables;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Iterator;
@@ -14,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * The names of a directory of the source, in the order of their positions, and the changes that
  * this mount has made there since they were listed. Safe for use by many threads.
  */
-final class Listing {
+public final class Listing {
   private static final Comparator<Child> ORDER =
       Comparator.comparingLong(Child::position).thenComparing(Child::name);
 
@@ -24,10 +27,10 @@ final class Listing {
   private static final int FEW_PART = 8;
 
   /** No look yet. */
-  static final long NEVER = -1;
+  public static final long NEVER = -1;
 
   /** Held while the directory is read. */
-  final ReentrantLock loading = new ReentrantLock();
+  public final ReentrantLock loading = new ReentrantLock();
 
   private PackedNames listed = new PackedNames(); // GUARDED_BY(this)
   private TreeMap<Child, Child> changes = new TreeMap<>(ORDER); // GUARDED_BY(this)
@@ -35,11 +38,11 @@ final class Listing {
   private volatile int count;
 
   // The time of the last look, and what the directory was then; GUARDED_BY(loading).
-  volatile long checkedMillis = NEVER;
-  long listedMillis;
-  volatile long costMillis;
-  @Nullable Stat stat;
-  volatile boolean isListed;
+  public volatile long checkedMillis = NEVER;
+  public long listedMillis;
+  public volatile long costMillis;
+  @Nullable public Stat stat;
+  public volatile boolean isListed;
 
   /**
    * A name at the source.
@@ -47,14 +50,14 @@ final class Listing {
    * @param inode st_ino at the source; 0 stands for a name that is gone
    * @param type null if the source did not say
    */
-  record Child(long position, FileName name, long inode, @Nullable FileType type) {
-    static Child of(FileName name, long inode, @Nullable FileType type) {
+  public record Child(long position, FileName name, long inode, @Nullable FileType type) {
+    public static Child of(FileName name, long inode, @Nullable FileType type) {
       return new Child(Tables.position(name), name, inode, type);
     }
   }
 
   /** From now on, changes are applied to what is being listed, too. */
-  synchronized void beginLoading() {
+  public synchronized void beginLoading() {
     changesMeanwhile = new ArrayList<>();
   }
 
@@ -63,7 +66,7 @@ final class Listing {
    *
    * @param next null if the names are as before
    */
-  synchronized void endLoading(@Nullable PackedNames next) {
+  public synchronized void endLoading(@Nullable PackedNames next) {
     List<Child> meanwhile = changesMeanwhile;
     changesMeanwhile = null;
     if (next == null) {
@@ -83,15 +86,15 @@ final class Listing {
   }
 
   /** The directory was made: until it is listed, it has what is added. */
-  synchronized void makeEmpty() {
+  public synchronized void makeEmpty() {
     isListed = true;
   }
 
-  synchronized void add(FileName name, long inode, FileType type) {
+  public synchronized void add(FileName name, long inode, FileType type) {
     change(Child.of(name, inode, type));
   }
 
-  synchronized void remove(FileName name) {
+  public synchronized void remove(FileName name) {
     change(Child.of(name, 0, null));
   }
 
@@ -125,7 +128,7 @@ final class Listing {
     changes = new TreeMap<>(ORDER);
   }
 
-  synchronized @Nullable Child find(FileName name) {
+  public synchronized @Nullable Child find(FileName name) {
     Child key = Child.of(name, 0, null);
     Child changed = changes.get(key);
     if (changed != null) {
@@ -135,7 +138,7 @@ final class Listing {
   }
 
   /** The first names whose positions are at or behind this one. */
-  synchronized List<Child> from(long position, int limit) {
+  public synchronized List<Child> from(long position, int limit) {
     List<Child> found = new ArrayList<>();
     Iterator<Child> changed =
         changes.tailMap(new Child(position, Inode.NO_NAME, 0, null), true).values().iterator();
@@ -160,7 +163,7 @@ final class Listing {
     return found;
   }
 
-  int size() {
+  public int size() {
     return count;
   }
 }

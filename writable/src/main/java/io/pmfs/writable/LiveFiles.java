@@ -8,28 +8,28 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The files in use. A file stays until its last use ends. Safe for use by many threads. */
-final class LiveFiles {
+public final class LiveFiles {
   private final Map<Long, LiveFile> files = new HashMap<>(); // GUARDED_BY(this)
   private final LastUse lastUse;
 
   /** Closes what a file has open; the caller has its last use. */
-  interface LastUse {
+  public interface LastUse {
     void end(LiveFile file);
   }
 
-  LiveFiles(LastUse lastUse) {
+  public LiveFiles(LastUse lastUse) {
     this.lastUse = lastUse;
   }
 
   /** The file, which the caller releases once for each call. */
-  synchronized LiveFile acquire(long number) {
+  public synchronized LiveFile acquire(long number) {
     LiveFile file = files.computeIfAbsent(number, LiveFile::new);
     file.users++;
     return file;
   }
 
   /** The same, if it is in use already. */
-  synchronized @Nullable LiveFile acquireKnown(long number) {
+  public synchronized @Nullable LiveFile acquireKnown(long number) {
     LiveFile file = files.get(number);
     if (file != null) {
       file.users++;
@@ -37,12 +37,12 @@ final class LiveFiles {
     return file;
   }
 
-  synchronized @Nullable LiveFile peek(long number) {
+  public synchronized @Nullable LiveFile peek(long number) {
     return files.get(number);
   }
 
   /** Ends one use. */
-  void release(LiveFile file) {
+  public void release(LiveFile file) {
     synchronized (this) {
       file.users--;
       if (file.users > 0) {
@@ -54,19 +54,19 @@ final class LiveFiles {
     }
   }
 
-  synchronized List<LiveFile> all() {
+  public synchronized List<LiveFile> all() {
     List<LiveFile> copy = new ArrayList<>(files.values());
     copy.forEach(file -> file.users++);
     return copy;
   }
 
   /** Work with a file that the caller does not otherwise use. */
-  interface Work<T> {
+  public interface Work<T> {
     T with(LiveFile file) throws FsException;
   }
 
   /** Runs while the file is in use and locked. */
-  <T> T exclusively(long number, Work<T> work) throws FsException {
+  public <T> T exclusively(long number, Work<T> work) throws FsException {
     LiveFile file = acquire(number);
     file.lock.writeLock().lock();
     try {

@@ -4,6 +4,10 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Refusal;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -30,11 +34,11 @@ import org.slf4j.LoggerFactory;
  * Data files: one for each generation of a file's content, in one of the places. Which place holds
  * a file is in the tables; this class knows paths and room. Safe for use by many threads.
  */
-final class LocalFiles implements AutoCloseable {
+public final class LocalFiles implements AutoCloseable {
   /**
    * The number of the place that is a hidden directory of the source, for what fits nowhere else.
    */
-  static final int AT_SOURCE = 0;
+  public static final int AT_SOURCE = 0;
 
   /** What the tables call a place begins so if another node keeps it. */
   private static final String NODE = "node:";
@@ -102,7 +106,7 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Places keep their numbers in the tables, also those that are no longer among the settings. */
-  LocalFiles(
+  public LocalFiles(
       OutputCalls calls,
       List<Place> places,
       State state,
@@ -136,7 +140,7 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** The data files that a node keeps for the owner of a mount. */
-  LocalFiles(OutputCalls calls, List<Place> places, InstantSource clock) {
+  public LocalFiles(OutputCalls calls, List<Place> places, InstantSource clock) {
     this.calls = calls;
     this.clock = clock;
     this.tree = null;
@@ -174,7 +178,7 @@ final class LocalFiles implements AutoCloseable {
   // ---- other nodes
 
   /** How data files of other nodes are reached. Called once. */
-  void use(NodeData.Nodes others) {
+  public void use(NodeData.Nodes others) {
     nodes = others;
   }
 
@@ -189,7 +193,7 @@ final class LocalFiles implements AutoCloseable {
    * @param node its id, which persists
    * @param name for messages
    */
-  int placeOf(UUID node, String name, State state) throws FsException {
+  public int placeOf(UUID node, String name, State state) throws FsException {
     synchronized (order) {
       for (Slot slot : slots.values()) {
         if (node.equals(slot.node)) {
@@ -203,7 +207,8 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** A data file that another node keeps; null if this node does. */
-  @Nullable RemoteFile remote(int place, long number, long generation) throws FsException {
+  @Nullable
+  public RemoteFile remote(int place, long number, long generation) throws FsException {
     Slot slot = slot(place);
     return slot.node == null
         ? null
@@ -212,17 +217,17 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Whether another node keeps the data files of a place. */
-  boolean isOfNode(int place) throws FsException {
+  public boolean isOfNode(int place) throws FsException {
     return slot(place).node != null;
   }
 
   /** Whether a place is no use once the source has what it has. */
-  boolean isElsewhere(int place) throws FsException {
+  public boolean isElsewhere(int place) throws FsException {
     return place == AT_SOURCE || isOfNode(place);
   }
 
   /** The name of a place, for messages. */
-  String name(int place) throws FsException {
+  public String name(int place) throws FsException {
     return slot(place).place.name();
   }
 
@@ -246,7 +251,7 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Whether a file can go on elsewhere after this failure: another place may take it. */
-  static boolean isRefusal(FsException e) {
+  public static boolean isRefusal(FsException e) {
     return e.getCause() instanceof Refusal;
   }
 
@@ -311,7 +316,7 @@ final class LocalFiles implements AutoCloseable {
    *
    * @throws FsException a {@linkplain #isRefusal refusal} if the place does not take it
    */
-  int open(int place, long number, long generation) throws FsException {
+  public int open(int place, long number, long generation) throws FsException {
     return asked(
         place,
         () -> {
@@ -349,12 +354,12 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Opens a data file that must be there for reading and writing. */
-  int openThere(int place, long number, long generation) throws FsException {
+  public int openThere(int place, long number, long generation) throws FsException {
     return openThere(place, number, generation, OutputCalls.O_RDWR);
   }
 
   /** Opens a data file that must be there. */
-  int openForReading(int place, long number, long generation) throws FsException {
+  public int openForReading(int place, long number, long generation) throws FsException {
     return openThere(place, number, generation, OutputCalls.O_RDONLY);
   }
 
@@ -367,7 +372,7 @@ final class LocalFiles implements AutoCloseable {
    *
    * @throws FsException a {@linkplain #isRefusal refusal} if the place has no room
    */
-  void write(int place, int file, ByteBuffer bytes, long offset) throws FsException {
+  public void write(int place, int file, ByteBuffer bytes, long offset) throws FsException {
     int start = bytes.position();
     asked(
         place,
@@ -383,7 +388,7 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Sets the size of an open data file; the place may refuse it as it may a write. */
-  void truncate(int place, int file, long size) throws FsException {
+  public void truncate(int place, int file, long size) throws FsException {
     asked(
         place,
         () -> {
@@ -393,7 +398,7 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Allocates room, or makes holes; the place may refuse it as it may a write. */
-  void allocate(int place, int file, int mode, long offset, long length) throws FsException {
+  public void allocate(int place, int file, int mode, long offset, long length) throws FsException {
     asked(
         place,
         () -> {
@@ -403,7 +408,7 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** The size of a data file; 0 if it is gone here. Another node may not have its disk yet. */
-  long size(int place, long number, long generation) throws FsException {
+  public long size(int place, long number, long generation) throws FsException {
     RemoteFile remote = remote(place, number, generation);
     if (remote != null) {
       return size(remote);
@@ -428,7 +433,7 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Makes sure that a place has the directory in which the data files of a file were. */
-  void checkThere(int place, long number) throws FsException {
+  public void checkThere(int place, long number) throws FsException {
     if (isElsewhere(place)) {
       return;
     }
@@ -449,7 +454,7 @@ final class LocalFiles implements AutoCloseable {
     }
   }
 
-  void remove(int place, long number, long generation) throws FsException {
+  public void remove(int place, long number, long generation) throws FsException {
     if (isOfNode(place)) {
       return; // It asks which are unused.
     }
@@ -467,13 +472,13 @@ final class LocalFiles implements AutoCloseable {
     }
   }
 
-  void setTimes(int place, long number, long generation, Instant access, Instant modified)
+  public void setTimes(int place, long number, long generation, Instant access, Instant modified)
       throws FsException {
     calls.setTimes(directoryThere(place, number), name(number, generation), access, modified);
   }
 
   /** Makes the names of data files survive the machine. */
-  void syncName(int place, long number) throws FsException {
+  public void syncName(int place, long number) throws FsException {
     calls.sync(directoryThere(place, number), false);
   }
 
@@ -559,7 +564,7 @@ final class LocalFiles implements AutoCloseable {
   // ---- room
 
   /** The first place that seems to take a file of so many bytes; -1 if none does. */
-  int placeWithRoom(long bytes) {
+  public int placeWithRoom(long bytes) {
     long now = clock.millis();
     for (Slot slot : order) {
       if (!isAvoided(slot, now) && hasRoom(slot, bytes)) {
@@ -574,17 +579,17 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Whether a place takes more once the source has what it has: not if all disks fail. */
-  boolean mayGetRoom() {
+  public boolean mayGetRoom() {
     long now = clock.millis();
     return order.stream().anyMatch(slot -> !slot.isFailing || !isAvoided(slot, now));
   }
 
   /** The place for a file that may stay empty. */
-  int firstPlace() {
+  public int firstPlace() {
     return order.get(0).number;
   }
 
-  boolean hasRoom(int place, long bytes) throws FsException {
+  public boolean hasRoom(int place, long bytes) throws FsException {
     return hasRoom(slot(place), bytes);
   }
 
@@ -614,18 +619,18 @@ final class LocalFiles implements AutoCloseable {
   }
 
   /** Counts room that data files take more, or less if negative. */
-  void charge(int place, long bytes) throws FsException {
+  public void charge(int place, long bytes) throws FsException {
     Slot slot = slot(place);
     slot.used.addAndGet(bytes);
     slot.free.addAndGet(-bytes);
   }
 
-  long usedBytes() {
+  public long usedBytes() {
     return slots.values().stream().mapToLong(slot -> Math.max(0, slot.used.get())).sum();
   }
 
   /** A data file that a former process left. */
-  interface Left {
+  public interface Left {
     /** Whether the tables know it. */
     boolean isKnown(int place, long number, long generation) throws FsException;
   }
@@ -636,7 +641,7 @@ final class LocalFiles implements AutoCloseable {
    *
    * @param end the first generation that is not a former process's
    */
-  void count(long end, Left left) throws FsException {
+  public void count(long end, Left left) throws FsException {
     for (Slot slot : slots.values()) {
       if (slot.number == AT_SOURCE
           || slot.node != null

@@ -6,6 +6,13 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.NameRow;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.function.BooleanSupplier;
@@ -16,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * nodes and journal together. Safe for use by many threads.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class Names {
+public final class Names {
   private static final int TYPE_BITS = 0170000;
   private static final int DIRECTORY = 0040000;
   private static final int REGULAR = 0100000;
@@ -36,7 +43,7 @@ final class Names {
   private final Contents contents;
   private final InstantSource clock;
 
-  Names(
+  public Names(
       State state,
       Nodes nodes,
       SourceTree tree,
@@ -59,15 +66,16 @@ final class Names {
    * @param inode null if there is none
    * @param row what the tables say of the name; null if nothing
    */
-  record Found(@Nullable Inode inode, @Nullable NameRow row) {
+  public record Found(@Nullable Inode inode, @Nullable NameRow row) {
     /** The last change of the name in the journal. */
-    long change() {
+    public long change() {
       return row == null ? 0 : row.change();
     }
   }
 
   /** Finds out, before the state's lock is taken, what the source has under a name. */
-  @Nullable Inode before(long directory, FileName name) throws FsException {
+  @Nullable
+  public Inode before(long directory, FileName name) throws FsException {
     return nodes.lookup(directory, name);
   }
 
@@ -76,7 +84,8 @@ final class Names {
    *
    * @param before what {@link #before} found
    */
-  @Nullable Found now(
+  @Nullable
+  public Found now(
       Inode directory, FileName name, @Nullable Inode before, @Nullable Listing listing)
       throws FsException {
     NameRow row = state.name(directory.number(), name);
@@ -95,7 +104,7 @@ final class Names {
     return before == null ? null : new Found(state.inode(before.number()), null);
   }
 
-  Inode living(long directory) throws FsException {
+  public Inode living(long directory) throws FsException {
     Inode inode = state.inode(directory);
     if (inode.isRemoved()) {
       throw new FsException(Errno.ENOENT, "directory " + directory + " was removed");
@@ -104,7 +113,7 @@ final class Names {
   }
 
   /** The file system of the source that a node lies in, or will; 0 for that of its root. */
-  long device(Inode inode) throws FsException {
+  public long device(Inode inode) throws FsException {
     Inode at = inode;
     while (at.number() != WritableFileSystem.ROOT && !at.hasHome() && at.parent() != 0) {
       at = state.inode(at.parent());
@@ -114,11 +123,11 @@ final class Names {
   }
 
   /** A step that needs a name that does not exist. */
-  interface Making<T> {
+  public interface Making<T> {
     T make(State.Update update, Inode directory, Found found) throws FsException;
   }
 
-  <T> T makeName(long number, FileName name, Making<T> making) throws FsException {
+  public <T> T makeName(long number, FileName name, Making<T> making) throws FsException {
     Nodes.checkNewName(name);
     tree.checkLength(name);
     Inode before = null;
@@ -146,11 +155,12 @@ final class Names {
 
   // ---- making
 
-  Node mkdir(long number, FileName name, int mode, Caller caller) throws FsException {
+  public Node mkdir(long number, FileName name, int mode, Caller caller) throws FsException {
     return make(number, name, DIRECTORY | (mode & PERMISSIONS), 0, null, caller);
   }
 
-  Node mknod(long number, FileName name, int mode, long device, Caller caller) throws FsException {
+  public Node mknod(long number, FileName name, int mode, long device, Caller caller)
+      throws FsException {
     int type = (mode & TYPE_BITS) == 0 ? REGULAR : mode & TYPE_BITS;
     if (type == DIRECTORY || type == SYMBOLIC_LINK) {
       throw new FsException(Errno.EPERM, name.toString());
@@ -162,7 +172,8 @@ final class Names {
     return node;
   }
 
-  Node symlink(long number, FileName name, FileName target, Caller caller) throws FsException {
+  public Node symlink(long number, FileName name, FileName target, Caller caller)
+      throws FsException {
     if (target.size() > TARGET_MAX) {
       throw new FsException(Errno.ENAMETOOLONG, name.toString());
     }
@@ -211,7 +222,7 @@ final class Names {
       @Nullable FileName target,
       Caller caller) {
     long sequence = update.nextSequence();
-    Change.Head head = new Change.Head(sequence, inode.number(), caller, clock.millis());
+    Change.Head head = caller.head(sequence, inode.number(), clock.millis());
     At at = new At(directory.number(), name);
     Attributes attributes = inode.attributes();
     update.journal(
@@ -225,7 +236,7 @@ final class Names {
   }
 
   /** A new node, with rights and group as its directory gives them. */
-  Inode fresh(
+  public Inode fresh(
       State.Update update, Inode directory, FileName name, int mode, long device, Caller caller) {
     Instant now = clock.instant();
     boolean hands = (directory.attributes().mode() & SET_GROUP_ID) != 0;
@@ -248,7 +259,7 @@ final class Names {
   }
 
   /** The directory gets a name, and knows of it. */
-  void addName(
+  public void addName(
       State.Update update,
       Inode directory,
       FileName name,
@@ -261,7 +272,7 @@ final class Names {
     update.put(isAnnounced ? touched.withChange(change) : touched);
   }
 
-  Inode touched(Inode directory, int moreDirectories) {
+  public Inode touched(Inode directory, int moreDirectories) {
     Instant now = clock.instant();
     int links = directory.attributes().linkCount();
     Inode next = links < 2 ? directory : directory.withLinks(links + moreDirectories, now);
@@ -270,7 +281,8 @@ final class Names {
 
   // ---- links
 
-  Node link(long number, long directoryNumber, FileName name, Caller caller) throws FsException {
+  public Node link(long number, long directoryNumber, FileName name, Caller caller)
+      throws FsException {
     Long before = state.result(caller.unique());
     if (before != null) {
       announce(state.inode(before), caller);
@@ -313,8 +325,7 @@ final class Names {
       long sequence = update.nextSequence();
       update.journal(
           new Change.Link(
-              new Change.Head(sequence, number, caller, clock.millis()),
-              new At(directory.number(), name)));
+              caller.head(sequence, number, clock.millis()), new At(directory.number(), name)));
       addName(update, directory, name, next, sequence, true);
       next = next.withChange(sequence);
     } else {
@@ -330,11 +341,11 @@ final class Names {
 
   // ---- removing
 
-  void unlink(long number, FileName name, Caller caller) throws FsException {
+  public void unlink(long number, FileName name, Caller caller) throws FsException {
     remove(number, name, false, caller);
   }
 
-  void rmdir(long number, FileName name, Caller caller) throws FsException {
+  public void rmdir(long number, FileName name, Caller caller) throws FsException {
     remove(number, name, true, caller);
   }
 
@@ -400,7 +411,7 @@ final class Names {
       update.put(directory);
     } else {
       long sequence = update.nextSequence();
-      Change.Head head = new Change.Head(sequence, inode.number(), caller, clock.millis());
+      Change.Head head = caller.head(sequence, inode.number(), clock.millis());
       At at = new At(number, name);
       update.journal(
           inode.isDirectory()
@@ -414,7 +425,7 @@ final class Names {
   }
 
   /** A node has a name less. */
-  void loseName(State.Update update, Inode inode) {
+  public void loseName(State.Update update, Inode inode) {
     int links = inode.isDirectory() ? 0 : inode.attributes().linkCount() - 1;
     Inode next = inode.withLinks(links, clock.instant());
     if (links <= 0) {
@@ -424,7 +435,7 @@ final class Names {
   }
 
   /** Tells the journal of a file before another change speaks of it. */
-  void announce(Inode inode, Caller caller) throws FsException {
+  public void announce(Inode inode, Caller caller) throws FsException {
     if (inode.isRegular() && (inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED))) {
       live.exclusively(inode.number(), file -> contents.announce(file, caller));
     }
@@ -433,12 +444,12 @@ final class Names {
   // ---- what is no longer needed
 
   /** No kernel knows a node any more. */
-  void forget(long number) throws FsException {
+  public void forget(long number) throws FsException {
     forget(number, () -> false);
   }
 
   /** A kernel has forgotten a node, which another node of a cluster may have open. */
-  void forget(long number, BooleanSupplier isOpen) throws FsException {
+  public void forget(long number, BooleanSupplier isOpen) throws FsException {
     Inode known = state.find(number);
     if (known == null || !known.isRemoved()) {
       return;
@@ -471,7 +482,7 @@ final class Names {
   }
 
   /** Removes all traces of a node without names. */
-  static void removeNode(State state, State.Update update, Inode inode) throws FsException {
+  public static void removeNode(State state, State.Update update, Inode inode) throws FsException {
     Stat seen = inode.seen();
     if (seen != null) {
       update.delete(Tables.SOURCES, Tables.key(seen.device(), seen.inode()));

@@ -30,12 +30,12 @@ public final class NodeAway extends IOException {
    * @param path of what waits for it
    * @param changes how many changes wait, that one and all behind it
    */
-  DrainStatus.Away waiting(String path, long changes) {
+  public DrainStatus.Away waiting(String path, long changes) {
     return new DrainStatus.Away(node, isOwner, since, path, changes);
   }
 
   /** What a status says of an owner: nobody knows what waits for it. */
-  DrainStatus.Away unknown() {
+  public DrainStatus.Away unknown() {
     return waiting("", 0);
   }
 }

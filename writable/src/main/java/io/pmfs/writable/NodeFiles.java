@@ -3,6 +3,7 @@ package io.pmfs.writable;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.OutputCalls.Acting;
+import io.pmfs.writable.journal.Inode;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;

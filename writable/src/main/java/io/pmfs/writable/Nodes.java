@@ -10,6 +10,12 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.EntryConsumer;
 import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.NameRow;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -19,9 +25,9 @@ import org.jspecify.annotations.Nullable;
  * source does not have yet. Safe for use by many threads.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class Nodes {
+public final class Nodes {
   /** Numbers of files that were first seen at the source: this bit and their number there. */
-  static final long SOURCE = 1L << 61;
+  public static final long SOURCE = 1L << 61;
 
   private static final int NAME_MAX = 255;
   private static final int LISTED_AT_ONCE = 128;
@@ -51,7 +57,8 @@ final class Nodes {
 
   private record Target(long inode) {}
 
-  Nodes(State state, SourceTree tree, LiveFiles live, Descriptors descriptors, Contents contents) {
+  public Nodes(
+      State state, SourceTree tree, LiveFiles live, Descriptors descriptors, Contents contents) {
     this.state = state;
     this.homes = new Homes(state);
     this.tree = tree;
@@ -62,7 +69,7 @@ final class Nodes {
 
   // ---- names
 
-  static void checkName(FileName name) throws FsException {
+  public static void checkName(FileName name) throws FsException {
     if (name.size() > NAME_MAX) {
       throw new FsException(Errno.ENAMETOOLONG, name.toString());
     }
@@ -73,7 +80,7 @@ final class Nodes {
   }
 
   /** Names of unfinished copies are not for others. */
-  static void checkNewName(FileName name) throws FsException {
+  public static void checkNewName(FileName name) throws FsException {
     checkName(name);
     if (SourceTree.isTemporary(name)) {
       throw new FsException(Errno.EPERM, name + ": the name is reserved");
@@ -81,7 +88,7 @@ final class Nodes {
   }
 
   /** The directory with this number. */
-  Inode directory(long number) throws FsException {
+  public Inode directory(long number) throws FsException {
     Inode inode = find(number);
     if (!inode.isDirectory()) {
       throw new FsException(Errno.ENOTDIR, "inode " + number);
@@ -90,7 +97,7 @@ final class Nodes {
   }
 
   /** A node that the kernel knows, from a lookup or from a listing. */
-  Inode find(long number) throws FsException {
+  public Inode find(long number) throws FsException {
     Inode inode = state.find(number);
     if (inode != null) {
       return inode;
@@ -127,14 +134,16 @@ final class Nodes {
   }
 
   /** What the source has in a directory; null if the directory is not there. */
-  @Nullable Listing listing(Inode directory) throws FsException {
+  @Nullable
+  public Listing listing(Inode directory) throws FsException {
     return directory.number() == WritableFileSystem.ROOT || directory.hasHome()
         ? tree.listing(directory.number())
         : null;
   }
 
   /** Finds a name; null if there is none. */
-  @Nullable Inode lookup(long directoryNumber, FileName name) throws FsException {
+  @Nullable
+  public Inode lookup(long directoryNumber, FileName name) throws FsException {
     checkName(name);
     while (true) {
       Inode directory = directory(directoryNumber);
@@ -343,12 +352,12 @@ final class Nodes {
   // ---- attributes
 
   /** A node with its present attributes, which another program may have changed at the source. */
-  Node node(long number) throws FsException {
+  public Node node(long number) throws FsException {
     return shown(refresh(find(number)));
   }
 
   /** The same without a look at the source. */
-  Node shown(Inode inode) throws FsException {
+  public Node shown(Inode inode) throws FsException {
     if (!inode.isRegular() || !inode.is(Inode.WRITING)) {
       return new Node(inode.number(), inode.attributes());
     }
@@ -380,7 +389,7 @@ final class Nodes {
    * Looks whether another program changed a file at the source, at most once in a moment. If the
    * source does not answer, it is as it was.
    */
-  Inode refresh(Inode inode) throws FsException {
+  public Inode refresh(Inode inode) throws FsException {
     boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
     if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {
       return inode;
@@ -455,7 +464,7 @@ final class Nodes {
   }
 
   /** Where a symbolic link leads to. */
-  FileName target(Inode inode) throws FsException {
+  public FileName target(Inode inode) throws FsException {
     FileName made = inode.target();
     if (made != null) {
       return made;
@@ -477,7 +486,7 @@ final class Nodes {
   // ---- listings
 
   /** Passes the entries of a directory behind a position. */
-  void list(long number, long position, EntryConsumer entries) throws FsException {
+  public void list(long number, long position, EntryConsumer entries) throws FsException {
     Inode directory = directory(number);
     long from = position + 1;
     while (from > 0) {
@@ -599,7 +608,7 @@ final class Nodes {
   }
 
   /** Whether a directory has no entries. */
-  boolean isEmpty(Inode directory, @Nullable Listing listing) throws FsException {
+  public boolean isEmpty(Inode directory, @Nullable Listing listing) throws FsException {
     return entries(directory.number(), listing, 1).isEmpty();
   }
 }

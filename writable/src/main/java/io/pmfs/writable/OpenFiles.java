@@ -6,6 +6,10 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.time.InstantSource;
 import java.util.HashMap;
 import java.util.Map;
@@ -20,7 +24,7 @@ import org.slf4j.LoggerFactory;
  * so a handle of a former process still works. Safe for use by many threads.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class OpenFiles {
+public final class OpenFiles {
   private static final Logger log = LoggerFactory.getLogger(OpenFiles.class);
 
   private static final int REGULAR = 0100000;
@@ -59,7 +63,7 @@ final class OpenFiles {
   /** An open file, and the node that opened it. */
   private record Handle(LiveFile file, int node) {}
 
-  OpenFiles(
+  public OpenFiles(
       State state,
       Nodes nodes,
       Names names,
@@ -92,7 +96,7 @@ final class OpenFiles {
    *
    * @param place that has its data, if a node keeps them; -1 if this one does
    */
-  Opened create(long directory, FileName name, int mode, int flags, int place, Caller caller)
+  public Opened create(long directory, FileName name, int mode, int flags, int place, Caller caller)
       throws FsException {
     Nodes.checkName(name);
     Long before = state.result(caller.unique());
@@ -144,7 +148,8 @@ final class OpenFiles {
     return place < 0 || (mode & Contents.SET_ID) != 0;
   }
 
-  Opened createUnnamed(long directory, int mode, int flags, Caller caller) throws FsException {
+  public Opened createUnnamed(long directory, int mode, int flags, Caller caller)
+      throws FsException {
     Long before = state.result(caller.unique());
     if (before != null) {
       return opened(state.inode(before), flags, -1, caller);
@@ -178,7 +183,7 @@ final class OpenFiles {
    *
    * @param place that has its data, if it is emptied and a node keeps them; -1 if this one does
    */
-  Opened open(long number, int flags, int place, Caller caller) throws FsException {
+  public Opened open(long number, int flags, int place, Caller caller) throws FsException {
     Inode inode = nodes.refresh(nodes.find(number));
     if (inode.isDirectory()) {
       throw new FsException(Errno.EISDIR, "inode " + number);
@@ -303,28 +308,28 @@ final class OpenFiles {
    * @param isFormer whether a former process gave it, and may have made what is asked for again
    * @param isOnlyWritten whether the kernel passes writes without looking for capabilities
    */
-  record Origin(boolean isFormer, boolean isOnlyWritten) {}
+  public record Origin(boolean isFormer, boolean isOnlyWritten) {}
 
-  Origin origin(long handle) {
+  public Origin origin(long handle) {
     return new Origin(handle >>> FLAG_BITS <= firstHandle, (handle & ONLY_WRITES) != 0);
   }
 
   // ---- closing
 
-  void flush(long number, Caller caller) throws FsException {
+  public void flush(long number, Caller caller) throws FsException {
     announce(number, caller);
     untold.tell(number);
   }
 
   /** Tells the journal of what was written, if the file was. */
-  void announce(long number, Caller caller) throws FsException {
+  public void announce(long number, Caller caller) throws FsException {
     Inode inode = state.find(number);
     if (inode != null && (inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED))) {
       live.exclusively(number, file -> contents.announce(file, caller));
     }
   }
 
-  void fsync(long number) throws FsException {
+  public void fsync(long number) throws FsException {
     Inode found = nodes.find(number);
     if (found.isRegular() && found.generation() != 0) {
       live.exclusively(
@@ -339,7 +344,7 @@ final class OpenFiles {
   }
 
   /** The kernel says so some time after close(2), when others may be writing again. */
-  void release(long number, long handle) throws FsException {
+  public void release(long number, long handle) throws FsException {
     Handle open = handles.remove(handle);
     LiveFile file = open == null ? null : open.file();
     try {
@@ -385,19 +390,19 @@ final class OpenFiles {
   }
 
   /** Who a change is made as that no process asked for. */
-  static Caller owner(Inode inode) {
+  public static Caller owner(Inode inode) {
     return new Caller(0, inode.attributes().uid(), inode.attributes().gid(), 0);
   }
 
   // ---- other nodes
 
   /** A session of another node has begun. */
-  void join(int node, int place) {
+  public void join(int node, int place) {
     places.put(node, place);
   }
 
   /** The place of the data files that the caller's node keeps; -1 for this node. */
-  int placeOf(Caller caller) {
+  public int placeOf(Caller caller) {
     return places.getOrDefault(caller.node(), -1);
   }
 
@@ -439,7 +444,7 @@ final class OpenFiles {
    * A file is changed by a handle. One that this process does not know was given by a former one,
    * or was open on a node that had been away.
    */
-  void use(long number, long handle, Caller caller) throws FsException {
+  public void use(long number, long handle, Caller caller) throws FsException {
     if ((handle & WRITES) == 0 || handles.containsKey(handle)) {
       writers.check(number, caller.node());
       checkKeeper(number, caller);
@@ -450,7 +455,7 @@ final class OpenFiles {
   }
 
   /** A kernel has forgotten a node: its data go, unless another kernel has it open. */
-  void forget(long number) throws FsException {
+  public void forget(long number) throws FsException {
     names.forget(number, () -> isOpen(number));
   }
 
@@ -459,7 +464,7 @@ final class OpenFiles {
   }
 
   /** The handles that a node has open, and their files. */
-  Map<Long, Long> handlesOf(int node) {
+  public Map<Long, Long> handlesOf(int node) {
     Map<Long, Long> found = new HashMap<>();
     handles.forEach(
         (handle, open) -> {

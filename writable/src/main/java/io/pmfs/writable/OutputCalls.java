@@ -4,6 +4,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
+import io.pmfs.writable.journal.Stat;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Instant;

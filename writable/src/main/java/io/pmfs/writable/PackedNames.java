@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * Names of a directory in the order of their positions, in little memory: about 35 bytes and the
  * name for each. Filled once by one thread, and not changed after {@link #sort}.
  */
-final class PackedNames {
+public final class PackedNames {
   private static final int FIRST_CAPACITY = 16;
   private static final int SMALL = 12;
 
@@ -23,11 +23,11 @@ final class PackedNames {
   private int count;
   private int nameBytes;
 
-  int count() {
+  public int count() {
     return count;
   }
 
-  void add(Child child) {
+  public void add(Child child) {
     if (count == positions.length) {
       int more = count * 2;
       positions = Arrays.copyOf(positions, more);
@@ -51,7 +51,7 @@ final class PackedNames {
     count++;
   }
 
-  Child get(int index) {
+  public Child get(int index) {
     FileName name =
         FileName.of(Arrays.copyOfRange(names, offsets[index], offsets[index] + lengths[index]));
     FileType type = types[index] == 0 ? null : FileType.ofNumber(types[index]);
@@ -59,7 +59,7 @@ final class PackedNames {
   }
 
   /** The index of the first name at or behind a position. */
-  int firstFrom(long position) {
+  public int firstFrom(long position) {
     int low = 0;
     int high = count;
     while (low < high) {
@@ -73,7 +73,8 @@ final class PackedNames {
     return low;
   }
 
-  @Nullable Child find(long position, FileName name) {
+  @Nullable
+  public Child find(long position, FileName name) {
     for (int i = firstFrom(position); i < count && positions[i] == position; i++) {
       Child child = get(i);
       if (child.name().equals(name)) {
@@ -85,7 +86,7 @@ final class PackedNames {
 
   // ---- sorting
 
-  void sort() {
+  public void sort() {
     sort(0, count - 1);
   }
 

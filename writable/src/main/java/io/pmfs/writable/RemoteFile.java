@@ -8,7 +8,7 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /** A data file that another node keeps. Safe for use by many threads. */
-final class RemoteFile {
+public final class RemoteFile {
   private final NodeData node;
   private final String name;
   private final NodeData.Id id;
@@ -24,14 +24,14 @@ final class RemoteFile {
    *
    * @param name of the node, for messages
    */
-  RemoteFile(NodeData node, String name, long number, long generation) {
+  public RemoteFile(NodeData node, String name, long number, long generation) {
     this.node = node;
     this.name = name;
     this.id = new NodeData.Id(number, generation);
   }
 
   /** The node has answered ENOENT although the file is needed: only the user knows why. */
-  FsException missing(FsException answer) {
+  public FsException missing(FsException answer) {
     return new FsException(
         Errno.EIO,
         name + " does not have what was written there; mount its disk, or remove the file",
@@ -39,15 +39,15 @@ final class RemoteFile {
   }
 
   /** The file has just been made. */
-  void begin() {
+  public void begin() {
     mayBeSynced = false;
   }
 
-  boolean mayBeSynced() {
+  public boolean mayBeSynced() {
     return mayBeSynced;
   }
 
-  NodeData.Frozen freeze(boolean sync) throws FsException {
+  public NodeData.Frozen freeze(boolean sync) throws FsException {
     mayBeSynced |= sync;
     NodeData.Frozen frozen = node.freeze(id, sync);
     content = frozen.content();
@@ -55,7 +55,7 @@ final class RemoteFile {
   }
 
   /** Reads into the buffer until it is full or the file ends; returns how many bytes. */
-  int read(ByteBuffer destination, long offset) throws FsException {
+  public int read(ByteBuffer destination, long offset) throws FsException {
     int count = 0;
     while (destination.hasRemaining()) {
       int wanted = Math.min(destination.remaining(), CopyBuffers.BYTES);
@@ -72,12 +72,12 @@ final class RemoteFile {
     return count;
   }
 
-  void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
+  public void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
     node.setTimes(id, accessTime, modificationTime);
   }
 
   /** Lets the node copy a range to the source. */
-  void copy(NodeData.Target target, long from, long end) throws FsException {
+  public void copy(NodeData.Target target, long from, long end) throws FsException {
     node.copy(id, target, from, end);
   }
 
@@ -86,7 +86,8 @@ final class RemoteFile {
    *
    * @return where it ends: before {@code end} if the file is shorter
    */
-  long copyTo(DataCopy.Target to, long from, long end, DataCopy.Before before) throws FsException {
+  public long copyTo(DataCopy.Target to, long from, long end, DataCopy.Before before)
+      throws FsException {
     ByteBuffer known = content;
     ByteBuffer buffer = CopyBuffers.take();
     try {

@@ -4,20 +4,25 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.NameRow;
+import io.pmfs.writable.journal.State;
 import java.time.Instant;
 import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /** Renames, with what each of them replaces or exchanges. Safe for use by many threads. */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class Renames {
+public final class Renames {
   private final State state;
   private final Names names;
   private final Nodes nodes;
   private final SourceTree tree;
   private final InstantSource clock;
 
-  Renames(State state, Names names, Nodes nodes, SourceTree tree, InstantSource clock) {
+  public Renames(State state, Names names, Nodes nodes, SourceTree tree, InstantSource clock) {
     this.state = state;
     this.names = names;
     this.nodes = nodes;
@@ -25,7 +30,8 @@ final class Renames {
     this.clock = clock;
   }
 
-  void rename(long number, FileName name, long toNumber, FileName toName, int flags, Caller caller)
+  public void rename(
+      long number, FileName name, long toNumber, FileName toName, int flags, Caller caller)
       throws FsException {
     boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
     if (flags != 0 && flags != OutputCalls.RENAME_NOREPLACE && !isExchange) {
@@ -154,7 +160,7 @@ final class Renames {
     boolean isKnown = other != null && (toRow == null || toRow.announced());
     update.journal(
         new Change.Rename(
-            new Change.Head(sequence, inode.number(), caller, clock.millis()),
+            caller.head(sequence, inode.number(), clock.millis()),
             new At(number, name),
             new At(toNumber, toName),
             isKnown && other != null ? other.number() : 0,

@@ -7,12 +7,15 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.State;
 import java.time.Instant;
 import java.time.InstantSource;
 
 /** Changes of attributes: rights, owners and times. Safe for use by many threads. */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class Rights {
+public final class Rights {
   private static final int SET_USER_ID = 04000;
   private static final int SET_GROUP_ID = 02000;
   private static final int GROUP_EXECUTE = 010;
@@ -26,7 +29,7 @@ final class Rights {
   private final OutputCalls calls;
   private final InstantSource clock;
 
-  Rights(
+  public Rights(
       State state,
       Nodes nodes,
       LiveFiles live,
@@ -44,7 +47,7 @@ final class Rights {
   }
 
   /** Drops the bits that a change by an ordinary user drops, as Linux does. */
-  void clearSetId(Inode inode, Caller caller) throws FsException {
+  public void clearSetId(Inode inode, Caller caller) throws FsException {
     Attributes attributes = inode.attributes();
     int mode = withoutSetId(attributes, attributes.mode(), attributes.gid(), caller);
     if (mode != attributes.mode()) {
@@ -68,7 +71,7 @@ final class Rights {
   }
 
   /** Changes everything but the size. */
-  Node change(long number, NewAttributes wanted, Caller caller) throws FsException {
+  public Node change(long number, NewAttributes wanted, Caller caller) throws FsException {
     Inode inode = nodes.refresh(nodes.find(number));
     if (!inode.isRegular()) {
       return nodes.shown(changeRecorded(number, wanted, caller));
@@ -117,8 +120,7 @@ final class Rights {
       if (mask != 0 && inode.is(Inode.ANNOUNCED) && !inode.isRemoved()) {
         long sequence = update.nextSequence();
         update.journal(
-            new Change.SetAttributes(
-                new Change.Head(sequence, number, caller, clock.millis()), after, mask));
+            new Change.SetAttributes(caller.head(sequence, number, clock.millis()), after, mask));
         next = next.withChange(sequence);
       }
       update.put(next);

@@ -2,6 +2,11 @@ package io.pmfs.writable;
 
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.journal.Decoder;
+import io.pmfs.writable.journal.Encoder;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Semaphore;
@@ -13,7 +18,7 @@ import org.slf4j.LoggerFactory;
  * lets writers wait for the source. Safe for use by many threads.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class Room {
+public final class Room {
   private static final Logger log = LoggerFactory.getLogger(Room.class);
 
   private static final int AT_ONCE = 64;
@@ -41,38 +46,38 @@ final class Room {
     }
   }
 
-  Room(State state, LocalFiles local) {
+  public Room(State state, LocalFiles local) {
     this.state = state;
     this.local = local;
     this.live = new LiveFiles(file -> {});
   }
 
   /** The files that may be in use. Called once, before anything else. */
-  void use(LiveFiles files) {
+  public void use(LiveFiles files) {
     live = files;
   }
 
   // ---- what is needed no more
 
   /** The data file goes with this update. */
-  void discard(State.Update update, long number, long generation, int place) {
+  public void discard(State.Update update, long number, long generation, int place) {
     update.delete(Tables.DATA, Tables.key(number, generation));
     garbage(update, number, generation, place);
   }
 
-  static void garbage(State.Update update, long number, long generation, int place) {
+  public static void garbage(State.Update update, long number, long generation, int place) {
     long key = update.newNumber();
     update.put(Tables.GARBAGE, Tables.key(key), new Item(key, number, generation, place).encode());
   }
 
   /** The data file is the same as what the source has since this change. */
-  static void clean(State.Update update, long number, long generation, int place) {
+  public static void clean(State.Update update, long number, long generation, int place) {
     long key = update.newNumber();
     update.put(Tables.CLEAN, Tables.key(key), new Item(key, number, generation, place).encode());
   }
 
   /** What a former process was filling is incomplete. */
-  void begin() throws FsException {
+  public void begin() throws FsException {
     List<byte[]> keys = new ArrayList<>();
     List<Integer> places = new ArrayList<>();
     state.scan(
@@ -97,7 +102,7 @@ final class Room {
   }
 
   /** Removes some data files; returns whether there were any. */
-  synchronized boolean collect() throws FsException {
+  public synchronized boolean collect() throws FsException {
     List<Item> items = new ArrayList<>();
     state.scan(
         Tables.GARBAGE,
@@ -131,7 +136,7 @@ final class Room {
   }
 
   /** Whether a data file waits to be removed. For the time before anything is written. */
-  boolean isGarbage(long number, long generation) throws FsException {
+  public boolean isGarbage(long number, long generation) throws FsException {
     boolean[] isFound = {false};
     state.scan(
         Tables.GARBAGE,
@@ -170,7 +175,7 @@ final class Room {
    * Forgets all data files that the source has too. For a machine that was started anew: what they
    * have was perhaps never synced, and the source's was.
    */
-  void evictAll() throws FsException {
+  public void evictAll() throws FsException {
     cleanFrom = 0;
     boolean isMore = true;
     while (isMore) {
@@ -211,7 +216,7 @@ final class Room {
   // ---- room for more
 
   /** Begins to look for a place for what is about to be written. */
-  Search search() {
+  public Search search() {
     return new Search(state.head());
   }
 
@@ -221,7 +226,7 @@ final class Room {
    * come later. The caller holds the lock of the file, but not that of the state. Used by one
    * thread.
    */
-  final class Search {
+  public final class Search {
     private final long until;
 
     private Search(long until) {
@@ -229,7 +234,7 @@ final class Room {
     }
 
     /** The place for a new data file of so many bytes; waits while there is none. */
-    int placeFor(long bytes) throws FsException {
+    public int placeFor(long bytes) throws FsException {
       do {
         int place = local.placeWithRoom(bytes);
         if (place >= 0) {
@@ -245,7 +250,7 @@ final class Room {
      * @param more how many bytes it may grow by
      * @param isRefused whether its place has just refused them
      */
-    int placeFor(LiveFile file, long more, boolean isRefused) throws FsException {
+    public int placeFor(LiveFile file, long more, boolean isRefused) throws FsException {
       boolean isTried = isRefused;
       while (true) {
         if (!isTried && (more == 0 || local.hasRoom(file.place, more))) {
@@ -291,12 +296,12 @@ final class Room {
   }
 
   /** Whether a place is no use once the source has what it has. */
-  boolean isElsewhere(int place) throws FsException {
+  public boolean isElsewhere(int place) throws FsException {
     return local.isElsewhere(place);
   }
 
   /** The place for a file that has no data yet. */
-  int placeForNew() {
+  public int placeForNew() {
     int place = local.placeWithRoom(0);
     return place < 0 ? local.firstPlace() : place;
   }

@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * the user's patience lasts. A request for which nothing is known waits as long as the source does,
  * unless its program is interrupted. Safe for use by many threads.
  */
-final class SourceLooks {
+public final class SourceLooks {
   private static final Logger log = LoggerFactory.getLogger(SourceLooks.class);
 
   /** Looks at the same time; those that have no answer are among them. */
@@ -85,12 +85,12 @@ final class SourceLooks {
   private record Failed(long beginNanos, FsException why) {}
 
   /** What a request can go on with. */
-  interface Known<T> {
+  public interface Known<T> {
     /** Null if nothing is known. */
     @Nullable T get() throws FsException;
   }
 
-  SourceLooks(long momentMillis, long patienceMillis, Interrupts interrupts) {
+  public SourceLooks(long momentMillis, long patienceMillis, Interrupts interrupts) {
     this.momentNanos = TimeUnit.MILLISECONDS.toNanos(momentMillis);
     this.patienceNanos = TimeUnit.MILLISECONDS.toNanos(patienceMillis);
     this.interrupts = interrupts;
@@ -214,7 +214,7 @@ final class SourceLooks {
    * @param look made at most once at a time for a key, unless the source answers; not null
    */
   @SuppressWarnings("unchecked") // A key is always used with looks of the same type.
-  <T> T ask(Object key, Look<T> look, Known<T> known) throws FsException {
+  public <T> T ask(Object key, Look<T> look, Known<T> known) throws FsException {
     if (lookers.contains(Thread.currentThread())) {
       return look.at(); // A part of a look.
     }
@@ -240,7 +240,7 @@ final class SourceLooks {
    *
    * @param unwanted gets an answer that comes after the request was interrupted
    */
-  <T> T await(Look<T> look, Consumer<T> unwanted) throws FsException {
+  public <T> T await(Look<T> look, Consumer<T> unwanted) throws FsException {
     if (lookers.contains(Thread.currentThread())) {
       return look.at();
     }
@@ -248,7 +248,7 @@ final class SourceLooks {
   }
 
   /** Looks without waiting for the answer, if the same look is not being made. */
-  <T> void begin(Object key, Look<T> look) throws FsException {
+  public <T> void begin(Object key, Look<T> look) throws FsException {
     if (!byKey.containsKey(key)) {
       begin(key, look, null);
     }
@@ -284,7 +284,7 @@ final class SourceLooks {
    *
    * @throws FsException with EINTR if it was interrupted
    */
-  void checkInterrupted() throws FsException {
+  public void checkInterrupted() throws FsException {
     interrupts.check("waiting for the source");
   }
 
@@ -332,7 +332,7 @@ final class SourceLooks {
   }
 
   /** Whether an error says that the source, and not what was looked at, is the reason. */
-  static boolean isAway(FsException e) {
+  public static boolean isAway(FsException e) {
     if (e.getCause() instanceof NamespaceException) {
       return false; // The tables of this mount.
     }
@@ -394,10 +394,11 @@ final class SourceLooks {
   }
 
   /** A source that does not do what was asked: for how long, and what it answered if it did. */
-  record Silence(long millis, @Nullable FsException failure) {}
+  public record Silence(long millis, @Nullable FsException failure) {}
 
   /** Null if the source answers. */
-  @Nullable Silence silence() {
+  @Nullable
+  public Silence silence() {
     long now = System.nanoTime();
     long age = now - oldestNanos();
     Failed failure = failed;
@@ -412,7 +413,7 @@ final class SourceLooks {
   // ---- closing
 
   /** Closes a descriptor of the source, which may take as long as the source does not answer. */
-  void closeLater(int file, IntConsumer close) {
+  public void closeLater(int file, IntConsumer close) {
     unclosed.add(file);
     if (isClosing.compareAndSet(false, true)) {
       try {
@@ -435,7 +436,7 @@ final class SourceLooks {
   }
 
   /** Begins no look any more; returns whether none is left. */
-  boolean end() {
+  public boolean end() {
     threads.shutdown();
     try {
       return threads.awaitTermination(CLOSE_MILLIS, TimeUnit.MILLISECONDS);

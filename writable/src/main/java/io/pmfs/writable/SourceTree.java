@@ -6,6 +6,11 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
+import io.pmfs.writable.journal.Encoder;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -28,9 +33,9 @@ import org.jspecify.annotations.Nullable;
  * the attributes of their files, each at most a moment old. Safe for use by many threads.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
-final class SourceTree implements AutoCloseable {
+public final class SourceTree implements AutoCloseable {
   /** Names of files that are not complete yet begin with this. */
-  static final String TEMPORARY = ".pmfs-tmp-";
+  public static final String TEMPORARY = ".pmfs-tmp-";
 
   private static final byte[] TEMPORARY_BYTES = TEMPORARY.getBytes(StandardCharsets.US_ASCII);
   private static final byte[] ROOT_FACT = "root".getBytes(StandardCharsets.US_ASCII);
@@ -72,7 +77,7 @@ final class SourceTree implements AutoCloseable {
   private volatile @Nullable Stat rootStat;
   private volatile @Nullable StoreStatistics lastStatistics;
 
-  SourceTree(
+  public SourceTree(
       OutputCalls calls,
       State state,
       WritableSettings settings,
@@ -129,7 +134,7 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** The source cannot have a name that is longer than its file system allows. */
-  void checkLength(FileName name) throws FsException {
+  public void checkLength(FileName name) throws FsException {
     if (name.size() > longestName) {
       throw new FsException(
           Errno.ENAMETOOLONG, "%s: the source allows %d bytes".formatted(name, longestName));
@@ -153,7 +158,7 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** After an error that says that the source itself went away. */
-  void failed(FsException e) {
+  public void failed(FsException e) {
     boolean isGone =
         switch (e.errno()) {
           case ESTALE, ENOTCONN, ESHUTDOWN, ENODEV, EIO, EHOSTDOWN, EREMOTEIO -> true;
@@ -178,7 +183,7 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** Opens the source, if that is possible. */
-  Stat rootStatus() throws FsException {
+  public Stat rootStatus() throws FsException {
     try {
       return stat(calls.status(root(), Inode.NO_NAME));
     } catch (FsException e) {
@@ -188,7 +193,7 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** The same for a request; as it was last, if the source does not answer. */
-  Stat rootNow() throws FsException {
+  public Stat rootNow() throws FsException {
     return looks.ask(
         "root",
         this::rootStatus,
@@ -199,7 +204,7 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** Device 0 stands for that of the root: numbers of network file systems change. */
-  Stat stat(Stat raw) {
+  public Stat stat(Stat raw) {
     Stat top = rootStat;
     return top != null && raw.device() == top.device()
         ? new Stat(0, raw.inode(), raw.birth(), raw.attributes())
@@ -207,12 +212,12 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** The source's room; as it was last, if the source does not answer. */
-  StoreStatistics statistics() throws FsException {
+  public StoreStatistics statistics() throws FsException {
     return looks.ask("statistics", this::statisticsNow, () -> lastStatistics);
   }
 
   /** Lets {@link #statistics} know something, without waiting for it. */
-  void beginStatistics() throws FsException {
+  public void beginStatistics() throws FsException {
     looks.begin("statistics", this::statisticsNow);
   }
 
@@ -228,7 +233,8 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** That the source does not answer, and since when; null if it does. Takes a moment then. */
-  @Nullable String failure() {
+  @Nullable
+  public String failure() {
     try {
       rootNow();
     } catch (FsException e) {
@@ -246,19 +252,19 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** What requests of programs look at the source by. Not for the committer, which moves names. */
-  SourceLooks looks() {
+  public SourceLooks looks() {
     return looks;
   }
 
   /** Closes a file of the source without waiting for it. */
-  void closeLater(int file) {
+  public void closeLater(int file) {
     looks.closeLater(file, calls::close);
   }
 
   // ---- names that move
 
   /** A look at the source. */
-  interface Look<T> {
+  public interface Look<T> {
     T at() throws FsException;
   }
 
@@ -266,7 +272,7 @@ final class SourceTree implements AutoCloseable {
    * Looks while no name moves at the source: between a step there and its record, the tables have
    * names that the source does not. Not to be called while holding the state's lock.
    */
-  <T> T still(Look<T> look) throws FsException {
+  public <T> T still(Look<T> look) throws FsException {
     moving.readLock().lock();
     try {
       return look.at();
@@ -276,14 +282,14 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** From now on, names move; for the committer, until {@link #endMove}. */
-  void beginMove() {
+  public void beginMove() {
     if (!moving.isWriteLockedByCurrentThread()) {
       moving.writeLock().lock();
     }
   }
 
   /** The move was recorded, or failed. */
-  void endMove() {
+  public void endMove() {
     if (moving.isWriteLockedByCurrentThread()) {
       moving.writeLock().unlock();
     }
@@ -292,29 +298,29 @@ final class SourceTree implements AutoCloseable {
   // ---- directories
 
   /** An open directory of the source. */
-  final class Directory implements AutoCloseable {
+  public final class Directory implements AutoCloseable {
     private final int file;
     private final boolean isOwner;
 
-    Directory(int file, boolean isOwner) {
+    public Directory(int file, boolean isOwner) {
       this.file = file;
       this.isOwner = isOwner;
     }
 
     /** The same for a user who does not close it. */
-    Directory shared() {
+    public Directory shared() {
       return new Directory(file, false);
     }
 
-    int file() {
+    public int file() {
       return file;
     }
 
-    Stat status(FileName name) throws FsException {
+    public Stat status(FileName name) throws FsException {
       return stat(calls.status(file, name));
     }
 
-    FileName readSymbolicLink(FileName name) throws FsException {
+    public FileName readSymbolicLink(FileName name) throws FsException {
       return calls.readSymbolicLink(file, name);
     }
 
@@ -327,12 +333,12 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** An open file as a directory of which the empty name is the file. */
-  Directory opened(int file) {
+  public Directory opened(int file) {
     return new Directory(file, false);
   }
 
   /** Opens the directory with this number where it is now; ENOENT if it is not at the source. */
-  Directory open(long number) throws FsException {
+  public Directory open(long number) throws FsException {
     try {
       return still(() -> new Directory(calls.openDirectory(root(), relativePath(number)), true));
     } catch (FsException e) {
@@ -342,7 +348,7 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** The path below the root at which the source has a directory. */
-  FileName relativePath(long number) throws FsException {
+  public FileName relativePath(long number) throws FsException {
     List<FileName> names = new ArrayList<>();
     long at = number;
     while (at != WritableFileSystem.ROOT) {
@@ -361,7 +367,7 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** Where a file is at the source; ENOENT if it is not there. */
-  Stat statusAtHome(Inode inode) throws FsException {
+  public Stat statusAtHome(Inode inode) throws FsException {
     if (inode.number() == WritableFileSystem.ROOT) {
       return rootStatus();
     }
@@ -382,7 +388,7 @@ final class SourceTree implements AutoCloseable {
    * The names of a directory that is at the source; empty if it vanished there. If the source does
    * not answer, they are as they were last. Not to be called while holding the state's lock.
    */
-  Listing listing(long number) throws FsException {
+  public Listing listing(long number) throws FsException {
     Listing listing;
     synchronized (listings) {
       listing = listings.computeIfAbsent(number, key -> new Listing());
@@ -469,34 +475,35 @@ final class SourceTree implements AutoCloseable {
   }
 
   /** Whether this mount's own changes still reach a listing. */
-  boolean isKept(long number, Listing listing) {
+  public boolean isKept(long number, Listing listing) {
     synchronized (listings) {
       return listings.get(number) == listing;
     }
   }
 
   /** The listing of a directory, if it was listed. */
-  @Nullable Listing known(long number) {
+  @Nullable
+  public Listing known(long number) {
     synchronized (listings) {
       return listings.get(number);
     }
   }
 
   /** The committer has made a directory: what is in it is known before it is listed. */
-  void addEmpty(long number) {
+  public void addEmpty(long number) {
     synchronized (listings) {
       listings.computeIfAbsent(number, key -> new Listing()).makeEmpty();
     }
   }
 
   /** Lets the next look at a directory list it again. */
-  void forget(long number) {
+  public void forget(long number) {
     synchronized (listings) {
       listings.remove(number);
     }
   }
 
-  static boolean isTemporary(FileName name) {
+  public static boolean isTemporary(FileName name) {
     byte[] bytes = name.bytes();
     if (bytes.length < TEMPORARY_BYTES.length) {
       return false;
@@ -515,34 +522,35 @@ final class SourceTree implements AutoCloseable {
   private final Map<Long, Long> copies = new ConcurrentHashMap<>();
 
   /** A file of the source is, or will be, the new content of a node. */
-  void copied(long inode, long number) {
+  public void copied(long inode, long number) {
     copies.put(inode, number);
   }
 
   /** The node of which a file of the source is a copy that is not recorded yet; null if of none. */
-  @Nullable Long copyOf(long inode) {
+  @Nullable
+  public Long copyOf(long inode) {
     return copies.get(inode);
   }
 
   /** The tables have what a copy has become. */
-  void recorded(long inode) {
+  public void recorded(long inode) {
     copies.remove(inode);
   }
 
   // ---- attributes
 
   /** Whether the attributes of a file were looked at a moment ago. */
-  boolean isChecked(long number) {
+  public boolean isChecked(long number) {
     Long at = checked.getIfPresent(number);
     long now = clock.millis();
     return at != null && now >= at && now - at < freshMillis;
   }
 
-  void markChecked(long number) {
+  public void markChecked(long number) {
     checked.put(number, clock.millis());
   }
 
-  void unmark(long number) {
+  public void unmark(long number) {
     checked.invalidate(number);
   }
 

@@ -6,6 +6,8 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.StoreStatistics;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.List;
@@ -23,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 public interface WritableFileSystem extends AutoCloseable {
   /** Names of the root's inode. */
-  long ROOT = 1;
+  long ROOT = Inode.ROOT;
 
   /**
    * On whose behalf a change is made.
@@ -51,8 +53,13 @@ public interface WritableFileSystem extends AutoCloseable {
       return new Caller(0, uid, gid, pid, node);
     }
 
+    /** What a change says of who made it. */
+    public Change.Head head(long sequence, long inode, long millis) {
+      return new Change.Head(sequence, inode, uid, gid, millis);
+    }
+
     /** Whether a request with this number came from this node. */
-    static boolean isHere(long unique) {
+    public static boolean isHere(long unique) {
       return unique >>> NODE_SHIFT == 0;
     }
   }

@@ -16,7 +16,7 @@ import java.util.UUID;
  * @param syncsAtSource whether a sync of a file waits until the source has it
  * @param hostName in the names of files that are kept beside others
  * @param memoryBytes limit of the state's memory, at least 16 MiB
- * @param copiers threads that copy to the source; 0 if {@link WritableMount#step} does all the work
+ * @param copiers threads that copy to the source; 0 if a test makes each step itself
  * @param pieceMillis how often files that stay open and grow are brought to the source
  * @param freshMillis how long names and attributes of the source are taken as unchanged
  * @param momentMillis how long a request waits for a source that does not answer, if it can go on

@@ -7,7 +7,7 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
 import io.pmfs.writable.OutputCalls;
-import io.pmfs.writable.Stat;
+import io.pmfs.writable.journal.Stat;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Instant;

@@ -14,6 +14,7 @@ import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.journal.Change;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;

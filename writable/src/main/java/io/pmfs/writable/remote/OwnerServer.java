@@ -11,7 +11,7 @@ import io.pmfs.writable.CopyBuffers;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.EntryConsumer;
-import io.pmfs.writable.WritableMount;
+import io.pmfs.writable.mount.WritableMount;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;

@@ -1,0 +1,89 @@
+package io.pmfs.writable.drain;
+
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * When the committer tries again what the source does not have: all of it in turn, in passes with
+ * pauses that grow while nothing succeeds. Used by the committer; others only ask for a pass.
+ */
+public final class Again {
+  private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long LONGEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private final Set<Long> asked = ConcurrentHashMap.newKeySet();
+  private Set<Long> asides = Set.of();
+  private long next = -1;
+  private long pauseNanos = FIRST_PAUSE_NANOS;
+  private long atNanos = System.nanoTime();
+  private boolean hasSucceeded;
+  private volatile long wanted;
+  private final AtomicLong begun = new AtomicLong();
+  private volatile long ended;
+
+  /** Asks for a pass; returns its number. */
+  public long ask() {
+    long pass = begun.get() + 1;
+    wanted = pass;
+    return pass;
+  }
+
+  /** Asks for a pass that tries these, too, although they were set aside. */
+  public long ask(Set<Long> sequences) {
+    asked.addAll(sequences);
+    return ask();
+  }
+
+  public boolean isAsked(long sequence) {
+    return asides.contains(sequence);
+  }
+
+  /** Whether a pass has ended, or a later one. */
+  public boolean hasEnded(long pass) {
+    return ended >= pass;
+  }
+
+  /** Something has changed: the next pass begins after the shortest pause. */
+  public void soon() {
+    if (pauseNanos > FIRST_PAUSE_NANOS || next < 0) {
+      pauseNanos = FIRST_PAUSE_NANOS;
+      atNanos = System.nanoTime() + FIRST_PAUSE_NANOS;
+    }
+  }
+
+  /** Whether a pass runs; one begins if it is time and there is something to try. */
+  public boolean isRunning(boolean hasEntries) {
+    boolean isDue = wanted > begun.get() || (hasEntries && System.nanoTime() - atNanos >= 0);
+    if (next < 0 && isDue) {
+      next = 0;
+      hasSucceeded = false;
+      begun.incrementAndGet();
+      asides = Set.copyOf(asked);
+      asked.removeAll(asides);
+    }
+    return next >= 0;
+  }
+
+  /** Sequence number from which on changes are tried. */
+  public long next() {
+    return next;
+  }
+
+  public void behind(long sequence) {
+    next = sequence + 1;
+  }
+
+  public void succeeded() {
+    hasSucceeded = true;
+  }
+
+  public void end() {
+    next = -1;
+    asides = Set.of();
+    pauseNanos = hasSucceeded ? FIRST_PAUSE_NANOS : Math.min(LONGEST_PAUSE_NANOS, 2 * pauseNanos);
+    atNanos = System.nanoTime() + pauseNanos;
+    ended = begun.get();
+  }
+}

@@ -1,0 +1,715 @@
+package io.pmfs.writable.drain;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.Extended;
+import io.pmfs.writable.Names;
+import io.pmfs.writable.NodeAway;
+import io.pmfs.writable.Room;
+import io.pmfs.writable.Untold;
+import io.pmfs.writable.Waiting;
+import io.pmfs.writable.drain.Step.Recording;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Deferred;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.NameRow;
+import io.pmfs.writable.journal.Refusal;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes the journal's changes at the source, in their order, one step at a time. A step is first
+ * made at the source and then recorded, and each can be made twice, so a death in between does no
+ * harm. A change that the source refuses is {@link Deferred}, and so is each later one that depends
+ * on it; the others go on. Used by one thread; the figures are for all.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class Committer {
+  /** So many changes are looked at for what can be left out, and for what can be copied ahead. */
+  private static final int WINDOW = 512;
+
+  private static final int COPIES_AHEAD = 32;
+
+  /** So many different changes may be refused before it is taken for the source as a whole. */
+  private static final int MOST_IN_A_ROW = 16;
+
+  private static final Logger log = LoggerFactory.getLogger(Committer.class);
+
+  private final State state;
+  private final Step step;
+  private final Copies copies;
+  private final Room room;
+  private final Extended extended;
+  private final Waiting waiting;
+  private final LostData lost;
+  private final Untold untold;
+  private final ContentStep contentStep;
+  private final Change.Cases<Recording> steps;
+  private final AtomicLong made = new AtomicLong();
+  private final List<Change> window = new ArrayList<>();
+  private volatile @Nullable Change current;
+  private final Unsynced unsynced = new Unsynced();
+  private final Again again = new Again();
+  private final Map<Long, NodeAway> away = new ConcurrentHashMap<>();
+  private long syncedTo;
+
+  /** Refusals without a change made in between. */
+  private int inARow;
+
+  /** Up to this change each is made for itself, as the source refuses one of them. */
+  private long singlyTo;
+
+  /** Whether the window has contents that could be copied ahead. */
+  private boolean isMoreToCopy;
+
+  public Committer(
+      State state,
+      Step step,
+      Copies copies,
+      Room room,
+      Extended extended,
+      Waiting waiting,
+      LostData lost,
+      Remains remains,
+      Untold untold) {
+    this.state = state;
+    this.step = step;
+    this.copies = copies;
+    this.room = room;
+    this.extended = extended;
+    this.waiting = waiting;
+    this.lost = lost;
+    this.untold = untold;
+    this.contentStep = new ContentStep(step, copies);
+    this.steps =
+        new SourceSteps(
+            contentStep,
+            new NameStep(step, copies, remains),
+            new RenameStep(step, copies, remains));
+  }
+
+  /** Changes made at the source since this process started. */
+  public long madeCount() {
+    return made.get();
+  }
+
+  /** What is being done; null if nothing is. */
+  @Nullable
+  public Change current() {
+    return current;
+  }
+
+  /** Finds what former processes left. */
+  public void begin() throws FsException {
+    copies.begin();
+  }
+
+  /** Whether a former process may have made the next change at the source. */
+  public boolean isPerhapsMade(Change next) throws FsException {
+    return next instanceof Change.Rename
+        || (next instanceof Change.Content content
+            && !content.isFirst()
+            && contentStep.isDone(content));
+  }
+
+  /** Makes the next step; returns false if there is none. */
+  public boolean step() throws FsException {
+    step.begin(window);
+    try {
+      fillWindow();
+      return tryAgain() || stepOnce();
+    } catch (FsException | RuntimeException | Error e) {
+      step.closeDirectories();
+      throw e;
+    } finally {
+      step.tree.endMove();
+    }
+  }
+
+  private boolean stepOnce() throws FsException {
+    if (window.isEmpty()) {
+      current = null;
+      copies.tidy();
+      step.closeDirectories();
+      return false;
+    }
+    Change first = window.get(0);
+    current = first;
+    Together together = together(first);
+    if (together == null && state.deferred().before(first, Set.of()) != null) {
+      defer(first, null);
+      return true;
+    }
+    copyAhead();
+    make(together == null ? run() : together);
+    return true;
+  }
+
+  /** What the next change makes of those of its node that wait; null if it is one for itself. */
+  private @Nullable Together together(Change first) throws FsException {
+    List<Change> own =
+        state.deferred().isEmpty() || first.sequence() <= singlyTo
+            ? List.of()
+            : state.deferred().of(first.inode());
+    if (own.isEmpty()) {
+      return null;
+    }
+    List<At> homes;
+    try (State.Held held = state.hold()) {
+      Inode inode = state.find(first.inode());
+      homes = inode == null ? List.of() : step.homes.all(inode);
+    }
+    Together together = Together.of(own, first, homes, state);
+    if (together == null) {
+      return null;
+    }
+    Set<Long> except = sequences(own);
+    boolean isFree = state.deferred().before(first, except) == null;
+    for (Change change : together.steps()) {
+      isFree &= state.deferred().before(change, except) == null;
+    }
+    return isFree || together.steps().isEmpty() ? together : null;
+  }
+
+  /** The next changes that one step stands for. */
+  private Together run() {
+    Shortcut shortcut = shortcut();
+    Change change = shortcut.step();
+    return new Together(
+        List.copyOf(window.subList(0, shortcut.count())),
+        change == null ? List.of() : List.of(change));
+  }
+
+  private void make(Together what) throws FsException {
+    List<Change> done = what.done();
+    for (Change left : done) {
+      if (left instanceof Change.Content content && !isMade(content, what.steps())) {
+        copies.discard(content);
+      }
+    }
+    syncBefore(done);
+    Recording recording = apply(what);
+    if (recording == null) {
+      return;
+    }
+    copies.settle(done);
+    record(done, recording);
+    made.addAndGet(done.size());
+    inARow = 0;
+    done.forEach(step.actors::forget);
+    done.forEach(copies::forget);
+    done.forEach(change -> away.remove(change.sequence()));
+    if (!window.isEmpty() && lastOf(done).sequence() >= window.get(0).sequence()) {
+      window.subList(0, indexBehind(lastOf(done).sequence())).clear();
+    }
+    if (!state.deferred().isEmpty() && givesRoom(done)) {
+      again.soon();
+    }
+  }
+
+  private static Set<Long> sequences(List<Change> changes) {
+    Set<Long> sequences = new HashSet<>();
+    changes.forEach(change -> sequences.add(change.sequence()));
+    return sequences;
+  }
+
+  private static boolean isMade(Change.Content content, List<Change> steps) {
+    return steps.stream().anyMatch(made -> made.sequence() == content.sequence());
+  }
+
+  private int indexBehind(long sequence) {
+    int index = 0;
+    while (index < window.size() && window.get(index).sequence() <= sequence) {
+      index++;
+    }
+    return index;
+  }
+
+  private static boolean givesRoom(List<Change> done) {
+    return done.stream()
+        .anyMatch(change -> change instanceof Change.Removal || change instanceof Change.Content);
+  }
+
+  // ---- what the source does not have
+
+  /** When those that wait are tried again. */
+  public Again again() {
+    return again;
+  }
+
+  /** Tries the next one of those that wait, if it is time; returns false if it is not. */
+  private boolean tryAgain() throws FsException {
+    Deferred deferred = state.deferred();
+    while (again.isRunning(!deferred.isEmpty())) {
+      Deferred.Entry entry = deferred.from(again.next());
+      if (entry == null) {
+        again.end();
+        copies.tidy();
+        return false;
+      }
+      long sequence = entry.change().sequence();
+      again.behind(sequence);
+      boolean isWanted =
+          (!entry.isAside() || again.isAsked(sequence)) && !isBegunTogether(entry.change());
+      if (isWanted && deferred.before(entry.change(), Set.of()) == null) {
+        current = entry.change();
+        List<Change> own = deferred.of(entry.change().inode());
+        int at = own.indexOf(entry.change());
+        Shortcut shortcut = Shortcut.of(own.subList(Math.max(0, at), own.size()));
+        boolean isRun =
+            at == 0
+                && !Together.isPerhapsMade(entry.change(), state)
+                && isFree(own.subList(0, shortcut.count()));
+        Change run = shortcut.step();
+        int before = deferred.size();
+        make(
+            isRun
+                ? new Together(
+                    List.copyOf(own.subList(0, shortcut.count())),
+                    run == null ? List.of() : List.of(run))
+                : new Together(List.of(entry.change()), List.of(entry.change())));
+        if (deferred.size() < before) {
+          again.succeeded();
+        }
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether a later content of a file may be in its place already: it is made first, with it. */
+  private boolean isBegunTogether(Change change) throws FsException {
+    for (Change later : window) {
+      if (later.inode() == change.inode()
+          && later instanceof Change.Content content
+          && copies.isIntended(content)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether changes wait for none but each other. */
+  private boolean isFree(List<Change> changes) {
+    Set<Long> except = sequences(changes);
+    return changes.stream().allMatch(change -> state.deferred().before(change, except) == null);
+  }
+
+  /** Goes on without a change that the source refuses, or that waits for such a one. */
+  private void defer(Change change, @Nullable Refusal refusal) throws FsException {
+    if (state.deferred().size() >= Deferred.MOST && !state.deferred().contains(change.sequence())) {
+      throw new FsException(
+          refusal == null ? Errno.EIO : refusal.errno(),
+          "%,d changes are not at the source; nothing more is tried until some of them are"
+              .formatted(state.deferred().size()));
+    }
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.defer(change, refusal);
+      update.committed(change.sequence());
+      update.commit();
+    }
+    if (!window.isEmpty() && window.get(0).sequence() == change.sequence()) {
+      window.remove(0);
+    }
+  }
+
+  /** The source did not make a change. */
+  private void refuse(Change change, FsException e) throws FsException {
+    Refusal refusal = Refusal.of(e);
+    if (!refusal.isAside() && !refusal.isOfRoom() && ++inARow > MOST_IN_A_ROW) {
+      throw e; // It may be the source as a whole.
+    }
+    Deferred.Entry before = state.deferred().get(change.sequence());
+    if (e.getCause() instanceof NodeAway node) {
+      away.put(change.sequence(), node);
+    } else {
+      away.remove(change.sequence());
+    }
+    copies.undo(change);
+    if (before != null && refusal.equals(before.refusal())) {
+      return;
+    }
+    defer(change, refusal);
+    if (before == null || before.refusal() == null) {
+      log.warn(
+          "a change of {} is not at the source: {}; {}",
+          step.path(change),
+          refusal.reason(),
+          refusal.isAside() ? "it is set aside" : "it is tried again");
+      untold.add(change.inode(), e);
+      again.soon();
+    }
+  }
+
+  /** Whether an answer is about the source as a whole: then nothing can go on. */
+  private boolean isSourceGone(FsException e) {
+    boolean isPossible =
+        switch (e.errno()) {
+          case EINTR -> true;
+          case ESTALE,
+              ENOTCONN,
+              ESHUTDOWN,
+              ENODEV,
+              EIO,
+              EHOSTDOWN,
+              EREMOTEIO,
+              ETIMEDOUT,
+              ENETDOWN,
+              ENETUNREACH,
+              ECONNREFUSED,
+              EHOSTUNREACH ->
+              !(e.getCause() instanceof NodeAway);
+          default -> false;
+        };
+    if (!isPossible || e.errno() == Errno.EINTR) {
+      return isPossible;
+    }
+    try {
+      step.tree.rootStatus();
+      return false;
+    } catch (FsException gone) {
+      return true;
+    }
+  }
+
+  /** The node that a change waits for; null if it is none. */
+  @Nullable
+  public NodeAway awayNode(long sequence) {
+    return away.get(sequence);
+  }
+
+  /**
+   * The source is never ahead of what a power cut leaves of the journal; and of steps on the same
+   * file or name, only the last may be lost from the records.
+   */
+  private void syncBefore(List<Change> done) throws FsException {
+    boolean isSynced = lastOf(done).sequence() <= syncedTo;
+    for (Change change : done) {
+      isSynced = isSynced && !unsynced.concerns(change, isDirectory(change));
+    }
+    if (!isSynced) {
+      long head = state.head();
+      state.sync();
+      syncedTo = head;
+      unsynced.clear();
+    }
+    for (Change change : done) {
+      unsynced.add(change);
+    }
+  }
+
+  private boolean isDirectory(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    return inode != null && inode.isDirectory();
+  }
+
+  private void fillWindow() throws FsException {
+    long last = window.isEmpty() ? state.committed() : lastOf(window).sequence();
+    if (!window.isEmpty() && window.get(0).sequence() != state.committed() + 1) {
+      window.clear();
+      last = state.committed();
+    }
+    if (window.size() < WINDOW / 2 && last < state.head()) {
+      window.addAll(state.changesAfter(last, WINDOW - window.size()));
+      isMoreToCopy = true;
+    }
+  }
+
+  private static Change lastOf(List<Change> changes) {
+    return changes.get(changes.size() - 1);
+  }
+
+  /** Most changes are the only ones of their file, and need no search. */
+  private Shortcut shortcut() {
+    Change first = window.get(0);
+    for (int i = 1; i < window.size() && first.sequence() > singlyTo; i++) {
+      if (window.get(i).inode() == first.inode()) {
+        return Shortcut.of(window.subList(0, freeCount()));
+      }
+    }
+    return new Shortcut(1, first);
+  }
+
+  /** The first changes that wait for none of those that the source does not have. */
+  private int freeCount() {
+    int count = 1;
+    while (count < window.size() && state.deferred().before(window.get(count), Set.of()) == null) {
+      count++;
+    }
+    return count;
+  }
+
+  /** Begins copies of contents that will be needed, as far as that is known. */
+  private void copyAhead() throws FsException {
+    if (!isMoreToCopy || copies.aheadCount() > COPIES_AHEAD / 2) {
+      return;
+    }
+    Map<Long, Long> last = new HashMap<>();
+    for (Change change : window) {
+      if (change instanceof Change.Content || change instanceof Change.Unlink) {
+        last.put(change.inode(), change.sequence());
+      }
+    }
+    List<Change.Content> wanted = new ArrayList<>();
+    int most = COPIES_AHEAD - copies.aheadCount();
+    for (int i = 0; i < window.size() && wanted.size() < most; i++) {
+      if (window.get(i) instanceof Change.Content content
+          && !content.isLost()
+          && content.sequence() == last.getOrDefault(content.inode(), 0L)
+          && !copies.isAhead(content.sequence())) {
+        Inode inode = state.find(content.inode());
+        if (inode != null && !ContentStep.isAppended(content, inode)) {
+          wanted.add(content);
+        }
+      }
+    }
+    isMoreToCopy = wanted.size() == most;
+    copies.begin(wanted);
+  }
+
+  /**
+   * Makes changes.
+   *
+   * @return null if they were not made, or something else is to be tried in their place
+   */
+  private @Nullable Recording apply(Together what) throws FsException {
+    List<Change> done = what.done();
+    Recording recording = Recording.NOTHING;
+    for (Change change : what.steps()) {
+      try {
+        recording = recording.and(change.match(steps));
+      } catch (FsException e) {
+        step.tree.endMove();
+        return otherwise(change, done, e);
+      }
+    }
+    return recording;
+  }
+
+  /** What is done about a change that failed. */
+  private @Nullable Recording otherwise(Change change, List<Change> done, FsException e)
+      throws FsException {
+    if (state.failure() != null || isSourceGone(e)) {
+      throw e;
+    }
+    if (change instanceof Change.Content) {
+      try {
+        if (lost.mend(change.inode())) {
+          window.clear();
+          return null;
+        }
+      } catch (FsException noData) {
+        refuse(firstOf(change, done), noData);
+        deferFirst(done);
+        return null;
+      }
+    }
+    boolean isRun = done.size() > 1 && !state.deferred().contains(done.get(0).sequence());
+    boolean isForbidden = e.errno() == Errno.EPERM || e.errno() == Errno.EACCES;
+    if (isForGood(change, e.errno()) && done.size() == 1) {
+      return step.givenUp(change, String.valueOf(e.getMessage()));
+    }
+    if (isForbidden && step.actors.useDaemon(change)) {
+      return null;
+    }
+    if (isRun || (isForGood(change, e.errno()) && lastOf(done).sequence() > singlyTo)) {
+      singlyTo = lastOf(done).sequence();
+      return null;
+    }
+    refuse(firstOf(change, done), e);
+    deferFirst(done);
+    return null;
+  }
+
+  /**
+   * The change that is told to be refused: the longest waiting of those that were made together.
+   */
+  private Change firstOf(Change change, List<Change> done) {
+    return state.deferred().contains(done.get(0).sequence()) ? done.get(0) : change;
+  }
+
+  /** The next change waits for those that it was to take the place of. */
+  private void deferFirst(List<Change> done) throws FsException {
+    if (!window.isEmpty() && lastOf(done).sequence() == window.get(0).sequence()) {
+      defer(window.get(0), null);
+    }
+  }
+
+  /**
+   * Whether the source cannot do what a change wants, and never will: later changes go on without
+   * it. Contents and names are tried for ever, as nothing else has them.
+   */
+  private static boolean isForGood(Change change, Errno errno) {
+    boolean isUnable =
+        switch (errno) {
+          case EPERM, EINVAL, EOPNOTSUPP -> true;
+          default -> false;
+        };
+    if (change instanceof Change.SetExtended) {
+      return isUnable
+          || switch (errno) {
+            case ENAMETOOLONG, E2BIG, ENOSPC, ERANGE -> true;
+            default -> false;
+          };
+    }
+    if (change instanceof Change.Link) {
+      return isUnable || errno == Errno.EMLINK || errno == Errno.EXDEV;
+    }
+    return isUnable
+        && (change instanceof Change.SetAttributes || change instanceof Change.MakeNode);
+  }
+
+  // ---- recording
+
+  /** The source has these changes: forgets what the tables keep of them. */
+  private void record(List<Change> done, Recording recording) throws FsException {
+    long last = lastOf(done).sequence();
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      recording.record(update);
+      Map<List<Long>, DataRow> data = new HashMap<>();
+      Set<Long> made = sequences(done);
+      for (Change change : done) {
+        for (At name : change.names()) {
+          settleName(update, name, last, made);
+        }
+        update.done(change);
+        if (!copies.isLeft(change)) {
+          update.delete(Tables.INTENTS, Tables.key(change.sequence()));
+        }
+        if (change instanceof Change.Content content) {
+          settleContent(update, content, data);
+        }
+      }
+      for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
+        settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue());
+      }
+      Left left = left(done, made);
+      for (Change change : done) {
+        settleInode(update, change, last, left);
+      }
+      update.committed(last);
+      update.commit();
+    }
+  }
+
+  /** A name that the source has as the mount has it needs no row. */
+  private void settleName(State.Update update, At name, long last, Set<Long> made)
+      throws FsException {
+    NameRow row = state.name(name.directory(), name.name());
+    boolean isMade =
+        row != null
+            && row.change() <= last
+            && (made.contains(row.change()) || !state.deferred().contains(row.change()));
+    if (row != null && row.announced() && isMade) {
+      update.deleteName(name.directory(), name.name());
+    }
+  }
+
+  private void settleContent(
+      State.Update update, Change.Content change, Map<List<Long>, DataRow> data)
+      throws FsException {
+    update.afterwards(() -> waiting.remove(change.size()));
+    if (change.generation() == 0) {
+      return;
+    }
+    List<Long> key = List.of(change.inode(), change.generation());
+    DataRow row = data.get(key);
+    if (row == null) {
+      row = state.data(change.inode(), change.generation());
+    }
+    if (row != null) {
+      data.put(key, row.withWaiting(Math.max(0, row.waiting() - 1)));
+    }
+  }
+
+  private void settleData(State.Update update, long number, long generation, DataRow row)
+      throws FsException {
+    Inode inode = update.find(number);
+    if (row.waiting() > 0) {
+      update.data(number, generation, row);
+    } else if (inode == null || inode.generation() != generation) {
+      room.discard(update, number, generation, row.place());
+    } else if (room.isElsewhere(row.place()) && isAtSource(inode)) {
+      // The source is as good a place, and nearer than another node.
+      update.put(inode.withData(0, 0, -1));
+      room.discard(update, number, generation, row.place());
+    } else {
+      update.data(number, generation, row);
+      Room.clean(update, number, generation, row.place());
+    }
+  }
+
+  private static boolean isAtSource(Inode inode) {
+    return inode.hasHome()
+        && !inode.isRemoved()
+        && !inode.is(Inode.WRITING)
+        && inode.drainedSize() == inode.attributes().size();
+  }
+
+  /** What the source does not have once some changes are recorded. */
+  private interface Left {
+    boolean concerns(Inode inode);
+  }
+
+  private Left left(List<Change> done, Set<Long> made) {
+    long position = Math.max(state.committed(), lastOf(done).sequence());
+    return inode ->
+        inode.change() > position
+            || inode.contentChange() > position
+            || state.deferred().concerns(inode.number(), made);
+  }
+
+  private void settleInode(State.Update update, Change change, long last, Left left)
+      throws FsException {
+    Inode inode = update.find(change.inode());
+    if (inode != null) {
+      if (inode.is(Inode.XATTRS) && isExtended(change)) {
+        extended.committed(update, inode.number(), last);
+      }
+      settleTimes(update, change, left);
+      removeForgotten(update, change.inode(), left);
+    }
+    if (change.other() != 0) {
+      removeForgotten(update, change.other(), left);
+    }
+  }
+
+  /** The source may not be able to keep the times that a file was given. */
+  private static void settleTimes(State.Update update, Change change, Left left)
+      throws FsException {
+    Inode inode = update.inode(change.inode());
+    Stat seen = inode.seen();
+    boolean isQuiet = !inode.is(Inode.WRITING) && inode.is(Inode.ANNOUNCED);
+    if (change.setsTimes() && seen != null && inode.hasHome() && isQuiet && !left.concerns(inode)) {
+      update.put(Step.agreed(inode, seen));
+    }
+  }
+
+  private static boolean isExtended(Change change) {
+    return change instanceof Change.SetExtended
+        || (change instanceof Change.Content content && content.isFirst());
+  }
+
+  private void removeForgotten(State.Update update, long number, Left left) throws FsException {
+    Inode inode = update.find(number);
+    if (inode != null && inode.isRemoved() && inode.is(Inode.FORGOTTEN) && !left.concerns(inode)) {
+      Names.removeNode(state, update, inode);
+    }
+  }
+}

@@ -1,0 +1,320 @@
+package io.pmfs.writable.drain;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.LiveFile;
+import io.pmfs.writable.LiveFiles;
+import io.pmfs.writable.LocalFiles;
+import io.pmfs.writable.Room;
+import io.pmfs.writable.Waiting;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.ChangeRow;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Contents that a power cut took: their data file is gone or shorter than the journal says, as
+ * nobody had synced it. What is left of a content are its first bytes, and these become the
+ * content, on the mount and at the source. If nothing is left, or not more than the content before
+ * has of it, that one stays. Used by one thread.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class LostData {
+  private static final Logger log = LoggerFactory.getLogger(LostData.class);
+
+  private static final int SECTOR = 512;
+
+  private final State state;
+  private final LocalFiles local;
+  private final LiveFiles live;
+  private final Room room;
+  private final Step step;
+  private final Waiting waiting;
+
+  public LostData(
+      State state, LocalFiles local, LiveFiles live, Room room, Step step, Waiting waiting) {
+    this.state = state;
+    this.local = local;
+    this.live = live;
+    this.room = room;
+    this.step = step;
+    this.waiting = waiting;
+  }
+
+  /** A data file. */
+  private record Data(long number, long generation, DataRow row) {}
+
+  /**
+   * What a file contains after some of its changes.
+   *
+   * @param generation of the data file that has it, or had it before the source
+   * @param size how many bytes of that data file it is; -1 if it is not from there
+   * @param seen if it is read from the source, what the file is there
+   */
+  private record Content(long generation, long size, Instant modified, @Nullable Stat seen) {
+    Content at(Instant time) {
+      return new Content(generation, size, time, seen);
+    }
+
+    /** Whether it has the first bytes of a data file, so many of them. */
+    boolean covers(long other, long left) {
+      return left == 0 || (generation == other && left <= size);
+    }
+  }
+
+  // ---- the start of a mount
+
+  /** Makes sure that the places are there: a disk that is not mounted has lost nothing. */
+  public void checkPlaces() throws FsException {
+    Map<Integer, Long> files = new HashMap<>();
+    for (Data data : all()) {
+      if (data.row().waiting() > 0) {
+        files.putIfAbsent(data.row().place(), data.number());
+      }
+    }
+    for (Map.Entry<Integer, Long> file : files.entrySet()) {
+      local.checkThere(file.getKey(), file.getValue());
+    }
+  }
+
+  private List<Data> all() throws FsException {
+    List<Data> all = new ArrayList<>();
+    state.scan(
+        Tables.DATA,
+        new byte[0],
+        (key, value) -> {
+          all.add(new Data(Tables.first(key), Tables.second(key), DataRow.decode(value)));
+          return true;
+        });
+    return all;
+  }
+
+  /**
+   * Looks at all data files, as the machine was started anew; nothing else uses the mount. One that
+   * cannot be looked at is left until it is needed.
+   */
+  public void mendAll() throws FsException {
+    Map<Long, Long> sizes = new HashMap<>();
+    Set<Long> torn = new TreeSet<>();
+    for (Data data : all()) {
+      if (local.isOfNode(data.row().place())) {
+        continue; // Another machine, which was not started anew.
+      }
+      try {
+        long size = local.size(data.row().place(), data.number(), data.generation());
+        sizes.put(data.generation(), size);
+        Inode inode = state.find(data.number());
+        if (inode != null && inode.generation() == data.generation() && size < promised(inode)) {
+          torn.add(data.number());
+        }
+      } catch (FsException e) {
+        log.info("a data file cannot be looked at: {}", e.getMessage());
+      }
+    }
+    state.scan(
+        Tables.JOURNAL,
+        new byte[0],
+        (key, value) -> {
+          Change change = ChangeRow.decode(Tables.first(key), value);
+          if (change instanceof Change.Content content && left(content, sizes) < content.size()) {
+            torn.add(change.inode());
+          }
+          return true;
+        });
+    Map<Long, List<Change>> changes = changes(torn);
+    for (long number : torn) {
+      mend(number, changes.getOrDefault(number, List.of()), sizes, false);
+    }
+    if (!torn.isEmpty()) {
+      state.sync();
+    }
+  }
+
+  /** How many bytes of its present data file a file was told to have. */
+  private long promised(Inode inode) {
+    if (!inode.is(Inode.WRITING)) {
+      return inode.attributes().size();
+    }
+    boolean isTold = state.isPending(inode.contentChange());
+    return Math.max(inode.drainedSize(), isTold ? inode.announcedSize() : 0);
+  }
+
+  /** How many of the bytes that a change told of are left. */
+  private static long left(Change.Content change, Map<Long, Long> sizes) {
+    return !change.isLost() && change.generation() != 0
+        ? Math.min(change.size(), sizes.getOrDefault(change.generation(), change.size()))
+        : change.size();
+  }
+
+  /** The changes of some nodes that the source does not have. */
+  private Map<Long, List<Change>> changes(Set<Long> numbers) throws FsException {
+    Map<Long, List<Change>> found = new TreeMap<>();
+    if (!numbers.isEmpty()) {
+      state.scan(
+          Tables.JOURNAL,
+          new byte[0],
+          (key, value) -> {
+            Change change = ChangeRow.decode(Tables.first(key), value);
+            if (numbers.contains(change.inode())) {
+              found.computeIfAbsent(change.inode(), one -> new ArrayList<>()).add(change);
+            }
+            return true;
+          });
+    }
+    return found;
+  }
+
+  // ---- one file
+
+  /**
+   * Looks at the data files of one file, which a step at the source has failed to read.
+   *
+   * @return whether something was lost: then the step is another one
+   */
+  public boolean mend(long number) throws FsException {
+    Map<Long, Long> sizes = new HashMap<>();
+    List<Change> changes = changes(Set.of(number)).getOrDefault(number, List.of());
+    boolean isTorn = false;
+    for (Change change : changes) {
+      if (change instanceof Change.Content content) {
+        long generation = content.generation();
+        DataRow row = state.data(number, generation);
+        if (row != null && !sizes.containsKey(generation)) {
+          sizes.put(generation, local.size(row.place(), number, generation));
+        }
+        isTorn |= left(content, sizes) < content.size();
+      }
+    }
+    if (!isTorn) {
+      return false;
+    }
+    LiveFile file = live.acquire(number);
+    try {
+      if (!file.lock.writeLock().tryLock()) {
+        return false; // Who has it may wait for the committer.
+      }
+      try {
+        mend(number, changes, sizes, true);
+        return true;
+      } finally {
+        file.lock.writeLock().unlock();
+      }
+    } finally {
+      live.release(file);
+    }
+  }
+
+  private void mend(long number, List<Change> changes, Map<Long, Long> sizes, boolean isInUse)
+      throws FsException {
+    try (State.Held held = state.hold()) {
+      Inode inode = state.find(number);
+      if (inode == null) {
+        return;
+      }
+      State.Update update = state.update();
+      Content content = atSource(inode);
+      for (Change change : changes) {
+        if (change instanceof Change.Content announced && !announced.isLost()) {
+          Change.Content kept = mended(announced, left(announced, sizes), content);
+          if (!kept.equals(announced)) {
+            update.replace(kept);
+            tell(update, inode, announced, kept);
+          }
+          if (!kept.isLost()) {
+            Instant modified = kept.attributes().modificationTime();
+            content = new Content(kept.generation(), kept.size(), modified, null);
+          }
+        } else if (content != null
+            && change instanceof Change.SetAttributes set
+            && set.setsTimes()) {
+          content = content.at(set.attributes().modificationTime());
+        }
+      }
+      long size = sizes.getOrDefault(inode.generation(), Long.MAX_VALUE);
+      if (content != null && size < promised(inode) && !(isInUse && inode.is(Inode.WRITING))) {
+        show(update, inode, content);
+      }
+      update.commit();
+    }
+  }
+
+  private static @Nullable Content atSource(Inode inode) {
+    Stat seen = inode.seen();
+    return seen == null || !inode.hasHome()
+        ? null
+        : new Content(
+            inode.generation(), inode.drainedSize(), seen.attributes().modificationTime(), seen);
+  }
+
+  /** A change with what is left of it. */
+  private Change.Content mended(Change.Content change, long left, @Nullable Content before)
+      throws FsException {
+    if (left == change.size()) {
+      return change;
+    }
+    boolean isCovered = before != null && before.covers(change.generation(), left);
+    return isCovered && !Copies.isOverwriting(state, change)
+        ? change.lost()
+        : change.withSize(left);
+  }
+
+  /** Of several contents that were lost, only the last is missed. */
+  private void tell(State.Update update, Inode inode, Change.Content change, Change.Content kept)
+      throws FsException {
+    update.afterwards(
+        () -> {
+          waiting.remove(change.size());
+          waiting.add(kept.size());
+        });
+    if (change.sequence() == inode.contentChange() && !inode.isRemoved()) {
+      String left =
+          kept.isLost()
+              ? "the content before is kept"
+              : "%,d of %,d bytes are left".formatted(kept.size(), change.size());
+      step.lost(
+              change,
+              step.path(inode.parent(), inode.name()),
+              "lost, as it was not synced when the machine stopped: " + left)
+          .record(update);
+    }
+  }
+
+  /** From now on, the mount shows a content that another one had replaced. */
+  private void show(State.Update update, Inode inode, Content content) throws FsException {
+    Attributes a = inode.attributes();
+    Stat seen = content.seen();
+    Inode next =
+        (seen == null
+                ? inode
+                    .withData(
+                        content.generation(),
+                        content.size(),
+                        content.generation() == inode.generation() ? inode.drainedSize() : -1)
+                    .withSize(content.size(), (content.size() + SECTOR - 1) / SECTOR)
+                : inode
+                    .withData(0, 0, -1)
+                    .withSize(seen.attributes().size(), seen.attributes().blocks()))
+            .withTimes(content.modified(), a.changeTime())
+            .withFlag(Inode.WRITING, false);
+    update.put(next);
+    update.delete(Tables.WRITING, Tables.key(inode.number()));
+    DataRow row = state.data(inode.number(), inode.generation());
+    if (row != null && row.waiting() == 0 && next.generation() != inode.generation()) {
+      room.discard(update, inode.number(), inode.generation(), row.place());
+    }
+  }
+}

@@ -1,0 +1,240 @@
+package io.pmfs.writable.drain;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.Contents;
+import io.pmfs.writable.Extended;
+import io.pmfs.writable.LiveFile;
+import io.pmfs.writable.LiveFiles;
+import io.pmfs.writable.Names;
+import io.pmfs.writable.Room;
+import io.pmfs.writable.Untold;
+import io.pmfs.writable.Waiting;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Deferred;
+import io.pmfs.writable.journal.Dependency;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What a user may do about changes that the source refuses: have them tried again, or give them up.
+ * Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class Refused {
+  private final State state;
+  private final Step step;
+  private final Contents contents;
+  private final Room room;
+  private final LiveFiles live;
+  private final Waiting waiting;
+  private final Untold untold;
+  private final Again again;
+
+  public Refused(
+      State state,
+      Step step,
+      Contents contents,
+      Room room,
+      LiveFiles live,
+      Waiting waiting,
+      Untold untold,
+      Again again) {
+    this.state = state;
+    this.step = step;
+    this.contents = contents;
+    this.room = room;
+    this.live = live;
+    this.waiting = waiting;
+    this.untold = untold;
+    this.again = again;
+  }
+
+  /** Has refused changes at a path, and below it, tried again; returns their paths. */
+  public List<String> retry(FileName path) throws FsException {
+    Set<Long> sequences = new HashSet<>();
+    Set<String> paths = new LinkedHashSet<>();
+    for (Deferred.Entry entry : at(path)) {
+      sequences.add(entry.change().sequence());
+      paths.add(step.path(entry.change()));
+    }
+    again.ask(sequences);
+    state.wake();
+    return List.copyOf(paths);
+  }
+
+  /** The refused changes at a path, and below it. */
+  private List<Deferred.Entry> at(FileName path) throws FsException {
+    List<Deferred.Entry> found = new ArrayList<>();
+    String wanted = path.toString();
+    for (Deferred.Entry entry : state.deferred().all()) {
+      if (entry.refusal() != null && isAt(entry.change(), wanted)) {
+        found.add(entry);
+      }
+    }
+    return found;
+  }
+
+  private boolean isAt(Change change, String wanted) throws FsException {
+    List<String> paths = new ArrayList<>(List.of(step.path(change)));
+    for (At name : change.names()) {
+      paths.add(step.path(name.directory(), name.name()));
+    }
+    return wanted.isEmpty()
+        || paths.stream().anyMatch(one -> one.equals(wanted) || one.startsWith(wanted + "/"));
+  }
+
+  /**
+   * Gives up the refused changes at a path and below it, and all that wait for them: the mount
+   * shows what the source has. Returns the paths.
+   *
+   * @throws FsException EBUSY while changes are on their way that may depend on these
+   */
+  public List<String> drop(FileName path) throws FsException {
+    Set<String> paths = new LinkedHashSet<>();
+    for (Deferred.Entry entry : at(path)) {
+      if (state.deferred().contains(entry.change().sequence())) {
+        drop(entry, paths);
+      }
+    }
+    state.wake();
+    return List.copyOf(paths);
+  }
+
+  private void drop(Deferred.Entry root, Set<String> paths) throws FsException {
+    Map<Long, Change> dropped = withDependants(root);
+    for (Change change : dropped.values()) {
+      paths.add(step.path(change));
+    }
+    Set<Long> nodes = new LinkedHashSet<>();
+    for (Change change : dropped.values()) {
+      nodes.add(change.inode());
+      if (change.other() != 0) {
+        nodes.add(change.other());
+      }
+    }
+    List<LiveFile> files = new ArrayList<>();
+    try {
+      for (long number : nodes) {
+        LiveFile file = live.acquire(number);
+        files.add(file);
+        if (!file.lock.writeLock().tryLock()) {
+          files.remove(file);
+          live.release(file);
+          throw new FsException(Errno.EBUSY, "a program is using " + paths.iterator().next());
+        }
+      }
+      dropLocked(dropped, nodes);
+    } finally {
+      for (LiveFile file : files) {
+        file.lock.writeLock().unlock();
+        live.release(file);
+      }
+    }
+  }
+
+  private Map<Long, Change> withDependants(Deferred.Entry root) {
+    Map<Long, Change> dropped = new LinkedHashMap<>();
+    Set<Dependency> left = new HashSet<>(root.change().leaves());
+    dropped.put(root.change().sequence(), root.change());
+    for (Deferred.Entry entry : state.deferred().all()) {
+      Change change = entry.change();
+      boolean waits =
+          change.sequence() > root.change().sequence()
+              && change.needs().stream().anyMatch(left::contains);
+      if (waits) {
+        dropped.put(change.sequence(), change);
+        left.addAll(change.leaves());
+      }
+    }
+    return dropped;
+  }
+
+  private void dropLocked(Map<Long, Change> dropped, Set<Long> nodes) throws FsException {
+    try (State.Held held = state.hold()) {
+      if (state.head() != state.committed()) {
+        throw new FsException(Errno.EBUSY, "changes are on their way to the source; try again");
+      }
+      State.Update update = state.update();
+      Map<List<Long>, DataRow> data = new LinkedHashMap<>();
+      for (Change change : dropped.values()) {
+        update.done(change);
+        update.afterwards(() -> untold.forget(change.inode()));
+        update.delete(Tables.INTENTS, Tables.key(change.sequence()));
+        for (At name : change.names()) {
+          update.deleteName(name.directory(), name.name());
+          step.tree.forget(name.directory());
+        }
+        if (change instanceof Change.Content content) {
+          update.afterwards(() -> waiting.remove(content.size()));
+          forget(content, data);
+        }
+      }
+      for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
+        long number = entry.getKey().get(0);
+        long generation = entry.getKey().get(1);
+        DataRow row = entry.getValue();
+        if (row.waiting() > 0) {
+          update.data(number, generation, row);
+        } else {
+          room.discard(update, number, generation, row.place());
+        }
+      }
+      for (long number : nodes) {
+        Inode inode = update.find(number);
+        if (inode != null) {
+          if (!data.containsKey(List.of(number, inode.generation()))) {
+            contents.drop(update, inode);
+          }
+          reset(update, inode);
+        }
+      }
+      update.commit();
+    }
+  }
+
+  private void forget(Change.Content content, Map<List<Long>, DataRow> data) throws FsException {
+    List<Long> key = List.of(content.inode(), content.generation());
+    DataRow row = data.getOrDefault(key, state.data(content.inode(), content.generation()));
+    if (row != null) {
+      data.put(key, row.withWaiting(Math.max(0, row.waiting() - 1)));
+    }
+  }
+
+  /** The mount shows a node as the source has it, or no longer. */
+  private void reset(State.Update update, Inode inode) throws FsException {
+    Stat seen = inode.seen();
+    Extended.remove(state, update, inode);
+    update.delete(Tables.WRITING, Tables.key(inode.number()));
+    Inode bare =
+        inode
+            .withData(0, 0, -1)
+            .withFlag(Inode.WRITING, false)
+            .withFlag(Inode.XATTRS, false)
+            .withFlag(Inode.ANNOUNCED, true);
+    if (!inode.hasHome() || seen == null) {
+      update.put(Tables.NAMELESS, Tables.key(inode.number()), new byte[0]);
+      update.put(bare.withLinks(0, inode.attributes().changeTime()));
+      return;
+    }
+    update.delete(Tables.NAMELESS, Tables.key(inode.number()));
+    if (inode.is(Inode.FORGOTTEN)) {
+      Names.removeNode(state, update, inode);
+      return;
+    }
+    step.tree.unmark(inode.number());
+    update.put(bare.with(seen.attributes()).withPlace(inode.homeParent(), inode.homeName()));
+  }
+}

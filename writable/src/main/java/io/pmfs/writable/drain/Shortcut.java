@@ -1,0 +1,134 @@
+package io.pmfs.writable.drain;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.writable.journal.Change;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How many of the next changes one step at the source can stand for.
+ *
+ * <p>The source must always show an earlier state of the mount. A run of changes may be left out
+ * only if the source goes from the state before the run to the state after it in one step, or in
+ * none: then every state that it shows is one that the mount had. So changes are folded together
+ * while they say what happened to one file, those of files that came and went within the run are
+ * dropped, and the run counts only if at most one change is left of it. A version that was replaced
+ * is copied nevertheless if anything else happened in between.
+ *
+ * @param count how many changes the step stands for
+ * @param step what is to be done; null for nothing
+ */
+public record Shortcut(int count, @Nullable Change step) {
+  /** With more, the run is not going to become one step. */
+  private static final int MAX_LEFT = 64;
+
+  /** The longest run at the beginning of these changes, which are not empty. */
+  public static Shortcut of(List<Change> changes) {
+    Shortcut best = new Shortcut(1, changes.get(0));
+    List<Change> left = new ArrayList<>();
+    for (int i = 0; i < changes.size() && left.size() < MAX_LEFT; i++) {
+      fold(left, changes.get(i));
+      if (left.size() <= 1) {
+        best = new Shortcut(i + 1, left.isEmpty() ? null : left.get(0));
+      }
+    }
+    return best;
+  }
+
+  private static void fold(List<Change> left, Change next) {
+    int last = lastOf(left, next.inode());
+    Change folded = last < 0 ? null : fold(left.get(last), next);
+    if (folded != null) {
+      left.set(last, folded);
+      return;
+    }
+    if (next instanceof Change.Removal removal
+        && last >= 0
+        && isBirthUnder(left.get(last), removal)) {
+      left.remove(last);
+      return;
+    }
+    if (next instanceof Change.Unlink unlink && unlink.isLast()) {
+      dropContent(left, unlink);
+    }
+    left.add(next);
+  }
+
+  /** The last change of an inode, or one that speaks of it: then it cannot be folded. */
+  private static int lastOf(List<Change> left, long inode) {
+    for (int i = left.size() - 1; i >= 0; i--) {
+      Change change = left.get(i);
+      if (change.inode() == inode) {
+        return i;
+      }
+      if (change.other() == inode) {
+        return -1;
+      }
+    }
+    return -1;
+  }
+
+  /** One change for two of the same file; null if there is none. */
+  private static @Nullable Change fold(Change before, Change next) {
+    if (before instanceof Change.Content content) {
+      return fold(content, next);
+    }
+    if (before instanceof Change.SetAttributes earlier
+        && next instanceof Change.SetAttributes later) {
+      return new Change.SetAttributes(
+          later.head(), merge(earlier.attributes(), later), earlier.mask() | later.mask());
+    }
+    return null;
+  }
+
+  private static @Nullable Change fold(Change.Content before, Change next) {
+    if (next instanceof Change.Content content) {
+      return content.isLost() ? null : content.after(before); // What was lost stands for nothing.
+    }
+    if (next instanceof Change.SetAttributes set) {
+      return before.isLost() ? null : before.with(merge(before.attributes(), set));
+    }
+    return null;
+  }
+
+  private static Attributes merge(Attributes before, Change.SetAttributes next) {
+    Attributes wanted = next.attributes();
+    boolean setsTimes = next.setsTimes();
+    return new Attributes(
+        wanted.mode(),
+        wanted.linkCount(),
+        wanted.uid(),
+        wanted.gid(),
+        wanted.device(),
+        before.size(),
+        before.blocks(),
+        setsTimes ? wanted.accessTime() : before.accessTime(),
+        setsTimes ? wanted.modificationTime() : before.modificationTime(),
+        wanted.changeTime());
+  }
+
+  /** Whether a change made the name that the next one removes, and nothing else did. */
+  private static boolean isBirthUnder(Change before, Change.Removal next) {
+    return before instanceof Change.Content content
+        ? content.isFirst() && next.at().equals(content.name())
+        : before instanceof Change.Made made && next.at().equals(made.at());
+  }
+
+  /** What a file became before its last name went is never visible. */
+  private static void dropContent(List<Change> left, Change.Unlink removal) {
+    int last = lastOf(left, removal.inode());
+    if (last < 0) {
+      return;
+    }
+    Change change = left.get(last);
+    boolean isOnlyChange =
+        left.stream().filter(other -> other.inode() == removal.inode()).count() == 1;
+    boolean isInvisible =
+        (change instanceof Change.Content content && !content.isFirst())
+            || change instanceof Change.SetAttributes;
+    if (isOnlyChange && isInvisible) {
+      left.remove(last);
+    }
+  }
+}

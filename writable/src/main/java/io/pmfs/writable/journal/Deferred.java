@@ -1,0 +1,183 @@
+package io.pmfs.writable.journal;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The changes that the committer has passed and the source does not have: those that were refused,
+ * and those that depend on them. They stay in the journal, behind the position. Changed while the
+ * state's lock is held; read by many threads.
+ */
+public final class Deferred {
+  /** More are not passed: then the position stays where it is. */
+  public static final int MOST = 50_000;
+
+  /**
+   * A change that was passed.
+   *
+   * @param refusal null if it only depends on another one
+   */
+  public record Entry(Change change, @Nullable Refusal refusal) {
+    /** Whether the source refuses the change, and may accept it later. */
+    public boolean mayPass() {
+      return refusal != null && !refusal.isAside();
+    }
+
+    public boolean isAside() {
+      return refusal != null && refusal.isAside();
+    }
+
+    public Set<Dependency> leaves() {
+      Set<Dependency> leaves = change.leaves();
+      if (mayPass()) {
+        leaves.add(new Dependency.Parts(change.uid()));
+      }
+      return leaves;
+    }
+  }
+
+  private final ConcurrentSkipListMap<Long, Entry> entries = new ConcurrentSkipListMap<>();
+  private final Map<Dependency, ConcurrentSkipListSet<Long>> left = new ConcurrentHashMap<>();
+  private final AtomicLong settled = new AtomicLong();
+
+  public void put(Entry entry) {
+    long sequence = entry.change().sequence();
+    Entry before = entries.put(sequence, entry);
+    if (before != null) {
+      unlist(before);
+    }
+    for (Dependency one : entry.leaves()) {
+      left.computeIfAbsent(one, key -> new ConcurrentSkipListSet<>()).add(sequence);
+    }
+  }
+
+  /** A change is at the source now, or is no more. */
+  public void remove(long sequence) {
+    Entry before = entries.remove(sequence);
+    if (before != null) {
+      unlist(before);
+      settled.incrementAndGet();
+    }
+  }
+
+  private void unlist(Entry entry) {
+    for (Dependency one : entry.leaves()) {
+      ConcurrentSkipListSet<Long> sequences = left.get(one);
+      if (sequences != null) {
+        sequences.remove(entry.change().sequence());
+        if (sequences.isEmpty()) {
+          left.remove(one);
+        }
+      }
+    }
+  }
+
+  public void clear() {
+    entries.clear();
+    left.clear();
+    settled.incrementAndGet();
+  }
+
+  /** Counts those that came to the source or are no more. */
+  public long settledCount() {
+    return settled.get();
+  }
+
+  public boolean isEmpty() {
+    return entries.isEmpty();
+  }
+
+  public int size() {
+    return entries.size();
+  }
+
+  public boolean contains(long sequence) {
+    return entries.containsKey(sequence);
+  }
+
+  @Nullable
+  public Entry get(long sequence) {
+    return entries.get(sequence);
+  }
+
+  /** The first one from a sequence number on; null if there is none. */
+  @Nullable
+  public Entry from(long sequence) {
+    Map.Entry<Long, Entry> found = entries.ceilingEntry(sequence);
+    return found == null ? null : found.getValue();
+  }
+
+  /** All of them, in their order. */
+  public Collection<Entry> all() {
+    return entries.values();
+  }
+
+  /** Those of a node, in their order. */
+  public List<Change> of(long inode) {
+    List<Change> found = new ArrayList<>();
+    for (long sequence : sequences(new Dependency.Node(inode))) {
+      Entry entry = entries.get(sequence);
+      if (entry != null) {
+        found.add(entry.change());
+      }
+    }
+    return found;
+  }
+
+  private Set<Long> sequences(Dependency dependency) {
+    ConcurrentSkipListSet<Long> found = left.get(dependency);
+    return found == null ? Set.of() : found;
+  }
+
+  /** Whether the source lacks changes of a node, or of names in a directory. */
+  public boolean concerns(long inode) {
+    return !entries.isEmpty()
+        && (left.containsKey(new Dependency.Node(inode))
+            || left.containsKey(new Dependency.Entries(inode)));
+  }
+
+  /** The same without some changes. */
+  public boolean concerns(long inode, Set<Long> except) {
+    if (!concerns(inode)) {
+      return false;
+    }
+    Set<Long> found = new HashSet<>(sequences(new Dependency.Node(inode)));
+    found.addAll(sequences(new Dependency.Entries(inode)));
+    return !except.containsAll(found);
+  }
+
+  /**
+   * The first change that another one has to wait for.
+   *
+   * @param except changes that are made together with it
+   * @return null if there is none
+   */
+  @Nullable
+  public Entry before(Change change, Set<Long> except) {
+    if (entries.isEmpty()) {
+      return null;
+    }
+    long first = change.sequence();
+    for (Dependency one : change.needs()) {
+      for (long sequence : sequences(one)) {
+        if (sequence >= first) {
+          break;
+        }
+        if (!except.contains(sequence)) {
+          first = sequence;
+          break;
+        }
+      }
+    }
+    return first == change.sequence() ? null : entries.get(first);
+  }
+}

@@ -1,0 +1,318 @@
+package io.pmfs.writable.journal;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the mount knows of a file, directory or other node. Immutable.
+ *
+ * @param attributes as the mount shows them, unless the source has changed meanwhile
+ * @param flags see the constants
+ * @param parent the directory of a name that it has in the mount; 0 if it has none
+ * @param name that name
+ * @param homeParent the directory of a name that it has at the source, as far as the source has
+ *     come; 0 if it is not there
+ * @param homeName that name
+ * @param change sequence number of the last change of it, or of an entry if it is a directory
+ * @param contentChange sequence number of the last announcement of its content
+ * @param generation number of its data file; 0 if its data are at the source
+ * @param announcedSize how many bytes of that data file an announcement promises
+ * @param drainedSize how many bytes of that data file the source has, from the first on; -1 if the
+ *     source has other content
+ * @param seen what it was at the source when the mount looked last, or left it; null if it is not
+ *     there
+ * @param target of a symbolic link
+ */
+public record Inode(
+    long number,
+    Attributes attributes,
+    int flags,
+    long parent,
+    FileName name,
+    long homeParent,
+    FileName homeName,
+    long change,
+    long contentChange,
+    long generation,
+    long announcedSize,
+    long drainedSize,
+    @Nullable Stat seen,
+    @Nullable FileName target) {
+
+  /** The number of the root. */
+  public static final long ROOT = 1;
+
+  public static final FileName NO_NAME = FileName.of(new byte[0]);
+
+  /** The journal has it, or the source. */
+  public static final int ANNOUNCED = 1;
+
+  /** Its data file was perhaps written to since it was last announced. */
+  public static final int WRITING = 2;
+
+  /** It has a row in {@link Tables#XATTRS}. */
+  public static final int XATTRS = 4;
+
+  /** It never had a name and may get one (O_TMPFILE). */
+  public static final int UNNAMED = 8;
+
+  /** The kernel has forgotten it, and it has no name. */
+  public static final int FORGOTTEN = 16;
+
+  /** The conflict file that holds it has another name at the source than in the mount. */
+  public static final int ASIDE = 32;
+
+  /** It has several names at the source: {@link Tables#HOMES} has all of them. */
+  public static final int HOMES = 64;
+
+  public FileType type() {
+    return attributes.type();
+  }
+
+  public boolean isDirectory() {
+    return type() == FileType.DIRECTORY;
+  }
+
+  public boolean isRegular() {
+    return type() == FileType.REGULAR;
+  }
+
+  public boolean is(int flag) {
+    return (flags & flag) != 0;
+  }
+
+  public boolean hasHome() {
+    return homeParent != 0;
+  }
+
+  public boolean isRemoved() {
+    return attributes.linkCount() == 0;
+  }
+
+  public Inode with(Attributes next) {
+    Edit edit = new Edit();
+    edit.attributes = next;
+    return edit.done();
+  }
+
+  public Inode withFlag(int flag, boolean isSet) {
+    Edit edit = new Edit();
+    edit.flags = isSet ? flags | flag : flags & ~flag;
+    return edit.done();
+  }
+
+  public Inode withPlace(long directory, FileName as) {
+    Edit edit = new Edit();
+    edit.parent = directory;
+    edit.name = as;
+    return edit.done();
+  }
+
+  public Inode withHome(long directory, FileName as) {
+    Edit edit = new Edit();
+    edit.homeParent = directory;
+    edit.homeName = as;
+    return edit.done();
+  }
+
+  public Inode withChange(long sequence) {
+    Edit edit = new Edit();
+    edit.change = sequence;
+    return edit.done();
+  }
+
+  public Inode withContent(long sequence, long announced) {
+    Edit edit = new Edit();
+    edit.change = sequence;
+    edit.contentChange = sequence;
+    edit.announcedSize = announced;
+    return edit.done();
+  }
+
+  public Inode withData(long nextGeneration, long announced, long drained) {
+    Edit edit = new Edit();
+    edit.generation = nextGeneration;
+    edit.announcedSize = announced;
+    edit.drainedSize = drained;
+    return edit.done();
+  }
+
+  public Inode withSeen(@Nullable Stat next) {
+    Edit edit = new Edit();
+    edit.seen = next;
+    return edit.done();
+  }
+
+  public Inode withTarget(FileName next) {
+    Edit edit = new Edit();
+    edit.target = next;
+    return edit.done();
+  }
+
+  /** With another count of links, changed now. */
+  public Inode withLinks(int count, Instant now) {
+    Attributes a = attributes;
+    return with(
+        new Attributes(
+            a.mode(),
+            Math.max(0, count),
+            a.uid(),
+            a.gid(),
+            a.device(),
+            a.size(),
+            a.blocks(),
+            a.accessTime(),
+            a.modificationTime(),
+            now));
+  }
+
+  /** With other times of the content and of the attributes. */
+  public Inode withTimes(Instant modified, Instant changed) {
+    Attributes a = attributes;
+    return with(
+        new Attributes(
+            a.mode(),
+            a.linkCount(),
+            a.uid(),
+            a.gid(),
+            a.device(),
+            a.size(),
+            a.blocks(),
+            a.accessTime(),
+            modified,
+            changed));
+  }
+
+  public Inode withSize(long size, long blocks) {
+    return with(sized(attributes, size, blocks));
+  }
+
+  public static Attributes sized(Attributes a, long size, long blocks) {
+    return new Attributes(
+        a.mode(),
+        a.linkCount(),
+        a.uid(),
+        a.gid(),
+        a.device(),
+        size,
+        blocks,
+        a.accessTime(),
+        a.modificationTime(),
+        a.changeTime());
+  }
+
+  public static Attributes withMode(Attributes a, int mode) {
+    return new Attributes(
+        mode,
+        a.linkCount(),
+        a.uid(),
+        a.gid(),
+        a.device(),
+        a.size(),
+        a.blocks(),
+        a.accessTime(),
+        a.modificationTime(),
+        a.changeTime());
+  }
+
+  /** A node that neither the journal nor the source has yet. */
+  public static Inode fresh(long number, Attributes attributes, long parent, FileName name) {
+    return new Inode(number, attributes, 0, parent, name, 0, NO_NAME, 0, 0, 0, 0, -1, null, null);
+  }
+
+  /** A node that was found at the source. */
+  public static Inode found(long number, Stat stat, long parent, FileName name) {
+    return new Inode(
+        number,
+        stat.attributes(),
+        ANNOUNCED,
+        parent,
+        name,
+        parent,
+        name,
+        0,
+        0,
+        0,
+        0,
+        -1,
+        stat,
+        null);
+  }
+
+  public byte[] encode() {
+    Encoder out =
+        new Encoder()
+            .attributes(attributes)
+            .number(flags)
+            .number(parent)
+            .name(name)
+            .number(homeParent)
+            .name(homeName)
+            .number(change)
+            .number(contentChange)
+            .number(generation)
+            .number(announcedSize)
+            .number(drainedSize + 1)
+            .stat(seen);
+    FileName link = target;
+    return (link == null ? out.number(0) : out.number(1).name(link)).toBytes();
+  }
+
+  public static Inode decode(long number, byte[] value) {
+    Decoder in = new Decoder(value);
+    return new Inode(
+        number,
+        in.attributes(),
+        in.small(),
+        in.number(),
+        in.name(),
+        in.number(),
+        in.name(),
+        in.number(),
+        in.number(),
+        in.number(),
+        in.number(),
+        in.number() - 1,
+        in.stat(),
+        in.number() == 0 ? null : in.name());
+  }
+
+  /** A copy being made: what is not set stays as it is. */
+  private final class Edit {
+    long number = Inode.this.number;
+    Attributes attributes = Inode.this.attributes;
+    int flags = Inode.this.flags;
+    long parent = Inode.this.parent;
+    FileName name = Inode.this.name;
+    long homeParent = Inode.this.homeParent;
+    FileName homeName = Inode.this.homeName;
+    long change = Inode.this.change;
+    long contentChange = Inode.this.contentChange;
+    long generation = Inode.this.generation;
+    long announcedSize = Inode.this.announcedSize;
+    long drainedSize = Inode.this.drainedSize;
+    @Nullable Stat seen = Inode.this.seen;
+    @Nullable FileName target = Inode.this.target;
+
+    Inode done() {
+      return new Inode(
+          number,
+          attributes,
+          flags,
+          parent,
+          name,
+          homeParent,
+          homeName,
+          change,
+          contentChange,
+          generation,
+          announcedSize,
+          drainedSize,
+          seen,
+          target);
+    }
+  }
+}

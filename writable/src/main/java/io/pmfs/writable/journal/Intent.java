@@ -1,0 +1,73 @@
+package io.pmfs.writable.journal;
+
+import io.pmfs.tier.FsException;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a step at the source is about to do for a content. It is on the disk before the step, so
+ * that what is found later can be told from what another program made.
+ *
+ * @param directory that has the temporary file
+ * @param mark what is done to the file itself, and not to a temporary one
+ * @param inode of the temporary file at the source, which becomes the file; 0 while there is none
+ * @param birth when it was created; the epoch if the file system does not say
+ */
+public record Intent(long directory, Mark mark, long inode, Instant birth) {
+  /** What is done to a file in its place. */
+  public enum Mark {
+    NOTHING(0),
+    OVERWRITES(1),
+    APPENDS(2);
+
+    /** In a row. */
+    public final int number;
+
+    Mark(int number) {
+      this.number = number;
+    }
+
+    public static Mark of(int number) {
+      return number == 1 ? OVERWRITES : number == 2 ? APPENDS : NOTHING;
+    }
+  }
+
+  public Intent(long directory, Mark mark) {
+    this(directory, mark, 0, Instant.EPOCH);
+  }
+
+  public static @Nullable Intent of(State state, Change.Content change) throws FsException {
+    return of(state, change.sequence());
+  }
+
+  public static @Nullable Intent of(State state, long sequence) throws FsException {
+    byte[] row = state.get(Tables.INTENTS, Tables.key(sequence));
+    return row == null ? null : decode(row);
+  }
+
+  /** Whether a file has become of the temporary one. */
+  public boolean isOf(Stat there) {
+    return inode != 0 && inode == there.inode() && birth.equals(there.birth());
+  }
+
+  public Intent at(long other) {
+    return new Intent(other, mark, inode, birth);
+  }
+
+  public Intent with(Mark next) {
+    return new Intent(directory, next, inode, birth);
+  }
+
+  public Intent with(Stat made) {
+    return new Intent(directory, mark, made.inode(), made.birth());
+  }
+
+  public byte[] encode() {
+    return new Encoder().number(directory).number(mark.number).number(inode).time(birth).toBytes();
+  }
+
+  public static Intent decode(byte[] row) {
+    Decoder in = new Decoder(row);
+    return new Intent(in.number(), Mark.of(in.small()), in.number(), in.time());
+  }
+}

@@ -1,0 +1,50 @@
+package io.pmfs.writable.journal;
+
+import io.pmfs.metadata.Attributes;
+import java.time.Instant;
+
+/**
+ * A file as stat(2) shows it where it lies.
+ *
+ * @param device st_dev
+ * @param inode st_ino
+ * @param birth when it was created; the epoch if the file system does not say
+ */
+public record Stat(long device, long inode, Instant birth, Attributes attributes) {
+  /** Whether both are states of one file. */
+  public boolean isSameFile(Stat other) {
+    return device == other.device
+        && inode == other.inode
+        && birth.equals(other.birth)
+        && attributes.type() == other.attributes.type();
+  }
+
+  /** Whether the file did not change between the two. */
+  public boolean isUnchanged(Stat other) {
+    Attributes one = attributes;
+    Attributes two = other.attributes;
+    return isSameFile(other)
+        && one.size() == two.size()
+        && one.modificationTime().equals(two.modificationTime())
+        && one.changeTime().equals(two.changeTime());
+  }
+
+  /**
+   * Whether the content is the same, even if rights, owners or names are others. Another change
+   * time without any of these is that of a content whose time was set back.
+   */
+  public boolean hasSameContent(Stat other) {
+    Attributes one = attributes;
+    Attributes two = other.attributes;
+    boolean isExplained =
+        one.changeTime().equals(two.changeTime())
+            || one.mode() != two.mode()
+            || one.uid() != two.uid()
+            || one.gid() != two.gid()
+            || one.linkCount() != two.linkCount();
+    return isSameFile(other)
+        && one.size() == two.size()
+        && one.modificationTime().equals(two.modificationTime())
+        && isExplained;
+  }
+}

@@ -1,0 +1,626 @@
+package io.pmfs.writable.journal;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.NamespaceException;
+import io.pmfs.metadata.TableStore;
+import io.pmfs.metadata.TableStore.Table;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tables of a writable mount, what is kept of them in memory, and the lock under which they
+ * change. Every change is one {@link Update}. A disk that fails makes every call fail with EIO
+ * until it works again.
+ */
+public final class State implements AutoCloseable {
+  private static final int CACHED_INODES = 30_000;
+  private static final int KEPT_RESULTS = 16_384;
+  private static final int RESERVED_NUMBERS = 4096;
+  private static final long FORMAT_NUMBER = 2;
+  private static final byte[] FORMAT = fact("format");
+  private static final byte[] NEXT_NUMBER = fact("next");
+  private static final byte[] COMMITTED = fact("committed");
+  private static final byte[] SESSION = fact("session");
+
+  // LOCK ORDER: LiveFile.lock < State.lock < Listing. No call to the source while holding it.
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final Held held = lock::unlock; // Made now: with the lock held, memory may be short.
+  private final TableStore store;
+  private final Cache<Long, Inode> inodes =
+      CacheBuilder.newBuilder().maximumSize(CACHED_INODES).concurrencyLevel(4).build();
+  private final ArrayDeque<Long> recorded = new ArrayDeque<>(); // GUARDED_BY(lock)
+  private Map<Long, Long> former = Map.of(); // GUARDED_BY(lock)
+  private long next; // GUARDED_BY(lock)
+  private long reserved; // GUARDED_BY(lock)
+  private int openings; // GUARDED_BY(lock)
+  private long wakeUps; // GUARDED_BY(lock)
+
+  /** Whether an error came between a change of the tables and what is kept of it here. */
+  private boolean isUncertain; // GUARDED_BY(lock)
+
+  private final Deferred deferred = new Deferred();
+  private final AtomicLong updates = new AtomicLong();
+  private final AtomicLong synced = new AtomicLong();
+  private volatile Runnable afterSync = () -> {};
+  private volatile long head;
+  private volatile long committed;
+
+  /** Takes ownership of the tables. */
+  public State(TableStore store) throws FsException {
+    this.store = store;
+    openings = store.openings();
+    load();
+  }
+
+  private void load() throws FsException {
+    checkFormat();
+    byte[] there = get(Tables.FACTS, NEXT_NUMBER);
+    next = Math.max(next, there == null ? Inode.ROOT + 1 : Tables.first(there));
+    reserved = next;
+    byte[] done = get(Tables.FACTS, COMMITTED);
+    committed = done == null ? 0 : Tables.first(done);
+    long[] last = {committed};
+    // Changes are numbered without gaps, so the last one is found without reading them all.
+    long step = 1L << 40;
+    while (step > 0) {
+      long probe = last[0] + step;
+      if (get(Tables.JOURNAL, Tables.key(probe)) != null) {
+        last[0] = probe;
+      } else {
+        step >>= 1;
+      }
+    }
+    head = last[0];
+    loadDeferred();
+  }
+
+  private void loadDeferred() throws FsException {
+    Map<Long, byte[]> rows = new LinkedHashMap<>();
+    scan(
+        Tables.DEFERRED,
+        new byte[0],
+        (key, value) -> {
+          rows.put(Tables.first(key), value);
+          return true;
+        });
+    deferred.clear();
+    for (Map.Entry<Long, byte[]> row : rows.entrySet()) {
+      Change change = change(row.getKey());
+      if (change != null) {
+        boolean isRefused = row.getValue().length > 0;
+        deferred.put(new Deferred.Entry(change, isRefused ? Refusal.decode(row.getValue()) : null));
+      }
+    }
+  }
+
+  /** A state of another version is left alone: what it holds may exist nowhere else. */
+  private void checkFormat() throws FsException {
+    byte[] there = get(Tables.FACTS, FORMAT);
+    if (there == null) {
+      Update update = update();
+      update.put(Tables.FACTS, FORMAT, Tables.key(FORMAT_NUMBER));
+      update.commit();
+    } else if (Tables.first(there) != FORMAT_NUMBER) {
+      throw new FsException(
+          Errno.EIO,
+          "the state has format %d; this pmfs knows %d"
+              .formatted(Tables.first(there), FORMAT_NUMBER));
+    }
+  }
+
+  /**
+   * What another session of the kernel asked for is forgotten. Returns whether it is another.
+   *
+   * @param isHere whether a request with a number was one of this node's kernel
+   */
+  public boolean beginSession(String session, boolean resumed, LongPredicate isHere)
+      throws FsException {
+    lock.lock();
+    try {
+      byte[] before = get(Tables.FACTS, SESSION);
+      byte[] now = session.getBytes(StandardCharsets.UTF_8);
+      boolean goesOn = resumed && before != null && Arrays.equals(before, now);
+      Map<Long, Long> results = new LinkedHashMap<>();
+      scan(
+          Tables.RESULTS,
+          new byte[0],
+          (key, value) -> {
+            results.put(Tables.first(key), Tables.first(value));
+            return true;
+          });
+      Update update = update();
+      if (!goesOn) {
+        for (long unique : results.keySet()) {
+          if (isHere.test(unique)) {
+            update.delete(Tables.RESULTS, Tables.key(unique));
+          }
+        }
+        results.keySet().removeIf(isHere::test);
+      }
+      former = new HashMap<>(results);
+      recorded.addAll(results.keySet());
+      update.put(Tables.FACTS, SESSION, now);
+      update.commit();
+      return !goesOn;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private static byte[] fact(String name) {
+    return name.getBytes(StandardCharsets.US_ASCII);
+  }
+
+  // ---- the lock
+
+  /** Begins a time in which nothing changes but by the calling thread. */
+  public Held hold() throws FsException {
+    lock.lock();
+    try {
+      if (isUncertain || store.openings() != openings) {
+        openings = store.openings();
+        inodes.invalidateAll();
+        load();
+        isUncertain = false;
+      }
+      return held;
+    } catch (FsException | RuntimeException | Error e) {
+      lock.unlock();
+      throw e;
+    }
+  }
+
+  /** The time in which a thread holds the lock. */
+  public interface Held extends AutoCloseable {
+    @Override
+    void close();
+  }
+
+  /** Waits for the next change, or for some milliseconds. The caller does not hold the lock. */
+  public void awaitChange(long headThen, long committedThen, long millis)
+      throws InterruptedException {
+    lock.lock();
+    try {
+      long woken = wakeUps;
+      long left = TimeUnit.MILLISECONDS.toNanos(millis);
+      while (left > 0 && head == headThen && committed == committedThen && wakeUps == woken) {
+        left = changed.awaitNanos(left);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Lets every waiting thread look again. */
+  public void wake() {
+    lock.lock();
+    try {
+      wakeUps++;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // ---- reading
+
+  /** Sequence number of the last change in the journal. */
+  public long head() {
+    return head;
+  }
+
+  /** The committer has passed all changes up to this one: the source has them but for deferred. */
+  public long committed() {
+    return committed;
+  }
+
+  /** Those changes up to the committed one that the source does not have. */
+  public Deferred deferred() {
+    return deferred;
+  }
+
+  /** How many changes the source does not have. */
+  public long waitingCount() {
+    return head - committed + deferred.size();
+  }
+
+  /** Whether the source does not have a change; 0 stands for none. */
+  public boolean isPending(long sequence) {
+    return sequence > committed || deferred.contains(sequence);
+  }
+
+  /** Whether the source lacks a change of a node, or of a name in it. */
+  public boolean isPending(Inode inode) {
+    return inode.change() > committed
+        || inode.contentChange() > committed
+        || deferred.concerns(inode.number());
+  }
+
+  /** How far the source is, at a moment. */
+  public record Progress(long committed, long settled) {}
+
+  public Progress progress() {
+    return new Progress(committed, deferred.settledCount());
+  }
+
+  /** Whether the source does not have all changes of a node, or others are being made. */
+  public boolean isBusy(Inode inode) {
+    return isPending(inode) || inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED);
+  }
+
+  /**
+   * The same when the source was so far: what it showed of the node then may be older than the
+   * node.
+   */
+  public boolean isBusy(Inode inode, Progress then) {
+    return inode.change() > then.committed()
+        || inode.contentChange() > then.committed()
+        || deferred.settledCount() != then.settled()
+        || isBusy(inode);
+  }
+
+  public byte @Nullable [] get(Table table, byte[] key) throws FsException {
+    try {
+      return store.get(table, key);
+    } catch (NamespaceException e) {
+      throw failed(e);
+    }
+  }
+
+  public void scan(Table table, byte[] from, TableStore.Visitor visitor) throws FsException {
+    try {
+      store.scan(table, from, visitor);
+    } catch (NamespaceException e) {
+      throw failed(e);
+    }
+  }
+
+  public void scanGroup(Table table, byte[] from, TableStore.Visitor visitor) throws FsException {
+    try {
+      store.scanGroup(table, from, visitor);
+    } catch (NamespaceException e) {
+      throw failed(e);
+    }
+  }
+
+  private static FsException failed(NamespaceException e) {
+    return new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
+  }
+
+  /** The node with this number; null if it is not known. */
+  @Nullable
+  public Inode find(long number) throws FsException {
+    Inode cached = inodes.getIfPresent(number);
+    if (cached != null) {
+      return cached;
+    }
+    lock.lock();
+    try {
+      byte[] value = get(Tables.INODES, Tables.key(number));
+      if (value == null) {
+        return null;
+      }
+      Inode found = Inode.decode(number, value);
+      inodes.put(number, found);
+      return found;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The node with this number, which the kernel knows. */
+  public Inode inode(long number) throws FsException {
+    Inode found = find(number);
+    if (found == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+    return found;
+  }
+
+  @Nullable
+  public NameRow name(long directory, FileName name) throws FsException {
+    byte[] value = get(Tables.NAMES, Tables.nameKey(directory, name));
+    return value == null ? null : NameRow.decode(value);
+  }
+
+  @Nullable
+  public DataRow data(long number, long generation) throws FsException {
+    byte[] value = get(Tables.DATA, Tables.key(number, generation));
+    return value == null ? null : DataRow.decode(value);
+  }
+
+  @Nullable
+  public Change change(long sequence) throws FsException {
+    byte[] value = get(Tables.JOURNAL, Tables.key(sequence));
+    return value == null ? null : ChangeRow.decode(sequence, value);
+  }
+
+  /** The changes behind a sequence number, at most so many. */
+  public List<Change> changesAfter(long sequence, int count) throws FsException {
+    List<Change> found = new ArrayList<>();
+    if (sequence < head) {
+      scan(
+          Tables.JOURNAL,
+          Tables.key(sequence + 1),
+          (key, value) -> {
+            found.add(ChangeRow.decode(Tables.first(key), value));
+            return found.size() < count;
+          });
+    }
+    return found;
+  }
+
+  /** The number of the node that a request made when a former process ran it; else null. */
+  @Nullable
+  public Long result(long unique) {
+    if (unique == 0) {
+      return null;
+    }
+    lock.lock();
+    try {
+      return former.get(unique);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  public void sync() throws FsException {
+    long before = updates.get();
+    try {
+      store.sync();
+    } catch (NamespaceException e) {
+      throw failed(e);
+    }
+    synced.accumulateAndGet(before, Math::max);
+    afterSync.run();
+  }
+
+  /** Counts the updates of this process. */
+  public long updateCount() {
+    return updates.get();
+  }
+
+  /** Whether so many updates are on the disk. */
+  public boolean isSynced(long count) {
+    return synced.get() >= count;
+  }
+
+  /** Runs something whenever the tables are on the disk, for tests of power cuts. */
+  public void afterSyncs(Runnable then) {
+    afterSync = then;
+  }
+
+  /** Why nothing can be changed at the moment; null if it can. */
+  @Nullable
+  public String failure() {
+    return store.failure();
+  }
+
+  /** Why nothing can be added at the moment, although other changes are made; null if it can. */
+  @Nullable
+  public String shortage() {
+    return store.shortage();
+  }
+
+  /** The first number that this process will assign. */
+  public long firstNumber() {
+    lock.lock();
+    try {
+      return next;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  // ---- changing
+
+  /** Begins a change. The caller holds the lock until it is committed or given up. */
+  public Update update() {
+    return new Update();
+  }
+
+  /** What changes together: all of it or nothing. */
+  public final class Update {
+    private final TableStore.Changes changes = new TableStore.Changes();
+    private final Map<Long, Inode> changedInodes = new LinkedHashMap<>();
+    private final List<Long> deletedInodes = new ArrayList<>();
+    private final List<Runnable> afterwards = new ArrayList<>();
+    private final List<Long> settled = new ArrayList<>();
+    private final List<Deferred.Entry> passed = new ArrayList<>();
+    private final long firstNumber = next;
+    private long lastSequence = head;
+    private long committedThen = committed;
+    private @Nullable Long unique;
+
+    /** The node as this update leaves it. */
+    public Inode inode(long number) throws FsException {
+      Inode changed = changedInodes.get(number);
+      return changed != null ? changed : State.this.inode(number);
+    }
+
+    @Nullable
+    public Inode find(long number) throws FsException {
+      Inode changed = changedInodes.get(number);
+      return changed != null || deletedInodes.contains(number) ? changed : State.this.find(number);
+    }
+
+    public void put(Inode inode) {
+      changedInodes.put(inode.number(), inode);
+    }
+
+    public void remove(long number) {
+      changedInodes.remove(number);
+      deletedInodes.add(number);
+      changes.delete(Tables.INODES, Tables.key(number));
+    }
+
+    public void put(Table table, byte[] key, byte[] value) {
+      changes.put(table, key, value);
+    }
+
+    public void delete(Table table, byte[] key) {
+      changes.delete(table, key);
+    }
+
+    public void name(long directory, FileName name, NameRow row) {
+      changes.put(Tables.NAMES, Tables.nameKey(directory, name), row.encode());
+    }
+
+    public void deleteName(long directory, FileName name) {
+      changes.delete(Tables.NAMES, Tables.nameKey(directory, name));
+    }
+
+    public void data(long number, long generation, DataRow row) {
+      changes.put(Tables.DATA, Tables.key(number, generation), row.encode());
+    }
+
+    /** A number that was never used. */
+    public long newNumber() {
+      if (next == reserved) {
+        reserved = next + RESERVED_NUMBERS;
+        changes.put(Tables.FACTS, NEXT_NUMBER, Tables.key(reserved));
+      }
+      return next++;
+    }
+
+    public long nextSequence() {
+      return lastSequence + 1;
+    }
+
+    public void journal(Change change) {
+      lastSequence++;
+      assert change.sequence() == lastSequence;
+      changes.put(Tables.JOURNAL, Tables.key(change.sequence()), ChangeRow.encode(change));
+    }
+
+    /** A change that waits is another one now. */
+    public void replace(Change change) {
+      changes.put(Tables.JOURNAL, Tables.key(change.sequence()), ChangeRow.encode(change));
+      Deferred.Entry entry = deferred.get(change.sequence());
+      if (entry != null) {
+        passed.add(new Deferred.Entry(change, entry.refusal()));
+      }
+    }
+
+    /** The source has a change, or never will. */
+    public void done(Change change) {
+      byte[] key = Tables.key(change.sequence());
+      changes.delete(Tables.JOURNAL, key);
+      if (deferred.contains(change.sequence())) {
+        changes.delete(Tables.DEFERRED, key);
+        settled.add(change.sequence());
+      }
+    }
+
+    /** The source does not have a change, and others go on without it. */
+    public void defer(Change change, @Nullable Refusal refusal) {
+      changes.put(
+          Tables.DEFERRED,
+          Tables.key(change.sequence()),
+          refusal == null ? new byte[0] : refusal.encode());
+      passed.add(new Deferred.Entry(change, refusal));
+    }
+
+    /** The committer goes on behind this change. */
+    public void committed(long sequence) {
+      if (sequence > committedThen) {
+        committedThen = sequence;
+        changes.put(Tables.FACTS, COMMITTED, Tables.key(sequence));
+      }
+    }
+
+    /** Remembers what a request made, should it be sent again to the next process. */
+    public void result(long request, long number) {
+      if (request != 0) {
+        unique = request;
+        changes.put(Tables.RESULTS, Tables.key(request), Tables.key(number));
+      }
+    }
+
+    /** Runs while the lock is still held, if the change was made. */
+    public void afterwards(Runnable then) {
+      afterwards.add(then);
+    }
+
+    /** What changes adds something: on a full disk it is refused before all else. */
+    public void add() {
+      changes.add();
+    }
+
+    public boolean isEmpty() {
+      return changes.isEmpty() && changedInodes.isEmpty() && passed.isEmpty();
+    }
+
+    public void commit() throws FsException {
+      Long request = unique;
+      boolean isFull = request != null && recorded.size() >= KEPT_RESULTS;
+      if (isFull) {
+        changes.delete(Tables.RESULTS, Tables.key(recorded.element()));
+      }
+      for (Inode inode : changedInodes.values()) {
+        changes.put(Tables.INODES, Tables.key(inode.number()), inode.encode());
+      }
+      try {
+        store.apply(changes);
+      } catch (NamespaceException e) {
+        if (next != firstNumber) {
+          reserved = next; // What was reserved may not be recorded.
+        }
+        throw failed(e);
+      } catch (RuntimeException | Error e) {
+        isUncertain = true;
+        throw e;
+      }
+      isUncertain = true;
+      updates.incrementAndGet();
+      for (Inode inode : changedInodes.values()) {
+        inodes.put(inode.number(), inode);
+      }
+      for (long number : deletedInodes) {
+        if (!changedInodes.containsKey(number)) {
+          inodes.invalidate(number);
+        }
+      }
+      if (request != null) {
+        if (isFull) {
+          recorded.remove();
+        }
+        recorded.add(request);
+      }
+      boolean wakes = lastSequence != head || committedThen != committed || !settled.isEmpty();
+      passed.forEach(deferred::put);
+      settled.forEach(deferred::remove);
+      head = lastSequence;
+      committed = committedThen;
+      for (Runnable then : afterwards) {
+        then.run();
+      }
+      if (wakes) {
+        changed.signalAll();
+      }
+      isUncertain = false;
+    }
+  }
+
+  @Override
+  public void close() {
+    store.close();
+  }
+}

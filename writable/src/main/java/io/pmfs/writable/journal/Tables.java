@@ -1,0 +1,131 @@
+package io.pmfs.writable.journal;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.TableStore.Table;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.List;
+
+/** The tables of a writable mount and their keys; numbers are big-endian, so that they sort. */
+public final class Tables {
+  /** Facts about the mount as a whole. */
+  public static final Table FACTS = new Table("facts", false);
+
+  /** {@link Inode} by number. */
+  public static final Table INODES = new Table("inodes", false);
+
+  /** {@link NameRow} by directory, position and name. */
+  public static final Table NAMES = new Table("names", true);
+
+  /** {@link Change} by sequence number. */
+  public static final Table JOURNAL = new Table("journal", false);
+
+  /**
+   * Changes that the committer has passed and the source does not have, by sequence number: the
+   * {@link Refusal}; empty for one that depends on another.
+   */
+  public static final Table DEFERRED = new Table("deferred", false);
+
+  /** Inode numbers by device and inode number at the source. */
+  public static final Table SOURCES = new Table("sources", false);
+
+  /** {@link DataRow} by inode number and generation. */
+  public static final Table DATA = new Table("data", true);
+
+  /** Data files that may be removed, in the order in which that was found. */
+  public static final Table GARBAGE = new Table("garbage", false);
+
+  /** Data files that are being filled, by inode number and generation: the index of their place. */
+  public static final Table COPYING = new Table("copying", false);
+
+  /** Inode numbers of files that were written to since they were last announced. */
+  public static final Table WRITING = new Table("writing", false);
+
+  /** Inode numbers without a name. */
+  public static final Table NAMELESS = new Table("nameless", false);
+
+  /** Places of a file with several names at the source, by inode number, directory and name. */
+  public static final Table HOMES = new Table("homes", true);
+
+  /** Changed extended attributes by inode number and name. */
+  public static final Table XATTRS = new Table("xattrs", true);
+
+  /** Inode numbers that requests made, by the number of the request. */
+  public static final Table RESULTS = new Table("results", false);
+
+  /** What a step at the source is about to do, by the sequence number of its change. */
+  public static final Table INTENTS = new Table("intents", false);
+
+  /** Data files that the source has too, in the order in which they came there. */
+  public static final Table CLEAN = new Table("clean", false);
+
+  /** Writes that were kept beside a file that another program changed, by sequence number. */
+  public static final Table CONFLICTS = new Table("conflicts", false);
+
+  /** Directories of data files by the numbers that {@link DataRow} has for them. */
+  public static final Table PLACES = new Table("places", false);
+
+  public static final List<Table> ALL =
+      List.of(
+          FACTS, INODES, NAMES, JOURNAL, DEFERRED, SOURCES, DATA, GARBAGE, COPYING, WRITING,
+          NAMELESS, HOMES, XATTRS, RESULTS, INTENTS, CLEAN, CONFLICTS, PLACES);
+
+  private static final long POSITION_BITS = (1L << 61) - 1;
+  private static final long FIRST_POSITION = 64;
+
+  private Tables() {}
+
+  public static byte[] key(long number) {
+    return ByteBuffer.allocate(Long.BYTES).putLong(number).array();
+  }
+
+  public static byte[] key(long first, long second) {
+    return ByteBuffer.allocate(2 * Long.BYTES).putLong(first).putLong(second).array();
+  }
+
+  public static byte[] nameKey(long directory, FileName name) {
+    return key(directory, position(name), name.bytes());
+  }
+
+  public static byte[] key(long first, long second, byte[] rest) {
+    return ByteBuffer.allocate(2 * Long.BYTES + rest.length)
+        .putLong(first)
+        .putLong(second)
+        .put(rest)
+        .array();
+  }
+
+  public static byte[] key(long first, FileName name) {
+    byte[] rest = name.bytes();
+    return ByteBuffer.allocate(Long.BYTES + rest.length).putLong(first).put(rest).array();
+  }
+
+  public static long first(byte[] key) {
+    return ByteBuffer.wrap(key).getLong(0);
+  }
+
+  public static long second(byte[] key) {
+    return ByteBuffer.wrap(key).getLong(Long.BYTES);
+  }
+
+  public static FileName nameIn(byte[] key, int offset) {
+    return FileName.of(Arrays.copyOfRange(key, offset, key.length));
+  }
+
+  /**
+   * Where a name stands in a listing of its directory: a hash, so that the position of a name is
+   * the same in every listing, whatever is created and removed. Not below 64.
+   */
+  public static long position(FileName name) {
+    long hash = 0xcbf29ce484222325L;
+    for (byte next : name.bytes()) {
+      hash = (hash ^ (next & 0xff)) * 0x100000001b3L;
+    }
+    hash ^= hash >>> 32;
+    hash *= 0xd6e8feb86659fd93L;
+    hash ^= hash >>> 32;
+    hash *= 0xd6e8feb86659fd93L;
+    hash ^= hash >>> 32;
+    return FIRST_POSITION + (hash & POSITION_BITS);
+  }
+}

@@ -1,0 +1,158 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Promise: every step to the source can be made twice. The process dies, or the source fails, once
+ * at each call that changes the source; afterwards everything is there as if nothing had happened.
+ */
+class CrashTest {
+  private static final int MAX_CALLS = 500;
+
+  /** How many calls are passed over: none with -Dpmfs.large=all. */
+  static final int STEP = "all".equals(System.getProperty("pmfs.large")) ? 1 : 3;
+
+  @TempDir Path directory;
+
+  /** What happens at one call. */
+  private interface Blow {
+    void fall() throws FsException;
+  }
+
+  /** Every kind of change, with something else in between, so that none is left out. */
+  static void makeChanges(Driver driver) throws FsException {
+    driver.mkdir("d");
+    driver.put("d/a", "one");
+    driver.symlink("d/a", "l");
+    driver.append("d/a", "two");
+    driver.mkdir("e");
+    driver.link("d/a", "e/hard");
+    driver.link("d/a", "again");
+    driver.put("e/hard", "of three names");
+    driver.put("tmp", "checkpoint 1");
+    driver.rename("tmp", "final", 0);
+    driver.put("tmp", "checkpoint 2");
+    driver.chmod("d", 0700);
+    driver.rename("tmp", "final", 0);
+    driver.put("x", "left");
+    driver.put("y", "right");
+    driver.rename("x", "y", OutputCalls.RENAME_EXCHANGE);
+    driver.unlink("d/a");
+    driver.rename("e", "d/e", 0);
+    driver.overwrite("y", 1, "---");
+    driver.mkdir("f");
+    driver.chmod("x", 0600);
+    driver.rmdir("f");
+    driver.truncate("final", 4);
+    Opened unclosed = driver.create("g");
+    driver.write(unclosed, 0, "open");
+    driver.rename("g", "h", 0);
+    driver.write(unclosed, 4, "closed");
+    driver.close(unclosed);
+    driver
+        .mount()
+        .setExtendedAttribute(
+            driver.node("h").inode(), Driver.name("user.a"), new byte[] {1}, 0, driver.caller());
+    driver.unlink("l");
+  }
+
+  private static void drain(Driver driver, boolean isRetry) throws FsException {
+    for (int attempt = 0; ; attempt++) {
+      try {
+        driver.drainAll();
+        return;
+      } catch (FakeCalls.Death e) {
+        driver.restart();
+      } catch (FsException e) {
+        if (!isRetry || attempt > 2) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  /** Lets something happen once, at one of the calls; returns whether there were so many. */
+  private boolean runWith(int at, boolean isBefore, boolean isCoarse, Blow blow) throws Exception {
+    int[] count = {0};
+    try (Driver driver = new Driver(directory.resolve(at + " " + isBefore))) {
+      if (isCoarse) {
+        driver.calls.setCoarse();
+      }
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              if (isBefore && count[0]++ == at) {
+                blow.fall();
+              }
+            }
+
+            @Override
+            public void after(String call, FileName name) {
+              if (!isBefore && count[0]++ == at) {
+                throw new FakeCalls.Death();
+              }
+            }
+          });
+      makeChanges(driver);
+      Map<String, String> wanted = driver.tree();
+      drain(driver, true);
+      assertThat(driver.sourceTree()).as("call %d", at).isEqualTo(wanted);
+      assertThat(driver.tree()).as("call %d", at).isEqualTo(wanted);
+      assertThat(driver.temporaries()).as("call %d", at).isEmpty();
+      assertThat(driver.mount().drainStatus().failures()).as("call %d", at).isEmpty();
+      assertThat(driver.mount().drainStatus().waitingChanges()).isZero();
+    }
+    return count[0] > at;
+  }
+
+  private void runAtEach(boolean isBefore, boolean isCoarse, Blow blow) throws Exception {
+    int at = 0;
+    while (runWith(at, isBefore, isCoarse, blow)) {
+      at += STEP;
+      assertThat(at).isLessThan(MAX_CALLS);
+    }
+    assertThat(at).isGreaterThan(50);
+  }
+
+  @Test
+  void death_beforeAnyCall_doesNoHarm() throws Exception {
+    runAtEach(
+        true,
+        false,
+        () -> {
+          throw new FakeCalls.Death();
+        });
+  }
+
+  @Test
+  void death_afterAnyCall_doesNoHarm() throws Exception {
+    runAtEach(false, false, () -> {});
+  }
+
+  /** Lustre keeps times in whole seconds. */
+  @Test
+  void death_afterAnyCall_atASourceWithCoarseTimes_doesNoHarm() throws Exception {
+    runAtEach(false, true, () -> {});
+  }
+
+  @Test
+  void failure_ofAnyCall_isTriedAgain() throws Exception {
+    runAtEach(
+        true,
+        false,
+        () -> {
+          throw new FsException(Errno.EIO, "injected");
+        });
+  }
+}

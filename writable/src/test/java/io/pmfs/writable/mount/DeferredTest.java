@@ -1,0 +1,222 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What waits for a refused change, what does not, and what makes it void. */
+class DeferredTest {
+  private static final int OTHER_USER = 7;
+
+  @TempDir Path directory;
+
+  private Driver driver;
+  private long unique = 1_000_000;
+
+  @BeforeEach
+  void open() throws Exception {
+    driver = new Driver(directory);
+    driver.put("old", "checkpoint");
+    driver.mkdir("d");
+    driver.drainAll();
+  }
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private interface Choice {
+    boolean isRefused(String call, FileName name);
+  }
+
+  private void refuse(Errno errno, Choice choice) {
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (choice.isRefused(call, name)) {
+              throw new FsException(errno, call + " " + name);
+            }
+          }
+        });
+  }
+
+  private void refuseWrites(Errno errno) {
+    refuse(errno, (call, name) -> call.equals("write"));
+  }
+
+  private void accept() {
+    driver.calls.watch(new FakeCalls.Watcher() {});
+  }
+
+  private void renameAs(int uid, String from, String to) throws FsException {
+    unique += 2;
+    driver
+        .mount()
+        .rename(1, Driver.name(from), 1, Driver.name(to), 0, new Caller(unique, uid, 0, 1));
+  }
+
+  @Test
+  void rename_waitsForWhatItsUserWrites() throws Exception {
+    driver.put("index.tmp", "");
+    driver.put("other.tmp", "");
+    driver.drainAll();
+    refuseWrites(Errno.ENOSPC);
+    driver.put("part", "content");
+    renameAs(0, "index.tmp", "index");
+    renameAs(OTHER_USER, "other.tmp", "other");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKeys("index.tmp", "other").doesNotContainKey("index");
+    accept();
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree()).containsKeys("part", "index");
+  }
+
+  @Test
+  void rename_doesNotWaitForWhatWasSetAside() throws Exception {
+    driver.put("index.tmp", "");
+    driver.drainAll();
+    refuseWrites(Errno.EFBIG);
+    driver.put("part", "content");
+    renameAs(0, "index.tmp", "index");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKey("index").doesNotContainKey("part");
+  }
+
+  @Test
+  void removal_ofWhatDidNotFit_leavesNothing() throws Exception {
+    refuseWrites(Errno.ENOSPC);
+    driver.put("large", "content");
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().refused()).isOne();
+    driver.unlink("large");
+    driver.unlink("old");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsOnlyKeys("d");
+    assertThat(driver.mount().drain(0)).isTrue();
+    assertThat(driver.mount().drainStatus().dirtyBytes()).isZero();
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  /** A file that was written under another name, and replaced one that is at the source. */
+  @Test
+  void removal_afterARename_removesWhatWasReplaced() throws Exception {
+    refuseWrites(Errno.ENOSPC);
+    driver.put("tmp", "content");
+    driver.rename("tmp", "old", 0);
+    driver.unlink("old");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsOnlyKeys("d");
+    assertThat(driver.mount().drain(0)).isTrue();
+  }
+
+  @Test
+  void laterContent_takesThePlaceOfOneThatDidNotFit() throws Exception {
+    refuse(Errno.EFBIG, (call, name) -> call.equals("truncate"));
+    driver.put("log", "much too long");
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().refused()).isOne();
+    accept();
+    // The close tells what the source said to the version before.
+    assertThatThrownBy(() -> driver.put("log", "short")).hasMessageContaining("EFBIG");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("log", "file 644 short");
+    assertThat(driver.mount().drain(0)).isTrue();
+  }
+
+  @Test
+  void directoryThatIsRefused_holdsWhatIsInIt_andGoesWithIt() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("mkdir"));
+    driver.mkdir("n");
+    driver.mkdir("n/m");
+    driver.put("n/m/file", "content");
+    driver.put("d/free", "content");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKey("d/free").doesNotContainKey("n");
+    assertThat(driver.mount().drainStatus().failures())
+        .singleElement()
+        .satisfies(failure -> assertThat(failure.behind()).isEqualTo(2));
+    driver.unlink("n/m/file");
+    driver.rmdir("n/m");
+    driver.rmdir("n");
+    driver.drainAll();
+    assertThat(driver.mount().drain(0)).isTrue();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+  }
+
+  @Test
+  void fileOfADroppedDirectory_goesToo() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("mkdir"));
+    driver.mkdir("n");
+    driver.put("n/file", "content");
+    driver.drainAll();
+    assertThat(driver.mount().drop(Driver.name("n"))).containsExactly("n", "n/file");
+    assertThat(driver.tree()).containsOnlyKeys("d", "old");
+    accept();
+    driver.mkdir("n");
+    driver.put("n/file", "again");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree()).containsKey("n/file");
+  }
+
+  @Test
+  void droppedRename_showsTheOldNamesAgain() throws Exception {
+    driver.put("other", "two");
+    driver.drainAll();
+    refuse(Errno.EINVAL, (call, name) -> call.equals("rename"));
+    driver.rename("old", "other", 0);
+    driver.drainAll();
+    assertThat(driver.tree()).doesNotContainKey("old");
+    driver.mount().drop(Driver.name("other"));
+    assertThat(driver.tree())
+        .isEqualTo(driver.sourceTree())
+        .containsEntry("old", "file 644 checkpoint")
+        .containsEntry("other", "file 644 two");
+  }
+
+  @Test
+  void retry_ofAPath_triesOnlyWhatIsThere() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("mkdir"));
+    driver.mkdir("a");
+    driver.mkdir("b");
+    driver.drainAll();
+    accept();
+    assertThat(driver.mount().retry(Driver.name("a"))).containsExactly("a");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKey("a").doesNotContainKey("b");
+  }
+
+  /** A file moves between file systems of the source, which the mount could not know. */
+  @Test
+  void rename_betweenProjects_isACopyAndARemoval() throws Exception {
+    driver.rename("old", "d/moved", 0);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          private boolean isFirst = true;
+
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename") && isFirst) {
+              isFirst = false;
+              throw new FsException(Errno.EXDEV, call);
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .isEqualTo(driver.tree())
+        .containsEntry("d/moved", "file 644 checkpoint")
+        .doesNotContainKey("old");
+    assertThat(driver.temporaries()).isEmpty();
+  }
+}

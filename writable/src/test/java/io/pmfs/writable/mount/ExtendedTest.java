@@ -1,0 +1,157 @@
+package io.pmfs.writable.mount;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Promise: extended attributes stay with their file, whatever becomes of its names, and wherever
+ * the committer is.
+ */
+class ExtendedTest {
+  private static final int ROUNDS = 300;
+
+  @TempDir Path directory;
+
+  private Driver driver;
+
+  @BeforeEach
+  void open() throws Exception {
+    driver = new Driver(directory);
+  }
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private static void set(Driver driver, long inode, String name) throws Exception {
+    driver
+        .mount()
+        .setExtendedAttribute(
+            inode, Driver.name("user." + name), name.getBytes(US_ASCII), 0, driver.caller());
+  }
+
+  private static List<String> names(Driver driver, long inode) throws Exception {
+    TreeSet<String> names = new TreeSet<>();
+    driver.mount().extendedAttributes(inode).keySet().forEach(one -> names.add(one.toString()));
+    return new ArrayList<>(names);
+  }
+
+  /** An open file whose attributes the source has. */
+  private Opened openDrained(String path, String... attributes) throws Exception {
+    driver.put(path, "content");
+    for (String attribute : attributes) {
+      set(driver, driver.node(path).inode(), attribute);
+    }
+    driver.drainAll();
+    return driver.mount().open(driver.node(path).inode(), OutputCalls.O_RDWR, driver.caller());
+  }
+
+  @Test
+  void openFile_thatLostItsLastName_hasThem() throws Exception {
+    Opened file = openDrained("a", "a", "b");
+    long inode = file.node().inode();
+    set(driver, inode, "c");
+    driver.unlink("a");
+    set(driver, inode, "d");
+    driver.drainAll();
+    assertThat(names(driver, inode)).containsExactly("user.a", "user.b", "user.c", "user.d");
+    driver.mount().removeExtendedAttribute(inode, Driver.name("user.a"), driver.caller());
+    driver.restart();
+    assertThat(names(driver, inode)).containsExactly("user.b", "user.c", "user.d");
+    driver.mount().release(inode, file.handle());
+    driver.mount().forget(inode, 1);
+    driver.drainAll();
+  }
+
+  @Test
+  void openFile_thatAnotherReplaced_hasThem() throws Exception {
+    Opened file = openDrained("a", "a");
+    driver.put("b", "other");
+    driver.rename("b", "a", 0);
+    driver.drainAll();
+    assertThat(names(driver, file.node().inode())).containsExactly("user.a");
+    assertThat(names(driver, driver.node("a").inode())).isEmpty();
+  }
+
+  private Opened openAtSourceOnly() throws Exception {
+    driver.put("a", "content");
+    driver.drainAll();
+    driver.reboot();
+    return driver.mount().open(driver.node("a").inode(), OutputCalls.O_RDWR, driver.caller());
+  }
+
+  @Test
+  void openFile_thatOnlyTheSourceHas_keepsItsContent() throws Exception {
+    Opened file = openAtSourceOnly();
+    driver.unlink("a");
+    driver.drainAll();
+    assertThat(driver.read(file.node().inode())).isEqualTo("content");
+    driver.write(file, 7, "+");
+    assertThat(driver.read(file.node().inode())).isEqualTo("content+");
+  }
+
+  @Test
+  void openFile_thatOnlyTheSourceHas_keepsItsContentWhenAnotherReplacesIt() throws Exception {
+    Opened file = openAtSourceOnly();
+    driver.put("b", "other");
+    driver.rename("b", "a", 0);
+    driver.drainAll();
+    assertThat(driver.read(file.node().inode())).isEqualTo("content");
+    driver.restart();
+    assertThatThrownBy(() -> driver.read(file.node().inode()))
+        .isInstanceOf(FsException.class)
+        .hasMessageContaining("EIO");
+  }
+
+  /** With the committer's thread beside. */
+  @Test
+  void file_whoseNamesChange_hasThemAtAnyMoment() throws Exception {
+    try (Driver running = new Driver(directory.resolve("running"), 2, InstantSource.system())) {
+      for (int round = 0; round < ROUNDS; round++) {
+        List<String> expected = new ArrayList<>();
+        running.put("f", "x");
+        long inode = running.node("f").inode();
+        for (int i = 0; i < 4; i++) {
+          set(running, inode, "n" + i);
+          expected.add("user.n" + i);
+        }
+        running.rename("f", "g", 0);
+        running.link("g", "h");
+        assertThat(names(running, inode)).as("round %d", round).isEqualTo(expected);
+        running.truncate("g", 0);
+        running.put("g", "new");
+        assertThat(names(running, inode)).as("round %d", round).isEqualTo(expected);
+        running.put("other", "y");
+        running.rename("other", "g", 0);
+        assertThat(names(running, inode)).as("round %d", round).isEqualTo(expected);
+        Opened file = running.mount().open(inode, OutputCalls.O_RDONLY, running.caller());
+        set(running, inode, "o");
+        running.unlink("h");
+        set(running, inode, "p");
+        expected.addAll(List.of("user.o", "user.p"));
+        while (running.mount().drainStatus().waitingChanges() > 0) {
+          assertThat(names(running, inode)).as("round %d", round).isEqualTo(expected);
+        }
+        assertThat(names(running, inode)).as("round %d", round).isEqualTo(expected);
+        running.mount().release(inode, file.handle());
+        running.mount().forget(inode, 1);
+        running.unlink("g");
+      }
+    }
+  }
+}

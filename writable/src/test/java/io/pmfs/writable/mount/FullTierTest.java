@@ -1,0 +1,286 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** A tier's disk takes nothing more, whatever its settings say: files go on elsewhere. */
+@Timeout(60)
+final class FullTierTest {
+  @TempDir Path directory;
+  private Driver driver;
+
+  @BeforeEach
+  void open() throws FsException {
+    driver = new Driver(directory);
+    driver.setHasOthers();
+    driver.remount();
+  }
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  /** With one tier, and a committer: who waits for the source must not wait for ever. */
+  private void openWithOneTier() throws FsException {
+    driver.close();
+    driver = new Driver(directory.resolve("one"), 2, InstantSource.system());
+  }
+
+  private void refuse(@Nullable Errno errno) {
+    driver.calls.setRefusing(driver.places, errno);
+  }
+
+  private void assertDrained() throws FsException {
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"ENOSPC", "EDQUOT", "EIO", "EROFS", "EFBIG"})
+  void newFile_goesToTheNextTier(Errno errno) throws Exception {
+    refuse(errno);
+    driver.put("a", "content");
+    assertThat(driver.read("a")).isEqualTo("content");
+    assertThat(driver.calls.fileCount(driver.places)).isZero();
+    assertThat(driver.calls.fileCount(driver.others)).isEqualTo(1);
+    driver.restart();
+    assertThat(driver.read("a")).isEqualTo("content");
+    assertDrained();
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"ENOSPC", "EDQUOT", "EIO", "EROFS", "EFBIG"})
+  void fileBeingWritten_goesOnInTheNextTier(Errno errno) throws Exception {
+    Opened file = driver.create("a");
+    driver.write(file, 0, "0123456789");
+    refuse(errno);
+    driver.write(file, 10, "abcdefghij");
+    driver.write(file, 5, "-----");
+    assertThat(driver.read("a")).isEqualTo("01234-----abcdefghij");
+    assertThat(driver.calls.fileCount(driver.others)).isEqualTo(1);
+    driver.close(file);
+    driver.restart();
+    assertThat(driver.read("a")).isEqualTo("01234-----abcdefghij");
+    assertDrained();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 01234-----abcdefghij");
+  }
+
+  @Test
+  void announcedFile_keepsWhatItPromised_andGoesOnInTheNextTier() throws Exception {
+    driver.put("a", "first version");
+    driver.put("b", "first of b");
+    refuse(Errno.ENOSPC);
+    driver.append("a", ", longer");
+    driver.overwrite("b", 0, "other");
+    assertThat(driver.read("a")).isEqualTo("first version, longer");
+    assertThat(driver.read("b")).isEqualTo("other of b");
+    assertThat(driver.mount().step()).isTrue();
+    assertDrained();
+    assertThat(driver.sourceTree())
+        .containsEntry("a", "file 644 first version, longer")
+        .containsEntry("b", "file 644 other of b");
+    driver.mount().tidy();
+    assertThat(driver.calls.fileCount(driver.places)).isZero();
+  }
+
+  @Test
+  void fileOfTheSource_isCopiedToTheNextTier() throws Exception {
+    driver.put("a", "of the source");
+    driver.drainAll();
+    driver.reboot();
+    refuse(Errno.ENOSPC);
+    driver.overwrite("a", 3, "OUR");
+    assertThat(driver.read("a")).isEqualTo("of OUR source");
+    assertDrained();
+    driver.mount().tidy();
+    assertThat(driver.calls.fileCount(driver.places)).isZero();
+  }
+
+  @Test
+  void sizesAndRoom_areChangedInTheNextTier() throws Exception {
+    driver.put("a", "0123456789");
+    driver.put("b", "0123456789");
+    Opened c = driver.create("c");
+    refuse(Errno.ENOSPC);
+    driver.truncate("a", 4);
+    driver.truncate("b", 12);
+    driver.mount().allocate(c.node().inode(), c.handle(), 0, 0, 5, driver.caller());
+    driver.close(c);
+    assertThat(driver.read("a")).isEqualTo("0123");
+    assertThat(driver.read("b")).isEqualTo("0123456789\0\0");
+    assertThat(driver.read("c")).isEqualTo("\0".repeat(5));
+    assertDrained();
+  }
+
+  @Test
+  void whatNeedsNoRoom_isDone() throws Exception {
+    driver.put("a", "data");
+    driver.put("b", "data");
+    driver.put("c", "data");
+    driver.put("emptied", "data");
+    refuse(Errno.ENOSPC);
+    driver.calls.setRefusing(driver.others, Errno.ENOSPC);
+    driver.unlink("a");
+    driver.truncate("b", 0);
+    driver.put("emptied", "");
+    driver.chmod("c", 0600);
+    driver.put("empty", "");
+    driver.chmod("empty", 0600);
+    driver.rename("empty", "moved", 0);
+    driver.mkdir("d");
+    assertThat(driver.read("moved")).isEmpty();
+    assertDrained();
+    driver.mount().tidy();
+    assertThat(driver.sourceTree().keySet()).containsExactly("b", "c", "d", "emptied", "moved");
+  }
+
+  @Test
+  void append_thatIsRefusedHalfway_isThereOnce() throws Exception {
+    driver.put("a", "");
+    driver.append("a", "0123456789");
+    driver.drainAll();
+    refuse(Errno.ENOSPC);
+    driver.calls.setRefusing(driver.others, Errno.ENOSPC);
+    driver.calls.setRefusing(Driver.SOURCE, Errno.ENOSPC);
+    assertThatThrownBy(() -> driver.append("a", "abcdefghij")).hasMessageContaining("ENOSPC");
+    refuse(null);
+    driver.append("a", "abcdefghij");
+    assertThat(driver.read("a")).isEqualTo("0123456789abcdefghij");
+  }
+
+  @Test
+  void onlyTier_letsWritersGoOnAtTheSource() throws Exception {
+    openWithOneTier();
+    driver.put("old", "0123456789");
+    Opened file = driver.create("a");
+    driver.write(file, 0, "0123456789");
+    refuse(Errno.EDQUOT);
+    driver.write(file, 10, "abcdefghij");
+    driver.put("b", "new");
+    driver.append("old", "more");
+    assertThat(driver.read("a")).isEqualTo("0123456789abcdefghij");
+    driver.close(file);
+    assertThat(driver.mount().drain(10_000)).isTrue();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+    driver.mount().tidy();
+    assertThat(driver.calls.fileCount(driver.places)).isZero();
+  }
+
+  @Test
+  void fullTierAndFullSource_areTold() throws Exception {
+    refuse(Errno.ENOSPC);
+    driver.calls.setRefusing(driver.others, Errno.EIO);
+    driver.calls.setRefusing(Driver.SOURCE, Errno.ENOSPC);
+    Opened file = driver.create("a");
+    assertThatThrownBy(() -> driver.write(file, 0, "data"))
+        .isInstanceOf(FsException.class)
+        .hasMessageContaining("ENOSPC");
+    driver.calls.setRefusing(Driver.SOURCE, null);
+    driver.write(file, 0, "data");
+    driver.close(file);
+    assertDrained();
+  }
+
+  @Test
+  void tierWithRoomAgain_isUsed() throws Exception {
+    refuse(Errno.ENOSPC);
+    driver.put("a", "a");
+    refuse(null);
+    Thread.sleep(1100);
+    driver.put("b", "b");
+    assertThat(driver.calls.fileCount(driver.places)).isEqualTo(1);
+    assertDrained();
+  }
+
+  @Test
+  void onlyTier_thatFails_isNotWaitedFor() throws Exception {
+    openWithOneTier();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename")) {
+              throw new FsException(Errno.EIO, "refused");
+            }
+          }
+        });
+    driver.put("old", "0123456789");
+    refuse(Errno.EIO);
+    driver.put("a", "new");
+    assertThat(driver.read("a")).isEqualTo("new");
+    assertThat(driver.mount().drainStatus().waitingChanges()).isEqualTo(2);
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    assertThat(driver.mount().drain(10_000)).isTrue();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+  }
+
+  @Test
+  void drainedFile_onADiskThatFails_isReadFromTheSource() throws Exception {
+    driver.put("a", "content");
+    driver.drainAll();
+    driver.put("b", "waits");
+    driver.calls.setUnreadable(driver.places);
+    assertThat(driver.read("a")).isEqualTo("content");
+    assertThatThrownBy(() -> driver.read("b")).hasMessageContaining("EIO");
+    driver.calls.setUnreadable(null);
+    assertDrained();
+  }
+
+  // ---- a directory that others remove
+
+  @Test
+  void drainedFile_whoseDataFileIsGone_isReadFromTheSource() throws Exception {
+    driver.put("a", "content");
+    driver.drainAll();
+    driver.calls.removeAll(driver.places);
+    driver.restart();
+    assertThat(driver.read("a")).isEqualTo("content");
+    driver.append("a", " and more");
+    assertDrained();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 content and more");
+  }
+
+  @Test
+  void newFiles_afterTheDirectoryIsGone_areWrittenThereAgain() throws Exception {
+    driver.put("a", "content");
+    driver.drainAll();
+    driver.calls.removeAll(driver.places);
+    for (int i = 0; i < 70; i++) {
+      driver.put("f" + i, "content " + i);
+    }
+    assertThat(driver.read("f5")).isEqualTo("content 5");
+    assertThat(driver.calls.fileCount(driver.places)).isPositive();
+    assertDrained();
+  }
+
+  @Test
+  void waitingFile_whoseDataFileIsGone_isNamedAndLost() throws Exception {
+    driver.put("before", "b");
+    driver.put("a", "content");
+    driver.put("after", "c");
+    driver.calls.removeAll(driver.places);
+    driver.restart();
+    assertThatThrownBy(() -> driver.read("a")).hasMessageContaining("EIO");
+    driver.put("b", "goes on");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("b", "file 644 goes on");
+    assertThat(driver.mount().drainStatus().failures())
+        .anySatisfy(failure -> assertThat(failure.path()).isEqualTo("a"));
+  }
+}

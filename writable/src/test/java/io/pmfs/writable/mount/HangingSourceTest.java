@@ -1,0 +1,355 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.Interrupts;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Node;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Promise: while the source does not answer, programs go on with the names, attributes and content
+ * that the node knows.
+ */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class HangingSourceTest {
+  private static final long MOMENT_MILLIS = 200;
+  private static final long PATIENCE_MILLIS = 600_000;
+  private static final int FILES = 30;
+  private static final long AT_ONCE_SECONDS = 20;
+
+  @TempDir Path directory;
+
+  private final ExecutorService programs = Executors.newCachedThreadPool();
+  private Driver driver;
+
+  @BeforeEach
+  void open() throws Exception {
+    driver = new Driver(directory);
+    driver.setPatience(MOMENT_MILLIS, PATIENCE_MILLIS);
+    driver.remount();
+    driver.mkdir("d");
+    driver.mkdir("d/empty");
+    driver.put("d/file", "content");
+    driver.put("d/other", "other");
+    driver.symlink("file", "d/link");
+    driver.drainAll();
+    driver.tree();
+    driver.mount().statistics();
+  }
+
+  @AfterEach
+  void close() {
+    driver.calls.setHanging(false);
+    programs.shutdownNow();
+    driver.close();
+  }
+
+  /** What would wait for the source fails the test, and not its end. */
+  private <T> T soon(Callable<T> program) throws Exception {
+    return programs.submit(program).get(AT_ONCE_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Another program makes a file, and the mount has seen it. */
+  private void makeAtSource(String path, String text) throws Exception {
+    driver.calls.makeAtSource(path, text);
+    while (driver.find(path) == null) {
+      Thread.sleep(1); // A listing that took long is not made again at once.
+    }
+  }
+
+  private interface Work {
+    void run() throws Exception;
+  }
+
+  private void goesOn(Work work) throws Exception {
+    soon(
+        () -> {
+          work.run();
+          return true;
+        });
+  }
+
+  private void worksWithoutSource() throws Exception {
+    goesOn(() -> driver.put("d/new", "new content"));
+    goesOn(() -> driver.mkdir("d/made"));
+    goesOn(() -> driver.put("d/made/inside", "inside"));
+    assertThat(soon(() -> driver.read("d/file"))).isEqualTo("content");
+    assertThat(soon(() -> driver.node("d/file").attributes().size())).isEqualTo(7);
+    assertThat(soon(() -> driver.find("d/absent"))).isNull();
+    assertThat(soon(() -> driver.names("d")))
+        .containsExactlyInAnyOrder("empty", "file", "link", "made", "new", "other");
+    assertThat(soon(() -> driver.mount().statistics())).isNotNull();
+    Node link = soon(() -> driver.node("d/link"));
+    assertThat(soon(() -> driver.mount().readSymbolicLink(link.inode())).toString())
+        .isEqualTo("file");
+    Node file = soon(() -> driver.node("d/file"));
+    FileName capability = FileName.of("security.capability");
+    assertThat(soon(() -> driver.mount().extendedAttribute(file.inode(), capability))).isNull();
+    goesOn(() -> driver.chmod("d/file", 0600));
+    goesOn(() -> driver.append("d/file", " and more"));
+    goesOn(() -> driver.rename("d/other", "d/moved", 0));
+    goesOn(() -> driver.unlink("d/link"));
+    goesOn(() -> driver.rmdir("d/empty"));
+    assertThat(soon(() -> driver.read("d/moved"))).isEqualTo("other");
+  }
+
+  private void reachesSource() throws Exception {
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("d/new", "file 644 new content")
+        .containsEntry("d/made/inside", "file 644 inside")
+        .containsEntry("d/file", "file 600 content and more")
+        .containsEntry("d/moved", "file 644 other")
+        .doesNotContainKeys("d/other", "d/link", "d/empty");
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void source_thatHangs_isNotWaitedForByWhatTheNodeKnows() throws Exception {
+    driver.calls.setHanging(true);
+    worksWithoutSource();
+    assertThat(soon(() -> driver.mount().sourceFailure())).contains("has not answered since");
+    driver.calls.setHanging(false);
+    reachesSource();
+    assertThat(driver.mount().sourceFailure()).isNull();
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = Errno.class,
+      names = {"EIO", "ESTALE", "ENOTCONN", "ETIMEDOUT", "EHOSTDOWN"})
+  void source_thatFails_isNotAskedForWhatTheNodeKnows(Errno errno) throws Exception {
+    driver.calls.setAway(new FsException(errno, "away"));
+    worksWithoutSource();
+    assertThat(soon(() -> driver.mount().sourceFailure())).contains("fails since");
+    driver.calls.setAway(null);
+    reachesSource();
+    assertThat(driver.mount().sourceFailure()).isNull();
+  }
+
+  /** Not each file and each program. */
+  @Test
+  void source_thatHangs_costsAMomentOnce() throws Exception {
+    for (int i = 0; i < FILES; i++) {
+      driver.put("d/f" + i, "x");
+    }
+    driver.drainAll();
+    driver.setPatience(2000, PATIENCE_MILLIS);
+    driver.remount();
+    driver.tree();
+    driver.calls.setHanging(true);
+    soon(() -> driver.find("d/f0"));
+    long begin = System.nanoTime();
+    for (int i = 0; i < 3 * FILES; i++) {
+      int number = i % FILES;
+      assertThat(soon(() -> driver.find("d/f" + number))).isNotNull();
+    }
+    assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(12));
+  }
+
+  @Test
+  void source_thatListsNoInodeNumbers_isKnownByWhatWasLookedUp() throws Exception {
+    driver.calls.listNoNumbers();
+    driver.remount();
+    assertThat(driver.find("d/file")).isNotNull();
+    driver.calls.setHanging(true);
+    assertThat(soon(() -> driver.read("d/file"))).isEqualTo("content");
+  }
+
+  /** A directory that this mount has made is known before it was listed. */
+  @Test
+  void source_hangsAfterADirectoryWasMade_filesAreMadeThere() throws Exception {
+    driver.mkdir("fresh");
+    driver.drainAll();
+    driver.calls.setHanging(true);
+    goesOn(() -> driver.put("fresh/file", "content"));
+    driver.calls.setHanging(false);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("fresh/file", "file 644 content");
+  }
+
+  /** Its step holds the names at the source: no request waits for it. */
+  @Test
+  void committer_thatHangsWhileItMovesAName_holdsNobody() throws Exception {
+    driver.rename("d/other", "d/renamed", 0);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) {
+            if (call.equals("rename")) {
+              driver.calls.hangHere();
+            }
+          }
+        });
+    Future<Boolean> step = programs.submit(() -> driver.mount().step());
+    driver.calls.awaitHanging();
+    assertThat(soon(() -> driver.read("d/renamed"))).isEqualTo("other");
+    assertThat(soon(() -> driver.read("d/file"))).isEqualTo("content");
+    goesOn(() -> driver.put("d/new", "new"));
+    assertThat(soon(() -> driver.names("d")))
+        .containsExactlyInAnyOrder("empty", "file", "link", "new", "renamed");
+    assertThat(step.isDone()).isFalse();
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    driver.calls.setHanging(false);
+    assertThat(step.get()).isTrue();
+    driver.drainAll();
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void nameThatAnotherProgramMadeMeanwhile_isKeptBeside() throws Exception {
+    driver.calls.setHanging(true);
+    goesOn(() -> driver.put("d/new", "ours"));
+    driver.calls.makeAtSource("d/new", "theirs");
+    driver.calls.setHanging(false);
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("d/new", "file 644 theirs")
+        .containsEntry("d/new.pmfs-conflict-node1-1", "file 644 ours");
+  }
+
+  @Test
+  void changeThatAnotherProgramMadeMeanwhile_isSeenWhenTheSourceAnswers() throws Exception {
+    driver.calls.setHanging(true);
+    assertThat(soon(() -> driver.read("d/file"))).isEqualTo("content");
+    driver.calls.makeAtSource("d/file", "changed by another");
+    driver.calls.setHanging(false);
+    while (driver.read("d/file").equals("content")) {
+      Thread.sleep(1);
+    }
+    assertThat(driver.read("d/file")).isEqualTo("changed by another");
+  }
+
+  @Test
+  void whatIsNotKnown_waitsForTheSource() throws Exception {
+    makeAtSource("d/unseen", "unseen");
+    driver.calls.setHanging(true);
+    Future<String> reader = programs.submit(() -> driver.read("d/unseen"));
+    Thread.sleep(3 * MOMENT_MILLIS);
+    assertThat(reader.isDone()).isFalse();
+    assertThat(soon(() -> driver.node("d/unseen").attributes().size())).isEqualTo(6);
+    driver.calls.setHanging(false);
+    assertThat(reader.get()).isEqualTo("unseen");
+  }
+
+  @Test
+  void whatIsNotKnown_endsWithItsProgram() throws Exception {
+    driver.calls.makeAtSource("d/unseen", "unseen");
+    driver.remount(); // Nothing is listed any more.
+    driver.calls.setHanging(true);
+    Interrupts interrupts = driver.mount().interrupts();
+    Future<Node> program =
+        programs.submit(
+            () -> {
+              interrupts.begin(42);
+              try {
+                return driver.node("d/unseen");
+              } finally {
+                interrupts.end(42);
+              }
+            });
+    Thread.sleep(2 * MOMENT_MILLIS);
+    assertThat(program.isDone()).isFalse();
+    interrupts.interrupt(41);
+    interrupts.interrupt(42);
+    assertThatThrownBy(() -> program.get(AT_ONCE_SECONDS, TimeUnit.SECONDS))
+        .hasCauseInstanceOf(FsException.class)
+        .hasMessageContaining("EINTR");
+    driver.calls.setHanging(false);
+    assertThat(driver.node("d/unseen").attributes().size()).isEqualTo(6);
+  }
+
+  @Test
+  void patience_isOver_whatIsKnownIsNotEnough() throws Exception {
+    driver.setPatience(20, 300);
+    driver.remount();
+    driver.tree();
+    driver.calls.setHanging(true);
+    assertThat(soon(() -> driver.find("d/file"))).isNotNull();
+    Thread.sleep(400);
+    Future<Node> program = programs.submit(() -> driver.node("d/file"));
+    Thread.sleep(200);
+    assertThat(program.isDone()).isFalse();
+    driver.calls.setHanging(false);
+    assertThat(program.get(AT_ONCE_SECONDS, TimeUnit.SECONDS)).isNotNull();
+  }
+
+  @Test
+  void patience_isOver_failuresAreTold() throws Exception {
+    driver.setPatience(20, 300);
+    driver.remount();
+    driver.tree();
+    driver.calls.setAway(new FsException(Errno.EIO, "away"));
+    assertThat(driver.find("d/file")).isNotNull();
+    Thread.sleep(400);
+    assertThatThrownBy(() -> driver.find("d/file"))
+        .isInstanceOf(FsException.class)
+        .hasMessageContaining("EIO");
+    driver.calls.setAway(null);
+    assertThat(driver.find("d/file")).isNotNull();
+  }
+
+  @Test
+  void manyLooksThatHang_areAFewThreads() throws Exception {
+    for (int i = 0; i < 200; i++) {
+      driver.put("d/f" + i, "x");
+    }
+    driver.drainAll();
+    driver.tree();
+    driver.calls.setHanging(true);
+    for (int i = 0; i < 200; i++) {
+      int number = i;
+      assertThat(soon(() -> driver.find("d/f" + number))).isNotNull();
+    }
+    assertThat(
+            Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("pmfs-source-look"))
+                .count())
+        .isLessThanOrEqualTo(65);
+    driver.calls.setHanging(false);
+    assertThat(driver.read("d/f199")).isEqualTo("x");
+  }
+
+  /** A file of the source may wait for it when it is closed. */
+  @Test
+  void closeOfAFileOfTheSource_thatHangs_holdsNobody() throws Exception {
+    makeAtSource("d/unseen", "unseen");
+    assertThat(driver.read("d/unseen")).isEqualTo("unseen");
+    WritableFileSystem.Opened open =
+        driver.mount().open(driver.node("d/unseen").inode(), 0, driver.caller());
+    driver.read("d/unseen");
+    driver.calls.setHanging(true);
+    goesOn(() -> driver.mount().release(open.node().inode(), open.handle()));
+    goesOn(() -> driver.put("d/new", "new"));
+  }
+
+  @Test
+  void realClock_mountOpensWhileTheSourceHangs() throws Exception {
+    driver.calls.setHanging(true);
+    goesOn(
+        () -> {
+          try (Driver other = new Driver(directory.resolve("other"), 0, InstantSource.system())) {
+            assertThat(other.mount().drainStatus().waitingChanges()).isZero();
+          }
+        });
+  }
+}

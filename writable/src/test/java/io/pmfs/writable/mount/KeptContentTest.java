@@ -1,0 +1,655 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.KeptFile;
+import io.pmfs.writable.NodeFiles;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.Place;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.remote.OwnerServer;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Content that stays on the node where it was written. */
+class KeptContentTest {
+  private static final FileName A = FileName.of("a");
+  private static final FileName B = FileName.of("b");
+  private static final long ROOT = WritableFileSystem.ROOT;
+  private static final int MIB = 1 << 20;
+
+  /** More than goes to the owner when a file is closed. */
+  private static final String LARGE = "abcdefgh".repeat(MIB / 4);
+
+  @TempDir Path directory;
+
+  private TwoNodes nodes;
+  private Driver owner;
+
+  @BeforeEach
+  void open() throws Exception {
+    nodes = new TwoNodes(directory);
+    owner = nodes.owner;
+  }
+
+  @AfterEach
+  void close() {
+    nodes.close();
+  }
+
+  private static void assertErrno(Errno errno, ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            FsException.class, failure -> assertThat(failure.errno()).isEqualTo(errno));
+  }
+
+  /** Writes as the kernel does: at most 1 MiB in a request. */
+  private void write(Opened file, long offset, String text) throws FsException {
+    for (int at = 0; at < text.length(); at += MIB) {
+      nodes.write(file, offset + at, text.substring(at, Math.min(text.length(), at + MIB)));
+    }
+  }
+
+  private Opened open(FileName name, int flags) throws FsException {
+    return nodes.remote.open(owner.node(name.toString()).inode(), flags, nodes.caller());
+  }
+
+  private String readHere(Opened file, int size) throws FsException {
+    return nodes.read(file.node().inode(), file.handle(), 0, size);
+  }
+
+  private void close(Opened file) throws FsException {
+    nodes.close(file);
+  }
+
+  private Opened putLarge() throws FsException {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    close(file);
+    return file;
+  }
+
+  private long writesAsked() {
+    return nodes.link.asked.stream().filter("write"::equals).count();
+  }
+
+  @Test
+  void largeFile_staysHereAndIsReadByAll() throws Exception {
+    putLarge();
+    assertThat(writesAsked()).isZero();
+    assertThat(owner.node("a").attributes().size()).isEqualTo(LARGE.length());
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+    Opened again = open(A, OutputCalls.O_RDONLY);
+    int before = nodes.link.asked.size();
+    assertThat(readHere(again, 100)).isEqualTo(LARGE.substring(0, 100));
+    assertThat(nodes.link.asked).hasSize(before);
+  }
+
+  @Test
+  void largeFile_isCopiedToTheSourceByItsNode() throws Exception {
+    putLarge();
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE);
+    assertThat(nodes.link.askedOfNode).contains("copy").doesNotContain("read");
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+  }
+
+  @Test
+  void largeFile_thatItsNodeCannotCopy_comesThroughTheOwner() throws Exception {
+    putLarge();
+    nodes.setSourceAway(new FsException(Errno.EACCES, "squashed"));
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE);
+    assertThat(nodes.link.askedOfNode).contains("read");
+  }
+
+  @Test
+  void smallFile_isTheOwnersAfterItsClose() throws Exception {
+    nodes.put(A, "small");
+    assertThat(writesAsked()).isZero();
+    nodes.link.askedOfNode.clear();
+    assertThat(owner.read("a")).isEqualTo("small");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 small");
+    assertThat(nodes.link.askedOfNode).isEmpty();
+  }
+
+  @Test
+  void flushOfAFileThatStaysOpen_leavesItHere() throws Exception {
+    // A program that starts another one, or copies a descriptor and closes the first.
+    Opened file = nodes.create(A);
+    nodes.remote.flush(file.node().inode(), file.handle(), nodes.caller());
+    write(file, 0, LARGE);
+    assertThat(nodes.link.asked).doesNotContain("write", "flush", "resume");
+    nodes.remote.flush(file.node().inode(), file.handle(), nodes.caller());
+    write(file, LARGE.length(), "more");
+    assertThat(writesAsked()).isZero();
+    close(file);
+    assertThat(owner.read("a")).isEqualTo(LARGE + "more");
+  }
+
+  @Test
+  void attributesOfAFileThatIsWrittenHere_areKnownHere() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    Attributes here = nodes.remote.attributes(file.node().inode()).attributes();
+    assertThat(nodes.link.askedOfNode).isEmpty();
+    assertThat(here.size()).isEqualTo(LARGE.length());
+    assertThat(here).isEqualTo(owner.node("a").attributes());
+    owner.chmod("a", 0600);
+    write(file, LARGE.length(), "!");
+    Attributes later = nodes.remote.attributes(file.node().inode()).attributes();
+    assertThat(later.mode() & 07777).isEqualTo(0600);
+    assertThat(later.size()).isEqualTo(LARGE.length() + 1);
+    close(file);
+    assertThat(nodes.remote.attributes(file.node().inode())).isEqualTo(owner.node("a"));
+  }
+
+  @Test
+  void emptyFile_isAtTheSourceAfterItsClose() throws Exception {
+    close(nodes.create(A));
+    owner.put("b", "content");
+    close(open(B, OutputCalls.O_WRONLY | OutputCalls.O_TRUNC));
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 ").containsEntry("b", "file 644 ");
+  }
+
+  @Test
+  void smallFileThatWasSynced_isSyncedByTheOwnerToo() throws Exception {
+    Opened file = nodes.create(A);
+    nodes.write(file, 0, "text");
+    close(file);
+    assertThat(owner.calls.syncCount()).isZero();
+    file = nodes.create(B);
+    nodes.write(file, 0, "text");
+    nodes.remote.fsync(file.node().inode(), file.handle(), false, nodes.caller());
+    close(file);
+    assertThat(owner.calls.syncCount()).isEqualTo(1);
+  }
+
+  @Test
+  void fileThatIsBeingWritten_isSeenByOthersAsItIs() throws Exception {
+    Opened file = nodes.create(A);
+    nodes.write(file, 0, "one");
+    assertThat(owner.read("a")).isEqualTo("one");
+    nodes.write(file, 3, "two");
+    assertThat(owner.node("a").attributes().size()).isEqualTo(6);
+    assertThat(owner.read("a")).isEqualTo("onetwo");
+    nodes.write(file, 0, "O");
+    assertThat(readHere(file, 100)).isEqualTo("Onetwo");
+    close(file);
+    assertThat(owner.read("a")).isEqualTo("Onetwo");
+  }
+
+  @Test
+  void fileThatIsWrittenOnAfterAFlush_keepsWhatWasPromised() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    nodes.remote.flush(file.node().inode(), file.handle(), nodes.caller());
+    nodes.write(file, LARGE.length(), "more");
+    assertThat(writesAsked()).isZero();
+    // What the source was promised must stay: the owner takes the file.
+    nodes.write(file, 0, "X");
+    assertThat(writesAsked()).isEqualTo(1);
+    nodes.write(file, 1, "Y");
+    assertThat(readHere(file, 4)).isEqualTo("XYcd");
+    owner.mount().step();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE);
+    close(file);
+    owner.drainAll();
+    String all = "XY" + LARGE.substring(2) + "more";
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + all);
+    assertThat(owner.read("a")).isEqualTo(all);
+  }
+
+  @Test
+  void fileOfANode_canBeWrittenElsewhereAfterwards() throws Exception {
+    putLarge();
+    owner.append("a", "!");
+    assertThat(owner.read("a")).isEqualTo(LARGE + "!");
+    Opened again = open(A, OutputCalls.O_RDWR);
+    nodes.write(again, 0, "X");
+    assertThat(readHere(again, 3)).isEqualTo("Xbc");
+    close(again);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 X" + LARGE.substring(1) + "!");
+  }
+
+  @Test
+  void fileThatIsEmptied_isKeptHereAnew() throws Exception {
+    owner.put("a", "before");
+    owner.drainAll();
+    Opened file = open(A, OutputCalls.O_RDWR | OutputCalls.O_TRUNC);
+    write(file, 0, LARGE);
+    close(file);
+    assertThat(writesAsked()).isZero();
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE);
+  }
+
+  @Test
+  void sizeAndTimes_areChangedWhereTheContentIs() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    long inode = file.node().inode();
+    nodes.remote.setAttributes(
+        inode,
+        new NewAttributes(null, null, null, 2L * MIB - 3, null, null, file.handle(), false),
+        nodes.caller());
+    Instant old = Instant.ofEpochSecond(1_000_000_000);
+    nodes.remote.setAttributes(
+        inode, new NewAttributes(null, null, null, null, old, old, 0, false), nodes.caller());
+    close(file);
+    assertThat(writesAsked()).isZero();
+    owner.drainAll();
+    assertThat(owner.sourceTree())
+        .containsEntry("a", "file 644 " + LARGE.substring(0, 2 * MIB - 3));
+    assertThat(owner.node("a").attributes().modificationTime()).isEqualTo(old);
+  }
+
+  @Test
+  void rename_ofAFileThatIsOpen_takesItsContentAlong() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    owner.rename("a", "b", 0);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsOnlyKeys("b").containsValue("file 644 " + LARGE);
+    nodes.write(file, LARGE.length(), "!");
+    close(file);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("b", "file 644 " + LARGE + "!");
+  }
+
+  @Test
+  void fileThatStaysOpenAndGrows_arrivesInPieces() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    owner.mount().announcePieces();
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE);
+    nodes.write(file, LARGE.length(), "more");
+    nodes.write(file, 0, "X");
+    owner.mount().announcePieces();
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE);
+    close(file);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 X" + LARGE.substring(1) + "more");
+  }
+
+  @Test
+  void daemonOfTheNode_thatDies_losesNothing() throws Exception {
+    putLarge();
+    Opened open = nodes.create(B);
+    write(open, 0, LARGE);
+    nodes.restartNode();
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+    nodes.write(open, LARGE.length(), "more");
+    assertThat(writesAsked()).isZero();
+    close(open);
+    owner.drainAll();
+    assertThat(owner.sourceTree())
+        .containsEntry("a", "file 644 " + LARGE)
+        .containsEntry("b", "file 644 " + LARGE + "more");
+  }
+
+  @Test
+  void append_thatADeadDaemonHadMade_isMadeOnce() throws Exception {
+    Opened open = nodes.create(A);
+    write(open, 0, LARGE);
+    nodes.restartNode();
+    nodes.remote.write(
+        open.node().inode(),
+        open.handle(),
+        LARGE.length() - 4,
+        Driver.bytes("efgh"),
+        true,
+        false,
+        nodes.caller());
+    close(open);
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+  }
+
+  @Test
+  void daemonOfTheOwner_thatDies_losesNothing() throws Exception {
+    putLarge();
+    Opened open = nodes.create(B);
+    write(open, 0, LARGE);
+    nodes.restartOwner();
+    assertThat(owner.node("b").attributes().size()).isEqualTo(LARGE.length());
+    nodes.write(open, LARGE.length(), "more");
+    close(open);
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+    owner.drainAll();
+    assertThat(owner.sourceTree())
+        .containsEntry("a", "file 644 " + LARGE)
+        .containsEntry("b", "file 644 " + LARGE + "more");
+  }
+
+  @Test
+  void nodeThatIsAway_keepsWhatOnlyItHas() throws Exception {
+    putLarge();
+    Opened open = nodes.create(B);
+    write(open, 0, LARGE);
+    nodes.link.isCut = true;
+    assertErrno(Errno.EIO, () -> owner.read("a"));
+    assertThat(owner.mount().step()).isTrue();
+    assertThat(owner.node("b").attributes().size()).isZero();
+    owner.mount().leave(1);
+    assertThat(owner.mount().waiting(10)).contains("a", "b");
+    assertThat(owner.mount().drain(0)).isFalse();
+    DrainStatus.Away away = Objects.requireNonNull(owner.mount().drainStatus().away());
+    assertThat(away.node()).isEqualTo("node2");
+    assertThat(away.isOwner()).isFalse();
+    assertThat(away.path()).isEqualTo("a");
+    assertThat(away.since()).isBetween(Instant.now().minusSeconds(60), Instant.now());
+    assertThat(owner.mount().drainStatus().refused()).isZero();
+    assertThat(owner.mount().drainStatus().failures()).isEmpty();
+    assertThat(owner.mount().attempt()).isTrue();
+    away = Objects.requireNonNull(owner.mount().drainStatus().away());
+    assertThat(away.path()).isEqualTo("a");
+    assertThat(away.changes()).isEqualTo(owner.mount().drainStatus().waitingChanges());
+    assertThat(owner.mount().drainStatus().refused()).isZero();
+    assertThat(owner.mount().drainStatus().failures()).isEmpty();
+    nodes.link.isCut = false;
+    nodes.remountNode();
+    assertThat(owner.mount().drain(0)).isFalse();
+    owner.drainAll();
+    assertThat(owner.mount().drain(1000)).isTrue();
+    assertThat(owner.sourceTree())
+        .containsEntry("a", "file 644 " + LARGE)
+        .containsEntry("b", "file 644 " + LARGE);
+  }
+
+  @Test
+  void fileOfANodeThatIsAway_canBeRemoved() throws Exception {
+    putLarge();
+    owner.put("b", "text");
+    nodes.link.isCut = true;
+    assertThat(owner.mount().step()).isTrue();
+    owner.unlink("a");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsOnlyKeys("b");
+  }
+
+  /** Changes of other files in between do not keep the removal back. */
+  @Test
+  void fileOfANodeThatIsAway_canBeRemoved_afterOtherChanges() throws Exception {
+    putLarge();
+    nodes.link.isCut = true;
+    owner.drainAll();
+    owner.put("b", "text");
+    owner.put("c", "text");
+    owner.chmod("b", 0600);
+    owner.unlink("a");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsOnlyKeys("b", "c");
+    assertThat(owner.mount().drain(1000)).isTrue();
+  }
+
+  @Test
+  void filesForAnotherOwner_areLeftAlone() throws Exception {
+    Path place = directory.resolve("node");
+    Path kept = place.resolve("of-12345678").resolve("00");
+    Files.createDirectories(kept);
+    List<Place> places = List.of(new Place("ssd", place, 1, 0));
+    assertThat(NodeFiles.left(places, "")).isNull();
+    Files.writeString(kept.resolve("a.b"), "text");
+    assertThat(NodeFiles.left(places, "12345678")).isNull();
+    assertThat(NodeFiles.left(places, "")).isEqualTo(place.resolve("of-12345678"));
+    assertErrno(Errno.EEXIST, () -> nodes.remountNode());
+    assertThat(kept.resolve("a.b")).hasContent("text");
+  }
+
+  @Test
+  void nodeThatTheOwnerCannotReach_mayNotWriteForLong() throws Exception {
+    nodes.joinAgain(100);
+    Opened file = nodes.create(A);
+    nodes.write(file, 0, "one");
+    nodes.link.isCut = true;
+    assertErrno(Errno.EIO, () -> nodes.remote.mkdir(ROOT, B, 0755, nodes.caller()));
+    assertErrno(Errno.EIO, () -> nodes.write(file, 3, "two"));
+    assertThat(readHere(file, 100)).isEqualTo("one");
+    nodes.link.isCut = false;
+    nodes.remote.mkdir(ROOT, B, 0755, nodes.caller());
+    nodes.write(file, 3, "two");
+    close(file);
+    assertThat(owner.read("a")).isEqualTo("onetwo");
+  }
+
+  @Test
+  void writerThatTheOwnerGaveUp_mustAskAgain() throws Exception {
+    long[] now = {1};
+    OwnerServer server = new OwnerServer(owner.mount(), () -> now[0]);
+    nodes.serve(server);
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    server.present(Set.of());
+    now[0] += 31_000_000_000L;
+    server.present(Set.of());
+    owner.append("a", "!");
+    nodes.write(file, 0, "X");
+    assertThat(owner.read("a")).isEqualTo("X" + LARGE.substring(1) + "!");
+    assertThat(writesAsked()).isEqualTo(1);
+  }
+
+  @Test
+  void nodeWithoutRoom_letsTheOwnerWrite() throws Exception {
+    nodes.setCapacity(3L * MIB);
+    nodes.restartNode();
+    Opened file = nodes.create(A);
+    String much = LARGE + LARGE;
+    write(file, 0, much);
+    assertThat(writesAsked()).isEqualTo(1);
+    close(file);
+    assertThat(owner.read("a")).isEqualTo(much);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + much);
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"ENOSPC", "EDQUOT", "EIO", "EROFS"})
+  void nodeWhoseDiskTakesNothingMore_letsTheOwnerWrite(Errno errno) throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    nodes.refuse(errno);
+    Caller caller = nodes.caller();
+    nodes.remote.write(
+        file.node().inode(), file.handle(), 0, Driver.bytes("appended"), true, false, caller);
+    Opened other = nodes.create(B);
+    nodes.write(other, 0, "other");
+    close(file);
+    close(other);
+    assertThat(owner.read("a")).isEqualTo(LARGE + "appended");
+    assertThat(owner.read("b")).isEqualTo("other");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).isEqualTo(owner.tree());
+  }
+
+  @Test
+  void fileThatIsReplacedWhileItIsOpen_isReadOn() throws Exception {
+    Opened first = putLarge();
+    Opened open = open(A, OutputCalls.O_RDONLY);
+    nodes.put(B, "other");
+    owner.rename("b", "a", 0);
+    owner.drainAll();
+    nodes.tidy();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 other");
+    assertThat(owner.read(first.node().inode())).isEqualTo(LARGE);
+    assertThat(readHere(open, 8)).isEqualTo("abcdefgh");
+  }
+
+  @Test
+  void fileThatItsNodeRemovesDuringARead_isReadFromTheSource() throws Exception {
+    Opened first = putLarge();
+    nodes.link.beforeAnswer =
+        () -> {
+          owner.drainAll();
+          nodes.tidy();
+        };
+    assertThat(owner.read(first.node().inode())).isEqualTo(LARGE);
+    assertThat(nodes.keptCount()).isZero();
+  }
+
+  @Test
+  void fileThatItsNodeHasLost_isNotTakenForEmpty() throws Exception {
+    Opened first = putLarge();
+    nodes.put(B, "later");
+    nodes.loseFiles();
+    assertErrno(Errno.EIO, () -> owner.read(first.node().inode()));
+    assertErrno(Errno.EIO, () -> owner.append("a", "!"));
+    // The disk of the node may not be mounted: only the user knows.
+    assertThat(owner.mount().attempt()).isTrue();
+    assertThat(owner.mount().drainStatus().failures().get(0))
+        .hasToString(
+            "Failure[path=a, reason=node2 does not have what was written there; mount its disk,"
+                + " or remove the file, cause=null, isAside=false, behind=0]");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsOnlyKeys("b");
+    owner.unlink("a");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsOnlyKeys("b");
+  }
+
+  @Test
+  void fileThatAPowerCutOfItsNodeShortened_hasItsFirstBytes() throws Exception {
+    putLarge();
+    nodes.shorten(LARGE.length() - 8);
+    nodes.put(B, "later");
+    owner.drainAll();
+    assertThat(owner.sourceTree())
+        .containsEntry("a", "file 644 " + LARGE.substring(8))
+        .containsEntry("b", "file 644 later");
+    assertThat(owner.read("a")).isEqualTo(LARGE.substring(8));
+    assertThat(owner.mount().drainStatus().failures().toString()).contains("bytes are left");
+  }
+
+  @Test
+  void fileThatIsRemovedAfterItIsAtTheSource_isReadOn() throws Exception {
+    putLarge();
+    owner.drainAll();
+    Opened open = open(A, OutputCalls.O_RDONLY);
+    owner.unlink("a");
+    owner.drainAll();
+    assertThat(readHere(open, 8)).isEqualTo("abcdefgh");
+  }
+
+  @Test
+  void fileThatReachesTheSourceWhileItsNodeAsksToGoOn_keepsAllThatIsWritten() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    nodes.remote.flush(file.node().inode(), file.handle(), nodes.caller());
+    nodes.restartOwner();
+    nodes.link.beforeFinding = owner::drainAll;
+    nodes.write(file, LARGE.length(), "more");
+    close(file);
+    assertThat(owner.read("a")).isEqualTo(LARGE + "more");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE + "more");
+  }
+
+  @Test
+  void emptyFileThatIsOpenedToBeRead_isNotMadeHere() throws Exception {
+    Opened file = nodes.create(A);
+    nodes.lose(file);
+    Opened again = open(A, OutputCalls.O_RDONLY);
+    assertThat(nodes.keptCount()).isZero();
+    assertThat(readHere(again, 10)).isEmpty();
+    nodes.write(file, 0, "text");
+    close(file);
+    assertThat(owner.read("a")).isEqualTo("text");
+  }
+
+  /** Another thread may have looked the file up before one gave it to the owner. */
+  @Test
+  void fileThatTheOwnerHas_isChangedAndReadThere() throws Exception {
+    NodeFiles files =
+        new NodeFiles(
+            List.of(new Place("ssd", directory.resolve("other"), 1L << 40, 0)),
+            Driver.SOURCE,
+            new FakeCalls(Driver.SOURCE),
+            InstantSource.system());
+    files.use("12345678");
+    KeptFile file = Objects.requireNonNull(files.make(5, 6));
+    assertThat(file.write(0, Driver.bytes("text"), false, false)).isTrue();
+    files.giveUp(file);
+    file.release();
+    assertThat(file.write(0, Driver.bytes("text"), false, false)).isFalse();
+    assertThat(file.truncate(0)).isFalse();
+    assertThat(file.allocate(0, 0, 10)).isFalse();
+    assertThat(file.read(ByteBuffer.allocateDirect(10), 0)).isEqualTo(-1);
+    assertThat(files.find(5, 6)).isSameAs(file);
+    assertThat(files.latest(5)).isNull();
+    files.close();
+  }
+
+  @Test
+  void files_goWhenNobodyNeedsThem() throws Exception {
+    putLarge();
+    Opened removed = nodes.create(B);
+    write(removed, 0, LARGE);
+    owner.unlink("b");
+    nodes.tidy();
+    assertThat(nodes.keptCount()).isEqualTo(2);
+    assertThat(readHere(removed, 8)).isEqualTo("abcdefgh");
+    close(removed);
+    nodes.remote.forget(removed.node().inode(), 1);
+    owner.drainAll();
+    nodes.remote.drain(0);
+    nodes.tidy();
+    assertThat(nodes.keptCount()).isZero();
+  }
+
+  @Test
+  void fsync_reachesTheDataFile() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    nodes.remote.fsync(file.node().inode(), file.handle(), false, nodes.caller());
+    assertThat(nodes.syncs()).isPositive();
+    write(file, LARGE.length(), "!");
+    assertThat(writesAsked()).isZero();
+    close(file);
+  }
+
+  @Test
+  void setIdBits_areClearedByAWrite() throws Exception {
+    Opened file = nodes.create(A);
+    nodes.write(file, 0, "text");
+    nodes.remote.setAttributes(
+        file.node().inode(),
+        new NewAttributes(04755, null, null, null, null, null, 0, false),
+        nodes.caller());
+    nodes.remote.write(
+        file.node().inode(),
+        file.handle(),
+        4,
+        Driver.bytes("!"),
+        false,
+        true,
+        new WritableFileSystem.Caller(0, 7, 7, 1));
+    assertThat(owner.node("a").attributes().mode() & 07777).isEqualTo(0755);
+    assertThat(owner.read("a")).isEqualTo("text!");
+  }
+}

@@ -1,0 +1,161 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Promise: another program's file is never taken for pmfs's own, whatever its size and times are;
+ * and what a dead process brought to the source is.
+ */
+class OwnFilesTest {
+  private static final Instant TIME = Instant.ofEpochSecond(499_162_500);
+
+  @TempDir Path directory;
+
+  private Driver driver;
+
+  @BeforeEach
+  void open() throws Exception {
+    driver = new Driver(directory);
+    driver.put("before", "old!");
+    setTimes("before");
+    driver.drainAll();
+  }
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  /** Another program makes or changes a file, with the time that each version has. */
+  private void other(String path, String text) throws FsException {
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    int flags = OutputCalls.O_CREAT | OutputCalls.O_WRONLY;
+    int file = driver.calls.open(root, Driver.name(path), flags, 0644);
+    driver.calls.write(file, Driver.bytes(text), 0);
+    driver.calls.truncate(file, text.length());
+    driver.calls.setTimes(root, Driver.name(path), TIME, TIME);
+    driver.calls.close(file);
+    driver.calls.close(root);
+  }
+
+  private void setTimes(String path) throws FsException {
+    driver
+        .mount()
+        .setAttributes(
+            driver.node(path).inode(),
+            new WritableFileSystem.NewAttributes(null, null, null, null, TIME, TIME, 0, false),
+            driver.caller());
+  }
+
+  private void put(String path, String text) throws FsException {
+    driver.put(path, text);
+    setTimes(path);
+  }
+
+  @Test
+  void newFile_thatAnotherProgramMadeWithEqualSizeAndTime_isKeptBeside() throws Exception {
+    put("a", "ours");
+    other("a", "them");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("a", "file 644 them")
+        .containsEntry("a.pmfs-conflict-node1-1", "file 644 ours");
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+  }
+
+  @Test
+  void changeWhoseTimeWasSetBack_isNotOverwritten() throws Exception {
+    driver.overwrite("before", 0, "ours");
+    other("before", "them");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("before", "file 644 them")
+        .containsEntry("before.pmfs-conflict-node1-1", "file 644 ours");
+  }
+
+  @Test
+  void changeWhoseTimeWasSetBack_isNotRemoved() throws Exception {
+    driver.unlink("before");
+    other("before", "them");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("before", "file 644 them");
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+  }
+
+  /** A former process gave it the name, and later changes came before the next one looked. */
+  @Test
+  void versionOfADeadProcess_isReplacedByALaterOne() throws Exception {
+    put("a", "one");
+    driver.append("a", "two");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) {
+            if (call.equals("rename")) {
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    try {
+      driver.drainAll();
+    } catch (FakeCalls.Death e) {
+      driver.calls.watch(new FakeCalls.Watcher() {});
+    }
+    assertThat(driver.sourceTree()).containsKey("a");
+    driver.append("a", "three");
+    driver.restart();
+    driver.append("a", "four");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsOnlyKeys("a", "before")
+        .containsEntry("a", "file 644 onetwothreefour");
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  /** Copies that are made ahead of their turn do not hide what a dead process had finished. */
+  @Test
+  void versionOfADeadProcess_isKnown_alsoIfCopiesAreMadeAhead() throws Exception {
+    try (Driver own = new Driver(directory.resolve("own"), 2, InstantSource.system())) {
+      AtomicBoolean isDead = new AtomicBoolean();
+      own.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) {
+              if (isDead.get()) {
+                throw new FakeCalls.Death();
+              }
+            }
+
+            @Override
+            public void after(String call, FileName name) {
+              if (call.equals("rename")) {
+                isDead.set(true);
+                throw new FakeCalls.Death();
+              }
+            }
+          });
+      own.put("a", "content");
+      while (!isDead.get()) {
+        Thread.onSpinWait();
+      }
+      own.restart();
+      own.calls.watch(new FakeCalls.Watcher() {});
+      assertThat(own.mount().drain(20_000)).isTrue();
+      assertThat(own.sourceTree()).containsOnlyKeys("a");
+      assertThat(own.mount().drainStatus().conflicts()).isZero();
+    }
+  }
+}

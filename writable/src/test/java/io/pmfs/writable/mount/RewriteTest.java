@@ -1,0 +1,310 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * New content of files that the source has: what is seen there meanwhile, and under which names.
+ */
+class RewriteTest {
+  private static final String OLD = "file 644 0123456789";
+  private static final String NEW = "file 644 new";
+
+  @TempDir Path directory;
+
+  private final List<Map<String, String>> seen = new ArrayList<>();
+  private Driver driver;
+  private int root;
+
+  @BeforeEach
+  void open() throws Exception {
+    driver = new Driver(directory);
+    root = driver.calls.openRoot(Driver.SOURCE);
+    int file = driver.calls.open(root, Driver.name("a"), OutputCalls.O_CREAT, 0644);
+    driver.calls.write(file, Driver.bytes("0123456789"), 0);
+  }
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private FakeCalls.Node source(String name) {
+    return Objects.requireNonNull(driver.calls.sourceRoot().children.get(Driver.name(name)));
+  }
+
+  private void link(String name) throws Exception {
+    driver.calls.link(root, Driver.name("a"), root, Driver.name(name));
+  }
+
+  /** Remembers what the source shows after each call, and refuses some. */
+  private void watch(String refused, int times) {
+    int[] left = {times};
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals(refused) && left[0]-- > 0) {
+              throw new FsException(Errno.EACCES, refused);
+            }
+          }
+
+          @Override
+          public void after(String call, FileName name) {
+            seen.add(driver.sourceTree());
+          }
+        });
+  }
+
+  @Test
+  void namesThatWereLookedAt_getTheNewVersionWhole() throws Exception {
+    link("b");
+    assertThat(driver.read("a")).isEqualTo(driver.read("b"));
+    watch("nothing", 0);
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(seen).allSatisfy(tree -> assertThat(tree.values()).isSubsetOf(OLD, NEW));
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", NEW, "b", NEW));
+    assertThat(source("a")).isSameAs(source("b"));
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void nameThatTheMountDoesNotKnow_getsTheNewVersionToo() throws Exception {
+    driver.node("a");
+    link("unknown");
+    watch("nothing", 0);
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(seen).allSatisfy(tree -> assertThat(tree.get("a")).hasSizeGreaterThanOrEqualTo(12));
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", NEW, "unknown", NEW));
+    assertThat(source("a")).isSameAs(source("unknown"));
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  @Test
+  void thirdName_isKnownToo() throws Exception {
+    link("b");
+    link("c");
+    link("d");
+    for (String name : List.of("a", "b", "c", "d")) {
+      driver.node(name);
+    }
+    driver.unlink("c");
+    driver.rename("d", "e", 0);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", OLD, "b", OLD, "e", OLD));
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void nameThatIsFoundAfterALink_isRemoved() throws Exception {
+    link("b");
+    driver.link("a", "linked");
+    driver.drainAll();
+    driver.unlink("b");
+    assertThat(driver.tree()).isEqualTo(Map.of("a", OLD, "linked", OLD));
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", OLD, "linked", OLD));
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  /** Lets the process die at a call at the source; returns whether there were so many. */
+  private boolean dieAt(int at) throws Exception {
+    int[] calls = {0};
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) {
+            if (calls[0]++ == at) {
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    try {
+      driver.drainAll();
+    } catch (FakeCalls.Death e) {
+      driver.restart();
+      root = driver.calls.openRoot(Driver.SOURCE);
+    }
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    return calls[0] > at;
+  }
+
+  /** What follows an append whose way to the source is interrupted by a death. */
+  private interface Next {
+    void act() throws Exception;
+  }
+
+  private void interruptAppend(Next next, String wanted) throws Exception {
+    int at = 0;
+    boolean isMore = true;
+    while (isMore) {
+      driver.put("x", "one");
+      driver.drainAll();
+      driver.append("x", " and more");
+      isMore = dieAt(at++);
+      next.act();
+      driver.drainAll();
+      assertThat(driver.mount().drainStatus().conflicts()).as("call %d", at).isZero();
+      assertThat(driver.sourceTree()).as("call %d", at).containsEntry("x", "file 644 " + wanted);
+      driver.unlink("x");
+      driver.drainAll();
+    }
+    assertThat(at).isGreaterThan(3);
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithWhatIsWrittenNext() throws Exception {
+    interruptAppend(() -> driver.overwrite("x", 0, "two"), "two and more");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithTheNextOne() throws Exception {
+    interruptAppend(() -> driver.append("x", " of it"), "one and more of it");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithAnEmptiedFile() throws Exception {
+    interruptAppend(() -> driver.put("x", "new"), "new");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithARename() throws Exception {
+    Next moved =
+        () -> {
+          driver.rename("x", "y", 0);
+          driver.drainAll();
+          driver.rename("y", "x", 0);
+        };
+    interruptAppend(moved, "one and more");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithARenameOverIt() throws Exception {
+    Next replaced =
+        () -> {
+          driver.put("z", "other");
+          driver.rename("z", "x", 0);
+        };
+    interruptAppend(replaced, "other");
+  }
+
+  @Test
+  void appendThatADeathInterrupted_isNoConflictWithARemoval() throws Exception {
+    int at = 0;
+    boolean isMore = true;
+    while (isMore) {
+      driver.put("x", "one");
+      driver.drainAll();
+      driver.append("x", " and more");
+      isMore = dieAt(at++);
+      driver.unlink("x");
+      driver.drainAll();
+      assertThat(driver.mount().drainStatus().conflicts()).as("call %d", at).isZero();
+      assertThat(driver.sourceTree()).as("call %d", at).doesNotContainKey("x");
+    }
+  }
+
+  @Test
+  void overwritingThatADeathInterrupted_isNoConflictWithWhatIsWrittenNext() throws Exception {
+    int at = 0;
+    boolean isMore = true;
+    while (isMore) {
+      String name = "x" + at;
+      driver.put(name, "one");
+      driver.drainAll();
+      driver.calls.link(root, Driver.name(name), root, Driver.name("unknown" + at));
+      driver.overwrite(name, 0, "two");
+      isMore = dieAt(at++);
+      driver.put(name, "three");
+      driver.drainAll();
+      assertThat(driver.mount().drainStatus().conflicts()).as("call %d", at).isZero();
+      assertThat(driver.sourceTree()).as("call %d", at).containsEntry(name, "file 644 three");
+    }
+  }
+
+  @Test
+  void nameThatAnotherProgramReplaced_staysAsItIs() throws Exception {
+    link("b");
+    driver.node("a");
+    driver.node("b");
+    driver.put("a", "new");
+    driver.calls.unlink(root, Driver.name("b"));
+    int other = driver.calls.open(root, Driver.name("b"), OutputCalls.O_CREAT, 0644);
+    driver.calls.write(other, Driver.bytes("another's"), 0);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", NEW, "b", "file 644 another's"));
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void directoryThatTheWriterMayNotChange_getsTheNewVersionWhole() throws Exception {
+    watch("create", 1);
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(seen).allSatisfy(tree -> assertThat(tree.values()).isSubsetOf(OLD, NEW));
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", NEW));
+  }
+
+  @Test
+  void directoryThatNoProcessMayChange_getsTheNewVersionInPlace() throws Exception {
+    FakeCalls.Node before = source("a");
+    watch("create", Integer.MAX_VALUE);
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(seen).allSatisfy(tree -> assertThat(tree.get("a")).hasSizeGreaterThanOrEqualTo(12));
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", NEW));
+    assertThat(source("a")).isSameAs(before);
+  }
+
+  @Test
+  void versionWithSizeAndTimeOfTheOneBefore_reachesTheSource() throws Exception {
+    Instant time = Instant.ofEpochSecond(1_600_000_000);
+    for (String content : List.of("one", "two")) {
+      driver.put("a", content);
+      driver
+          .mount()
+          .setAttributes(
+              driver.node("a").inode(),
+              new NewAttributes(null, null, null, null, null, time, 0, false),
+              driver.caller());
+      driver.drainAll();
+      assertThat(driver.sourceTree()).isEqualTo(Map.of("a", "file 644 " + content));
+    }
+  }
+
+  @Test
+  void releaseThatComesLate_doesNotTellWhatAnotherWriterHasBegun() throws Exception {
+    long inode = driver.node("a").inode();
+    Opened first = driver.mount().open(inode, OutputCalls.O_WRONLY, driver.caller());
+    driver.write(first, 0, "first");
+    driver.mount().flush(inode, first.handle(), driver.caller());
+    int truncating = OutputCalls.O_WRONLY | OutputCalls.O_TRUNC;
+    Opened second = driver.mount().open(inode, truncating, driver.caller());
+    driver.mount().release(inode, first.handle());
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", "file 644 first56789"));
+    driver.write(second, 0, "second");
+    driver.mount().release(inode, second.handle());
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", "file 644 second"));
+  }
+}

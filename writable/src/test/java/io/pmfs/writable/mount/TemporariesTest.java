@@ -1,0 +1,111 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Copies that are made ahead of their turn: none of them stays at the source. */
+class TemporariesTest {
+  /** The first change, which holds back the others but not their copies. */
+  private static final String HELD = "held";
+
+  private static final long DEADLINE_MILLIS = 30_000;
+
+  @TempDir Path directory;
+
+  private Driver driver;
+  private volatile boolean isHeld;
+
+  @BeforeEach
+  void open() throws Exception {
+    driver = new Driver(directory, 2, InstantSource.system());
+    driver.mkdir("d");
+    driver.put("d/x", "x");
+    driver.mkdir("e");
+    assertThat(driver.mount().drain(DEADLINE_MILLIS)).isTrue();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (isHeld && name.toString().equals(HELD)) {
+              throw new FsException(Errno.EINTR, call);
+            }
+          }
+        });
+    isHeld = true;
+    driver.mkdir(HELD);
+  }
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private interface Condition {
+    boolean isMet();
+  }
+
+  private void await(Condition condition) throws InterruptedException {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(DEADLINE_MILLIS);
+    while (!condition.isMet()) {
+      assertThat(System.nanoTime() - end).isNegative();
+      Thread.sleep(1);
+    }
+  }
+
+  private int temporaries() {
+    synchronized (driver.calls) {
+      return driver.temporaries().size();
+    }
+  }
+
+  /** Lets the changes go on when a content was copied. */
+  private void drain() throws Exception {
+    await(() -> temporaries() > 0);
+    isHeld = false;
+    await(() -> driver.mount().drainStatus().waitingChanges() == 0);
+    assertThat(driver.mount().drainStatus().failures()).isEmpty();
+    assertThat(temporaries()).isZero();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+  }
+
+  @Test
+  void copyAhead_ofARewrittenFile_isUsed() throws Exception {
+    driver.link("d/x", "e/y");
+    driver.put("d/x", "new");
+    drain();
+  }
+
+  @Test
+  void copyAhead_ofAVersionThatIsAppended_goes() throws Exception {
+    driver.put("a", "one");
+    driver.mkdir("m");
+    driver.append("a", "two");
+    drain();
+  }
+
+  @Test
+  void copyAhead_inADirectoryThatIsRemoved_goes() throws Exception {
+    driver.rename("d/x", "x", 0);
+    driver.rmdir("d");
+    driver.put("x", "new");
+    drain();
+  }
+
+  @Test
+  void copyAhead_inADirectoryThatIsReplaced_goes() throws Exception {
+    driver.rename("d/x", "x", 0);
+    driver.rename("e", "d", 0);
+    driver.put("x", "new");
+    drain();
+  }
+}

@@ -1,0 +1,333 @@
+package io.pmfs.writable.mount;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.NodeFiles;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.Place;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.remote.NodeServer;
+import io.pmfs.writable.remote.OwnerLink;
+import io.pmfs.writable.remote.OwnerServer;
+import io.pmfs.writable.remote.RemoteFileSystem;
+import io.pmfs.writable.remote.RemoteNodes;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/** The owner of a writable mount and another node of it, in one process. */
+final class TwoNodes implements AutoCloseable {
+  static final UUID MEMBER = new UUID(1, 2);
+
+  final Driver owner;
+  final Link link;
+  private final Path directory;
+  private final FakeCalls calls;
+  private UUID session = new UUID(0, 9);
+  private long capacity = 1L << 40;
+  private NodeFiles files;
+  WritableFileSystem remote;
+  private long unique;
+
+  /** Something that another thread could do. */
+  interface Happening {
+    void happen() throws FsException;
+  }
+
+  /** The ways between the nodes, which lose answers and requests. */
+  static final class Link implements OwnerLink {
+    private @Nullable OwnerServer server;
+    private @Nullable NodeServer node;
+    int lostAnswers;
+    int lostRequests;
+    boolean isCut;
+
+    /** Happens once, after the owner has decided to read from the node. */
+    @Nullable Happening beforeAnswer;
+
+    /** Happens once, while the answer to an open is on its way. */
+    @Nullable Happening beforeOpened;
+
+    /** Happens once, while the owner finds out that the node has a data file. */
+    @Nullable Happening beforeFinding;
+
+    byte[] onItsWay = {};
+    final List<String> asked = new ArrayList<>();
+    final List<String> askedOfNode = new ArrayList<>();
+
+    @Override
+    public byte[] ask(String name, byte[] body) throws IOException {
+      if (isCut) {
+        if (name.equals("rename")) {
+          onItsWay = body.clone();
+        }
+        throw new IOException("no route");
+      }
+      if (lostRequests > 0) {
+        lostRequests--;
+        throw new IOException("the request was lost");
+      }
+      asked.add(name);
+      byte[] answer = server().answer(name, body.clone());
+      if (name.equals("openHere")) {
+        Happening happening = beforeOpened;
+        beforeOpened = null;
+        happen(happening);
+      }
+      if (lostAnswers > 0) {
+        lostAnswers--;
+        throw new IOException("the answer was lost");
+      }
+      return answer;
+    }
+
+    private byte[] askNode(UUID member, String name, byte[] body) throws IOException {
+      if (isCut || !member.equals(MEMBER)) {
+        throw new IOException("no route");
+      }
+      if (name.equals("read")) {
+        Happening happening = beforeAnswer;
+        beforeAnswer = null;
+        happen(happening);
+      }
+      askedOfNode.add(name);
+      return Objects.requireNonNull(node).answer(name, body.clone());
+    }
+
+    private static void happen(@Nullable Happening happening) throws IOException {
+      try {
+        if (happening != null) {
+          happening.happen();
+        }
+      } catch (FsException e) {
+        throw new IOException(e);
+      }
+    }
+
+    @Override
+    public String owner() {
+      return "node1";
+    }
+
+    OwnerServer server() {
+      return Objects.requireNonNull(server);
+    }
+  }
+
+  TwoNodes(Path directory) throws FsException {
+    this.directory = directory;
+    owner = new Driver(directory);
+    calls = new FakeCalls(owner.calls);
+    link = new Link();
+    serve(new OwnerServer(owner.mount()));
+    files = newFiles();
+    remote = join(false, 10_000);
+  }
+
+  private NodeFiles newFiles() {
+    NodeFiles made =
+        new NodeFiles(
+            List.of(new Place("ssd", directory.resolve("node"), capacity, 0)),
+            Driver.SOURCE,
+            calls,
+            InstantSource.system());
+    link.node = new NodeServer(made);
+    return made;
+  }
+
+  private WritableFileSystem join(boolean isResumed, long patience) throws FsException {
+    return join(isResumed, Duration.ofMillis(patience), patience);
+  }
+
+  private WritableFileSystem join(boolean isResumed, Duration first, long patience)
+      throws FsException {
+    return RemoteFileSystem.join(
+        link,
+        new RemoteFileSystem.Self(MEMBER, "node2", session, Driver.SOURCE, calls, files),
+        isResumed,
+        first,
+        patience);
+  }
+
+  /** The owner's requests are answered by this server from now on. */
+  void serve(OwnerServer server) {
+    link.server = server;
+    RemoteNodes nodes = new RemoteNodes(link::askNode, 100);
+    owner.mount().use((node, name) -> nodes.on(node, seen(name)));
+  }
+
+  private String seen(String name) throws FsException {
+    Happening happening = link.beforeFinding;
+    link.beforeFinding = null;
+    if (happening != null) {
+      happening.happen();
+    }
+    return name;
+  }
+
+  /** The owner's process dies and another one takes over. */
+  void restartOwner() throws FsException {
+    owner.restart();
+    serve(new OwnerServer(owner.mount()));
+  }
+
+  /** The node's process dies and another one takes over; programs keep what they have open. */
+  void restartNode() throws FsException {
+    remote.close();
+    calls.closeAll();
+    files = newFiles();
+    remote = join(true, 10_000);
+    remote.attributes(WritableFileSystem.ROOT);
+  }
+
+  /** The node's mount ends without a word, and another one begins. */
+  void remountNode() throws FsException {
+    session = new UUID(0, session.getLeastSignificantBits() + 1);
+    remote.close();
+    calls.closeAll();
+    files = newFiles();
+    remote = join(false, 10_000);
+  }
+
+  /** Joins anew, with another time until operations fail. */
+  void joinAgain(long patience) throws FsException {
+    joinAgain(Duration.ofMillis(patience), patience);
+  }
+
+  /** The same with another time for the owner to answer at all. */
+  void joinAgain(Duration first, long patience) throws FsException {
+    session = new UUID(0, session.getLeastSignificantBits() + 1);
+    remote.close();
+    files = newFiles();
+    remote = join(false, first, patience);
+  }
+
+  /** The node's calls at the source fail like this. */
+  void setSourceAway(FsException failure) {
+    calls.setAway(failure);
+  }
+
+  /** The node's disk is exchanged while its mount goes on. */
+  void loseFiles() throws FsException {
+    files.remove(files.idle());
+  }
+
+  /** The node does not have a file that the owner has told it to make. */
+  void lose(Opened file) throws FsException {
+    files.remove(List.of(new NodeData.Id(file.node().inode(), file.generation())));
+  }
+
+  /** The node's files lose their ends. */
+  void shorten(int size) {
+    calls.shorten(directory.resolve("node").resolve("of-" + owner.mount().id()), size);
+  }
+
+  /** How many files the node keeps. */
+  int keptCount() {
+    return files.count();
+  }
+
+  /** The disk of the node's data files takes nothing more. */
+  void refuse(Errno errno) {
+    calls.setRefusing(directory.resolve("node").resolve("of-" + owner.mount().id()), errno);
+  }
+
+  /** How many descriptors the node has open. */
+  int openCount() {
+    return calls.openCount();
+  }
+
+  /** How often the node made files survive a power cut. */
+  int syncs() {
+    return calls.syncCount();
+  }
+
+  /** The node asks what is of no use any more. */
+  void tidy() throws FsException {
+    files.remove(owner.mount().unused(files.idle(), new Caller(0, 0, 0, 0, 1)));
+  }
+
+  /** Tells how much the node may keep from its next start on. */
+  void setCapacity(long bytes) {
+    capacity = bytes;
+  }
+
+  Caller caller() {
+    unique += 2;
+    return new Caller(unique, 0, 0, 1);
+  }
+
+  Opened create(FileName name) throws FsException {
+    return remote.create(WritableFileSystem.ROOT, name, 0644, OutputCalls.O_RDWR, caller());
+  }
+
+  void write(Opened file, long offset, String text) throws FsException {
+    remote.write(
+        file.node().inode(), file.handle(), offset, Driver.bytes(text), false, false, caller());
+  }
+
+  void close(Opened file) throws FsException {
+    remote.flush(file.node().inode(), file.handle(), caller());
+    remote.release(file.node().inode(), file.handle());
+  }
+
+  void put(FileName name, String text) throws FsException {
+    Opened file = create(name);
+    write(file, 0, text);
+    close(file);
+  }
+
+  private static final class Text implements ReadSink {
+    private final ByteBuffer buffer;
+    private int size;
+
+    Text(int size) {
+      buffer = ByteBuffer.allocate(size);
+    }
+
+    @Override
+    public ByteBuffer buffer(int wanted) {
+      return buffer.clear();
+    }
+
+    @Override
+    public void accept(ReadResult piece) {
+      size = piece.size();
+    }
+
+    @Override
+    public String toString() {
+      return new String(buffer.array(), 0, size, StandardCharsets.ISO_8859_1);
+    }
+  }
+
+  String read(long inode) throws FsException {
+    return read(inode, 0, 0, 100);
+  }
+
+  String read(long inode, long handle, long offset, int size) throws FsException {
+    Text text = new Text(size);
+    remote.read(inode, handle, offset, size, text);
+    return text.toString();
+  }
+
+  @Override
+  public void close() {
+    remote.close();
+    owner.close();
+  }
+}
