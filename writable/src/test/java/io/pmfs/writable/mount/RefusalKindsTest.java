@@ -20,10 +20,10 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * Promise: whatever the source answers to a change of whatever kind, other changes go on, the
  * change is named, and the user gets out: by the source's accepting it, by trying again, or by
- * giving it up. The table in docs/troubleshooting.md says which answer means what.
+ * giving it up. The table in docs/usage.md says which answer means what.
  */
 class RefusalKindsTest {
-  private static final Path TABLE = Path.of("../docs/troubleshooting.md");
+  private static final Path TABLE = Path.of("../docs/usage.md");
   private static final List<Errno> ERRORS =
       List.of(
           Errno.EPERM,
