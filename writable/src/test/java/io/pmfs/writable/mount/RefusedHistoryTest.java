@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.writable.DrainStatus.Failure;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -132,13 +133,18 @@ class RefusedHistoryTest {
       String log = "seed %d: %s".formatted(seed, changes.log);
       assertThat(driver.sourceTree()).as(log).isEqualTo(driver.tree());
       assertThat(driver.temporaries()).as(log).isEmpty();
-      assertThat(driver.mount().drainStatus().conflicts()).as(log).isZero();
       assertThat(driver.mount().drainStatus().failures())
           .as(log)
-          .allMatch(failure -> failure.reason().startsWith("given up: "));
+          .allMatch(RefusedHistoryTest::isForGood);
       assertThat(driver.mount().drainStatus().waitingChanges()).as(log).isZero();
       assertThat(driver.mount().drainStatus().dirtyBytes()).as(log).isZero();
     }
+  }
+
+  /** What is not tried again by itself, and told once: links, modes, names of one file. */
+  private static boolean isForGood(Failure failure) {
+    return failure.reason().startsWith("given up: ")
+        || failure.reason().equals("the source does not let this name be replaced");
   }
 
   /** A close tells what the source has said. */
