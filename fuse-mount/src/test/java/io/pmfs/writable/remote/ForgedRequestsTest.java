@@ -5,14 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.fuse.system.LinuxOutputCalls;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.OwnedFileSystem;
 import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.EntryConsumer;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
-import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.WritableSettings;
 import io.pmfs.writable.mount.WritableMount;
@@ -31,12 +33,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -52,9 +52,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ForgedRequestsTest {
   private static final long ROOT = WritableFileSystem.ROOT;
   private static final UUID MEMBER = new UUID(1, 2);
-
-  /** In the place of an argument that does not travel. */
-  private static final Object CONSUMER = new Object();
 
   /** The longest that a single answer may take. */
   private static final Duration AT_MOST = Duration.ofSeconds(10);
@@ -117,10 +114,9 @@ class ForgedRequestsTest {
   }
 
   private int join(UUID member, UUID session) throws IOException {
-    byte[] body = Message.join(member, session, "forger");
+    byte[] body = Message.request().id(member).id(session).text("forger").toBytes();
     Message.from(0, 1, body);
-    Message.Answer answer = new Message.Answer(server.answer("join", body));
-    return ((Message.Joined) Objects.requireNonNull(answer.value(Message.Joined.class))).node();
+    return Message.Answer.of(server.answer("join", body)).in().joined().node();
   }
 
   private Caller caller() {
@@ -133,29 +129,62 @@ class ForgedRequestsTest {
   }
 
   private Message.Answer askFrom(int from, String name, Object... arguments) throws IOException {
-    byte[] body = Message.request(method(name), arguments);
+    byte[] body = body(arguments);
     Message.from(from, era, body);
     long begin = System.nanoTime();
-    Message.Answer answer = new Message.Answer(server.answer(name, body));
+    Message.Answer answer = Message.Answer.of(server.answer(name, body));
     assertThat(Duration.ofNanos(System.nanoTime() - begin)).as(name).isLessThan(AT_MOST);
     return answer;
   }
 
-  private static Method method(String name) {
-    return Objects.requireNonNull(Message.TO_OWNER.get(name));
+  /** A request with any values. */
+  private static byte[] body(Object... arguments) {
+    MessageWriter out = Message.request();
+    for (Object argument : arguments) {
+      put(out, argument);
+    }
+    return out.toBytes();
   }
 
-  private @Nullable Object result(String name, Object... arguments) throws Exception {
-    Message.Answer answer = ask(name, arguments);
-    if (answer.kind == Message.Kind.FAILURE) {
-      throw answer.failure();
+  private static void put(MessageWriter out, Object argument) {
+    if (argument instanceof Long value) {
+      out.number(value);
+    } else if (argument instanceof Integer value) {
+      out.small(value);
+    } else if (argument instanceof Boolean value) {
+      out.flag(value);
+    } else if (argument instanceof FileName value) {
+      out.name(value);
+    } else if (argument instanceof byte[] value) {
+      out.bytes(value);
+    } else if (argument instanceof ByteBuffer value) {
+      out.content(value);
+    } else if (argument instanceof Caller value) {
+      out.caller(value);
+    } else if (argument instanceof NewAttributes value) {
+      out.newAttributes(value);
+    } else if (argument instanceof NodeData.Id value) {
+      out.file(value);
+    } else if (argument instanceof NodeData.Target value) {
+      out.target(value);
+    } else if (argument instanceof List<?> values) {
+      out.list(values, ForgedRequestsTest::put);
+    } else {
+      throw new IllegalArgumentException(argument.toString());
     }
-    return answer.value(Message.result(method(name)));
+  }
+
+  private MessageReader result(String name, Object... arguments) throws Exception {
+    Message.Answer answer = ask(name, arguments);
+    if (answer.kind() == Message.Kind.FAILURE) {
+      throw answer.in().failure();
+    }
+    return answer.in();
   }
 
   private void assertRefused(String name, Object... arguments) throws Exception {
     Message.Answer answer = ask(name, arguments);
-    assertThat(answer.kind).as("%s %s", name, Arrays.toString(arguments)).isEqualTo(FAILURE);
+    assertThat(answer.kind()).as("%s %s", name, Arrays.toString(arguments)).isEqualTo(FAILURE);
   }
 
   private static final Message.Kind FAILURE = Message.Kind.FAILURE;
@@ -198,7 +227,7 @@ class ForgedRequestsTest {
   private long inodeOf(String... names) throws Exception {
     long at = ROOT;
     for (String name : names) {
-      at = ((Node) Objects.requireNonNull(result("lookup", at, FileName.of(name)))).inode();
+      at = result("lookup", at, FileName.of(name)).optional(MessageReader::node).get().inode();
     }
     return at;
   }
@@ -246,16 +275,14 @@ class ForgedRequestsTest {
   void numbers_atTheirLimits_haveAnAnswer() throws Exception {
     Map<String, String> before = outside();
     Opened file =
-        (Opened)
-            Objects.requireNonNull(
-                result("create", ROOT, FileName.of("big"), 0644, OutputCalls.O_RDWR, caller()));
+        result("create", ROOT, FileName.of("big"), 0644, OutputCalls.O_RDWR, caller()).opened();
     long inode = file.node().inode();
     long handle = file.handle();
     for (long at : LIMITS) {
-      ask("read", inode, handle, at, 100, CONSUMER);
+      ask("read", inode, handle, at, 100);
       ask("write", inode, handle, at, ByteBuffer.wrap(new byte[10]), false, false, caller());
       ask("seek", inode, handle, at, OutputCalls.SEEK_DATA);
-      ask("list", ROOT, at, CONSUMER);
+      ask("list", ROOT, at);
       ask("attributes", at);
       ask("release", at, at);
       ask("resume", inode, handle, at, at, true, caller());
@@ -266,7 +293,7 @@ class ForgedRequestsTest {
       }
     }
     for (int size : new int[] {-1, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
-      ask("read", inode, handle, 0L, size, CONSUMER);
+      ask("read", inode, handle, 0L, size);
     }
     assertStillServes();
     assertThat(outside()).isEqualTo(before);
@@ -290,14 +317,13 @@ class ForgedRequestsTest {
 
   @Test
   void request_thatIsRepeated_isMadeOnceAndOldOnesNever() throws Exception {
-    byte[] body =
-        Message.request(method("mkdir"), new Object[] {ROOT, FileName.of("once"), 0755, caller()});
+    byte[] body = body(ROOT, FileName.of("once"), 0755, caller());
     Message.from(node, 5, body);
     byte[] first = server.answer("mkdir", body.clone());
     assertThat(server.answer("mkdir", body.clone())).isEqualTo(first);
     era = 6;
     result("rmdir", ROOT, FileName.of("once"), caller());
-    assertThat(new Message.Answer(server.answer("mkdir", body)).kind)
+    assertThat(Message.Answer.of(server.answer("mkdir", body)).kind())
         .isEqualTo(Message.Kind.GIVEN_UP);
     drain();
     assertThat(directory.resolve("source/once")).doesNotExist();
@@ -307,15 +333,13 @@ class ForgedRequestsTest {
   void handle_ofAnotherNode_writesNothingThere() throws Exception {
     int other = join(new UUID(3, 4), new UUID(0, 10));
     Opened file =
-        (Opened)
-            Objects.requireNonNull(
-                result("create", ROOT, FileName.of("mine"), 0644, OutputCalls.O_RDWR, caller()));
+        result("create", ROOT, FileName.of("mine"), 0644, OutputCalls.O_RDWR, caller()).opened();
     long inode = file.node().inode();
     ByteBuffer bytes = ByteBuffer.wrap(new byte[] {'x'});
     Message.Answer answer =
         askFrom(other, "write", inode, file.handle(), 0L, bytes, false, false, caller());
-    assertThat(answer.kind).isEqualTo(FAILURE);
-    assertThat(askFrom(12345, "attributes", inode).kind).isEqualTo(Message.Kind.NOT_JOINED);
+    assertThat(answer.kind()).isEqualTo(FAILURE);
+    assertThat(askFrom(12345, "attributes", inode).kind()).isEqualTo(Message.Kind.NOT_JOINED);
   }
 
   @Test
@@ -333,11 +357,11 @@ class ForgedRequestsTest {
     List<String> names = names();
     for (int i = 0; i < 400; i++) {
       String name = names.get(random.nextInt(names.size()));
-      byte[] body = Message.request(method(name), arguments(random, method(name)));
+      byte[] body = body(arguments(random, name));
       Message.from(node, 1, body);
       int spoiled = random.nextInt(4);
-      for (int k = 0; k < spoiled && body.length > 16; k++) {
-        body[16 + random.nextInt(body.length - 16)] = (byte) random.nextInt();
+      for (int k = 0; k < spoiled && body.length > 24; k++) {
+        body[24 + random.nextInt(body.length - 24)] = (byte) random.nextInt();
       }
       body = random.nextInt(4) == 0 ? Arrays.copyOf(body, random.nextInt(body.length)) : body;
       try {
@@ -359,8 +383,8 @@ class ForgedRequestsTest {
     List<String> names = names();
     for (int i = 0; i < 1_000; i++) {
       String name = names.get(random.nextInt(names.size()));
-      Message.Answer answer = ask(name, arguments(random, method(name)));
-      assertThat(answer.kind).isIn(Message.Kind.RESULT, FAILURE);
+      Message.Answer answer = ask(name, arguments(random, name));
+      assertThat(answer.kind()).isIn(Message.Kind.RESULT, FAILURE);
     }
     assertStillServes();
     assertThat(outside()).as("seed %s", seed).isEqualTo(before);
@@ -368,19 +392,26 @@ class ForgedRequestsTest {
 
   /** Those that end a session are tested by themselves. */
   private static List<String> names() {
-    List<String> names = new ArrayList<>(Message.TO_OWNER.keySet());
-    names.removeAll(List.of("close", "endSession", "drain", "forget"));
-    names.sort(null);
-    return names;
+    return Arrays.stream(OwnerRequest.values())
+        .map(request -> request.title)
+        .filter(name -> !List.of("join", "endSession", "drain", "forget").contains(name))
+        .toList();
   }
 
-  private Object[] arguments(Random random, Method method) {
+  /** Random ones, of the types that the method of that name has. */
+  private Object[] arguments(Random random, String name) {
+    Method method =
+        Arrays.stream(OwnedFileSystem.class.getMethods())
+            .filter(one -> one.getName().equals(name))
+            .findFirst()
+            .orElseThrow();
     return Arrays.stream(method.getGenericParameterTypes())
+        .filter(type -> type != ReadSink.class && type != EntryConsumer.class)
         .map(type -> argument(random, type))
         .toArray();
   }
 
-  private @Nullable Object argument(Random random, Type type) {
+  private Object argument(Random random, Type type) {
     if (type == long.class) {
       return random.nextBoolean() ? random.nextInt(20) : LIMITS[random.nextInt(LIMITS.length)];
     }
@@ -417,7 +448,7 @@ class ForgedRequestsTest {
     if (type == byte[].class) {
       return new byte[random.nextInt(10)];
     }
-    return type.toString().contains("List") ? List.of(new NodeData.Id(1, random.nextLong())) : null;
+    return List.of(new NodeData.Id(1, random.nextLong()));
   }
 
   // ---- requests to a node, which any member can send
@@ -436,9 +467,8 @@ class ForgedRequestsTest {
 
   private static Message.Kind askNode(NodeServer to, String name, Object... arguments)
       throws IOException {
-    Method method = Objects.requireNonNull(Message.TO_NODE.get(name));
     try {
-      return new Message.Answer(to.answer(name, Message.request(method, arguments))).kind;
+      return Message.Answer.of(to.answer(name, body(arguments))).kind();
     } catch (IllegalArgumentException e) {
       return FAILURE;
     }

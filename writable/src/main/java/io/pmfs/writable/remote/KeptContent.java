@@ -3,10 +3,10 @@ package io.pmfs.writable.remote;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.KeptFile;
 import io.pmfs.writable.KeptFile.AskFirst;
+import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
@@ -14,12 +14,9 @@ import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
-import io.pmfs.writable.journal.Change;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +30,12 @@ final class KeptContent {
 
   private final NodeFiles files;
   private final Owner owner;
+
+  /**
+   * What the owner recorded last of files that are open here: a program that reads on while the
+   * owner is away needs their attributes, too.
+   */
+  private final Map<Long, Node> recorded = new ConcurrentHashMap<>();
 
   /** The files that this process's handles use. */
   private final Map<Long, KeptFile> handles = new ConcurrentHashMap<>();
@@ -65,10 +68,12 @@ final class KeptContent {
     KeptFile file = files.find(inode, opened.generation());
     if (file != null) {
       use(opened.handle(), file);
+      recorded.put(inode, opened.node());
     } else if (begins && opened.node().attributes().size() == 0) {
       KeptFile made = files.make(inode, opened.generation());
       if (made != null) {
         handles.put(opened.handle(), made);
+        recorded.put(inode, opened.node());
       }
     }
   }
@@ -88,6 +93,7 @@ final class KeptContent {
   void release(long handle) {
     KeptFile file = handles.remove(handle);
     if (file != null) {
+      recorded.remove(file.id().inode());
       file.release();
     }
   }
@@ -98,9 +104,23 @@ final class KeptContent {
     if (file == null || file.isIdle()) {
       return null;
     }
-    Node recorded = (Node) Objects.requireNonNull(owner.ask("recorded", inode));
-    Attributes shown = file.shown(recorded.attributes());
+    Attributes shown = file.shown(recorded(inode).attributes());
     return shown == null ? null : new Node(inode, shown);
+  }
+
+  private Node recorded(long inode) throws FsException {
+    try {
+      Node now =
+          owner.ask(OwnerRequest.RECORDED, Message.request().number(inode), MessageReader::node);
+      recorded.replace(inode, now);
+      return now;
+    } catch (FsException e) {
+      Node last = recorded.get(inode);
+      if (last == null || !(e.getCause() instanceof NodeAway)) {
+        throw e;
+      }
+      return last;
+    }
   }
 
   /**
@@ -124,15 +144,7 @@ final class KeptContent {
     if (count < 0) {
       return false; // Another thread has given it up.
     }
-    buffer.position(0).limit(count);
-    sink.expect(count);
-    if (count > 0) {
-      try {
-        sink.accept(new ReadResult.Bytes(buffer));
-      } catch (IOException e) {
-        throw new FsException(Errno.EIO, "answering a read", e);
-      }
-    }
+    OwnerCalls.pass(buffer.position(0).limit(count), sink);
     return true;
   }
 
@@ -170,16 +182,10 @@ final class KeptContent {
   private boolean mayGoOn(KeptFile file, long handle, AskFirst asked, Caller caller)
       throws FsException {
     NodeData.Id id = file.id();
-    Object answer =
-        owner.ask(
-            "resume",
-            id.inode(),
-            handle,
-            id.generation(),
-            asked.low,
-            asked.onlyGrew,
-            caller.unasked());
-    long floor = (long) Objects.requireNonNull(answer);
+    MessageWriter values =
+        Message.request().number(id.inode()).number(handle).number(id.generation());
+    values.number(asked.low).flag(asked.onlyGrew).caller(caller.unasked());
+    long floor = owner.ask(OwnerRequest.RESUME, values, MessageReader::number);
     if (floor < 0) {
       return false;
     }
@@ -212,26 +218,16 @@ final class KeptContent {
         handle,
         caller,
         file -> {
-          acquireFormer(file, isAgain);
+          if (!isAgain) {
+            return file.write(offset, bytes, append, false);
+          }
+          file.acquire(); // A handle of a former process has not opened it yet.
           try {
-            return file.write(offset, bytes, append, isAgain);
+            return file.write(offset, bytes, append, true);
           } finally {
-            releaseFormer(file, isAgain);
+            file.release();
           }
         });
-  }
-
-  /** A handle of a former process has not opened the file yet. */
-  private void acquireFormer(KeptFile file, boolean isFormer) throws FsException {
-    if (isFormer) {
-      file.acquire();
-    }
-  }
-
-  private void releaseFormer(KeptFile file, boolean isFormer) {
-    if (isFormer) {
-      file.release();
-    }
   }
 
   /**
@@ -276,13 +272,9 @@ final class KeptContent {
     for (int from = 0; from < idle.size(); from += Message.LISTED) {
       List<NodeData.Id> asked =
           List.copyOf(idle.subList(from, Math.min(idle.size(), from + Message.LISTED)));
-      files.remove(ids(owner.ask("unused", asked, NOBODY)));
+      MessageWriter values = Message.request().list(asked, MessageWriter::file).caller(NOBODY);
+      files.remove(owner.ask(OwnerRequest.UNUSED, values, in -> in.list(MessageReader::file)));
     }
-  }
-
-  @SuppressWarnings("unchecked") // as declared by OwnedFileSystem
-  private static List<NodeData.Id> ids(@Nullable Object answer) {
-    return (List<NodeData.Id>) Objects.requireNonNull(answer);
   }
 
   void close() {

@@ -1,136 +1,58 @@
 package io.pmfs.writable.remote;
 
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadSink;
-import io.pmfs.writable.NodeData;
-import io.pmfs.writable.OwnedFileSystem;
-import io.pmfs.writable.WritableFileSystem;
-import io.pmfs.writable.WritableFileSystem.EntryConsumer;
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Type;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.UUID;
 import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Requests to the owner of a writable mount and to other nodes, and their answers (docs/formats.md,
- * Peers). Each method of {@link OwnedFileSystem} or {@link NodeData} is a request with its
- * arguments; a listing or a read is answered with what its consumer would get.
+ * Peers).
  */
 final class Message {
-  /** What an answer begins with. */
-  enum Kind {
-    RESULT(0),
-    FAILURE(1),
-    /** The owner does not know the node, or no longer: it joins, and asks again. */
-    NOT_JOINED(2),
-    /** The owner has another version of pmfs. */
-    OTHER_VERSION(3),
-    /** The node has sent later requests after it had given up this one. */
-    GIVEN_UP(4);
-
-    final int number;
-
-    Kind(int number) {
-      this.number = number;
-    }
-
-    static Kind of(int number) throws IOException {
-      for (Kind kind : values()) {
-        if (kind.number == number) {
-          return kind;
-        }
-      }
-      throw new IOException("an answer of an unknown kind");
-    }
-  }
+  /**
+   * Of the messages' bytes: a checksum of samples of all of them, so that nodes with other messages
+   * refuse each other. MessageTest says what it has to be.
+   */
+  static final int VERSION = -1469249232;
 
   /** Entries in the answer to one listing. */
   static final int LISTED = 1024;
 
-  /** Requests to the owner. */
-  static final Map<String, Method> TO_OWNER = methods(OwnedFileSystem.class);
+  private static final int NODE_AT = Integer.BYTES;
+  private static final int ERA_AT = NODE_AT + Integer.BYTES;
 
-  /** The owner's requests to a node. */
-  static final Map<String, Method> TO_NODE = methods(NodeData.class);
-
-  private static final int VERSION =
-      31 * Wire.fingerprint(OwnedFileSystem.class) + Wire.fingerprint(NodeData.class);
-  private static final int HEAD_BYTES = 256;
-  private static final Type ENTRIES = Wire.list(WritableFileSystem.Entry.class);
-  private static final Type NUMBERS = Wire.list(Long.class);
+  /** Where the number of the kernel's request stands in the head. */
+  static final int UNIQUE_AT = ERA_AT + Long.BYTES;
 
   private Message() {}
 
-  private static Map<String, Method> methods(Class<?> requests) {
-    Map<String, Method> methods = new HashMap<>();
-    for (Method method : requests.getMethods()) {
-      if (methods.put(method.getName(), method) != null) {
-        throw new IllegalStateException("two requests are called " + method.getName());
-      }
-    }
-    return methods;
-  }
-
-  /** The type of the answer to a request. */
-  static Type result(Method method) {
-    List<Class<?>> types = Arrays.asList(method.getParameterTypes());
-    if (types.contains(EntryConsumer.class)) {
-      return ENTRIES;
-    }
-    return types.contains(ReadSink.class) ? byte[].class : method.getGenericReturnType();
-  }
-
-  private static boolean isSent(Type type) {
-    return type != EntryConsumer.class && type != ReadSink.class;
-  }
-
   // ---- requests
 
-  /** The head of a request; {@link #from} says who asks. */
-  private static void head(DataOutputStream out) throws IOException {
-    out.writeInt(VERSION);
-    out.writeInt(0);
-    out.writeLong(0);
-  }
-
-  /** The body of a request; {@link #from} says who asks. */
-  static byte[] request(Method method, Object[] arguments) {
-    Type[] types = method.getGenericParameterTypes();
-    int content = 0;
-    for (Object argument : arguments) {
-      content += argument instanceof ByteBuffer buffer ? buffer.remaining() : 0;
-    }
-    return written(
-        HEAD_BYTES + content,
-        out -> {
-          head(out);
-          for (int i = 0; i < types.length; i++) {
-            if (isSent(types[i])) {
-              Wire.put(out, types[i], arguments[i]);
-            }
-          }
-        });
-  }
-
   /**
-   * Sets who asks.
+   * The beginning of a request.
    *
+   * @param node the number of the node's session; 0 before it has joined
    * @param era a number that grows whenever the node has given up a request
+   * @param unique the number of the kernel's request; 0 if the request may be made twice
    */
+  record Head(int version, int node, long era, long unique) {
+    static final Head NONE = new Head(0, 0, 0, 0);
+
+    boolean isOurVersion() {
+      return version == VERSION;
+    }
+  }
+
+  /** A request to which its values are to be added. */
+  static MessageWriter request() {
+    return new MessageWriter().small(VERSION).small(0).number(0).number(0);
+  }
+
+  /** Sets who asks. */
   static void from(int node, long era, byte[] request) {
-    ByteBuffer.wrap(request).putInt(Integer.BYTES, node).putLong(2 * Integer.BYTES, era);
+    ByteBuffer.wrap(request).putInt(NODE_AT, node).putLong(ERA_AT, era);
   }
 
   /**
@@ -150,100 +72,40 @@ final class Message {
     }
   }
 
-  /** The body of a request to join. */
-  static byte[] join(UUID member, UUID session, String name) {
-    return written(
-        HEAD_BYTES,
-        out -> {
-          head(out);
-          Wire.put(out, UUID.class, member);
-          Wire.put(out, UUID.class, session);
-          Wire.put(out, String.class, name);
-        });
-  }
-
-  /** The body of a request with inode numbers. */
-  static byte[] numbers(List<Long> numbers) {
-    return written(
-        HEAD_BYTES,
-        out -> {
-          head(out);
-          Wire.put(out, NUMBERS, numbers);
-        });
-  }
-
-  /** A request as it arrived. */
-  static final class Request {
-    private final DataInputStream in;
-    final boolean isOurVersion;
-    final int node;
-    final long era;
-
-    Request(byte[] body) throws IOException {
-      in = new DataInputStream(new ByteArrayInputStream(body));
-      isOurVersion = in.readInt() == VERSION;
-      node = in.readInt();
-      era = in.readLong();
-    }
-
-    String name() throws IOException {
-      return (String) value(String.class);
-    }
-
-    UUID id() throws IOException {
-      return (UUID) value(UUID.class);
-    }
-
-    @SuppressWarnings("unchecked") // as written by numbers()
-    List<Long> numbers() throws IOException {
-      return (List<Long>) value(NUMBERS);
-    }
-
-    private Object value(Type type) throws IOException {
-      Object value = Wire.get(in, type);
-      if (value == null) {
-        throw new IOException("a missing value");
-      }
-      return value;
-    }
-
-    /** The arguments of a method; null for those that are not sent. */
-    @Nullable Object[] arguments(Method method) throws IOException {
-      Type[] types = method.getGenericParameterTypes();
-      @Nullable Object[] arguments = new Object[types.length];
-      for (int i = 0; i < types.length; i++) {
-        arguments[i] = isSent(types[i]) ? Wire.get(in, types[i]) : null;
-      }
-      return arguments;
-    }
-  }
-
   // ---- answers
 
-  static byte[] answer(Type type, @Nullable Object value) {
-    int content = value instanceof byte[] bytes ? bytes.length : 0;
-    return answer(HEAD_BYTES + content, Kind.RESULT, out -> Wire.put(out, type, value));
+  /** What an answer begins with. */
+  enum Kind {
+    RESULT(0),
+    FAILURE(1),
+    /** The owner does not know the node, or no longer: it joins, and asks again. */
+    NOT_JOINED(2),
+    /** The owner has another version of pmfs. */
+    OTHER_VERSION(3),
+    /** The node has sent later requests after it had given up this one. */
+    GIVEN_UP(4);
+
+    final int number;
+
+    Kind(int number) {
+      this.number = number;
+    }
+  }
+
+  /** An answer to which its values are to be added. */
+  static MessageWriter answer(Kind kind) {
+    return new MessageWriter().small(0).octet(kind.number);
+  }
+
+  /** The bytes of an answer, with their checksum. */
+  static byte[] sealed(MessageWriter answer) {
+    byte[] bytes = answer.toBytes();
+    ByteBuffer.wrap(bytes).putInt(0, sum(bytes));
+    return bytes;
   }
 
   static byte[] failure(FsException failure) {
-    return answer(HEAD_BYTES, Kind.FAILURE, out -> Wire.put(out, FsException.class, failure));
-  }
-
-  static byte[] answer(Kind kind) {
-    return answer(HEAD_BYTES, kind, out -> {});
-  }
-
-  private static byte[] answer(int size, Kind kind, Writing writing) {
-    byte[] bytes =
-        written(
-            size,
-            out -> {
-              out.writeInt(0);
-              out.writeByte(kind.number);
-              writing.to(out);
-            });
-    ByteBuffer.wrap(bytes).putInt(0, sum(bytes));
-    return bytes;
+    return sealed(answer(Kind.FAILURE).failure(failure));
   }
 
   private static int sum(byte[] answer) {
@@ -252,49 +114,25 @@ final class Message {
     return (int) sum.getValue();
   }
 
-  /** An answer as it arrived. */
-  static final class Answer {
-    private final DataInputStream in;
-    final Kind kind;
-
+  /** An answer as it arrived, and its values. */
+  record Answer(Kind kind, MessageReader in) {
     /**
      * Reads the beginning.
      *
-     * @throws IOException if the bytes are not what the owner sent
+     * @throws IOException if the bytes are not what the other node sent
      */
-    Answer(byte[] bytes) throws IOException {
-      in = new DataInputStream(new ByteArrayInputStream(bytes));
-      if (bytes.length <= Integer.BYTES || in.readInt() != sum(bytes)) {
+    static Answer of(byte[] bytes) throws IOException {
+      MessageReader in = new MessageReader(bytes);
+      if (in.small() != sum(bytes)) {
         throw new IOException("an answer that does not match its checksum");
       }
-      kind = Kind.of(in.readByte());
-    }
-
-    @Nullable Object value(Type type) throws IOException {
-      return Wire.get(in, type);
-    }
-
-    FsException failure() throws IOException {
-      if (Wire.get(in, FsException.class) instanceof FsException failure) {
-        return failure;
+      int number = in.octet();
+      for (Kind kind : Kind.values()) {
+        if (kind.number == number) {
+          return new Answer(kind, in);
+        }
       }
-      throw new IOException("a failure without a reason");
+      throw new IOException("an answer of an unknown kind");
     }
-  }
-
-  // ---- bytes
-
-  private interface Writing {
-    void to(DataOutputStream out) throws IOException;
-  }
-
-  private static byte[] written(int size, Writing writing) {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream(size);
-    try {
-      writing.to(new DataOutputStream(bytes));
-    } catch (IOException e) {
-      throw new IllegalStateException("writing to memory", e);
-    }
-    return bytes.toByteArray();
   }
 }

@@ -3,9 +3,8 @@ package io.pmfs.writable.remote;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.NodeFiles;
+import io.pmfs.writable.remote.RemoteNodes.NodeRequest;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,36 +25,44 @@ public final class NodeServer {
    *
    * @throws IllegalArgumentException with a one-line message, if it is malformed
    */
-  public byte[] answer(String name, byte[] body) {
-    Method method = Message.TO_NODE.get(name);
-    if (method == null) {
-      throw new IllegalArgumentException(name + ": no such request");
+  public byte[] answer(String title, byte[] body) {
+    NodeRequest request = NodeRequest.of(title);
+    if (request == null) {
+      throw new IllegalArgumentException(title + ": no such request");
     }
     try {
-      Message.Request request = new Message.Request(body);
-      if (!request.isOurVersion) {
-        return Message.answer(Message.Kind.OTHER_VERSION);
+      MessageReader in = new MessageReader(body);
+      if (!in.head().isOurVersion()) {
+        return Message.sealed(Message.answer(Message.Kind.OTHER_VERSION));
       }
       if (!files.isReady()) {
-        return Message.answer(Message.Kind.NOT_JOINED);
+        return Message.sealed(Message.answer(Message.Kind.NOT_JOINED));
       }
-      Object[] arguments = request.arguments(method);
-      for (Object argument : arguments) {
-        if (argument == null) {
-          throw new IllegalArgumentException(name + ": a missing argument");
-        }
-      }
-      return Message.answer(Message.result(method), method.invoke(files, arguments));
+      return Message.sealed(answer(request, in));
     } catch (IOException e) {
-      throw new IllegalArgumentException(name + ": " + e.getMessage(), e);
-    } catch (InvocationTargetException e) {
-      if (e.getCause() instanceof FsException failure) {
-        return Message.failure(failure);
-      }
-      log.error("cannot answer the owner's {}", name, e.getCause());
+      throw new IllegalArgumentException(title + ": " + e.getMessage(), e);
+    } catch (FsException e) {
+      return Message.failure(e);
+    } catch (RuntimeException | Error e) {
+      log.error("cannot answer the owner's {}", title, e);
       return Message.failure(new FsException(Errno.EIO, "the node failed; see its log"));
-    } catch (IllegalAccessException e) {
-      throw new IllegalStateException(e);
     }
+  }
+
+  private MessageWriter answer(NodeRequest request, MessageReader in)
+      throws FsException, IOException {
+    MessageWriter out = Message.answer(Message.Kind.RESULT);
+    return switch (request) {
+      case FREEZE -> out.frozen(files.freeze(in.file(), in.isNext()));
+      case READ -> out.bytes(files.read(in.file(), in.number(), in.small()));
+      case SET_TIMES -> {
+        files.setTimes(in.file(), in.time(), in.time());
+        yield out;
+      }
+      case COPY -> {
+        files.copy(in.file(), in.target(), in.number(), in.number());
+        yield out;
+      }
+    };
   }
 }

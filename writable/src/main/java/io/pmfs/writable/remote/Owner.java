@@ -5,12 +5,8 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.remote.RemoteFileSystem.Self;
 import java.io.IOException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Type;
-import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -20,6 +16,9 @@ import org.slf4j.LoggerFactory;
  */
 final class Owner {
   private static final Logger log = LoggerFactory.getLogger(Owner.class);
+
+  /** Of an answer that has no values. */
+  static final MessageReader.Reading<Boolean> NOTHING = in -> true;
 
   private static final long FIRST_PAUSE_MILLIS = 20;
   private static final long LONGEST_PAUSE_MILLIS = 500;
@@ -66,23 +65,9 @@ final class Owner {
     closed = true;
   }
 
-  /** Asks with the arguments of a method. */
-  @Nullable Object ask(String name, Object... arguments) throws FsException {
-    return askFor(patienceMillis, name, arguments);
-  }
-
-  @Nullable Object ask(String name, byte[] body, Type result) throws FsException {
-    return ask(patienceMillis, name, body, result);
-  }
-
-  /**
-   * The same with another patience.
-   *
-   * @param patience for how many milliseconds the owner may have been away
-   */
-  @Nullable Object askFor(long patience, String name, Object... arguments) throws FsException {
-    Method method = Objects.requireNonNull(Message.TO_OWNER.get(name));
-    return ask(patience, name, Message.request(method, arguments), Message.result(method));
+  <T> T ask(OwnerRequest request, MessageWriter values, MessageReader.Reading<T> result)
+      throws FsException {
+    return ask(patienceMillis, request, values, result);
   }
 
   /**
@@ -90,8 +75,10 @@ final class Owner {
    *
    * @param patience for how many milliseconds the owner may have been away
    */
-  private @Nullable Object ask(long patience, String name, byte[] body, Type result)
+  <T> T ask(
+      long patience, OwnerRequest request, MessageWriter values, MessageReader.Reading<T> result)
       throws FsException {
+    byte[] body = values.toBytes();
     long pause = FIRST_PAUSE_MILLIS;
     long begin = System.nanoTime();
     long now = era.get();
@@ -100,15 +87,15 @@ final class Owner {
         int asking = node;
         now = era.get();
         Message.from(asking, now, body);
-        Message.Answer answer = new Message.Answer(link.ask(name, body));
+        Message.Answer answer = Message.Answer.of(link.ask(request.title, body));
         lostSince = 0;
-        switch (answer.kind) {
+        switch (answer.kind()) {
           case RESULT -> {
-            return answer.value(result);
+            return result.from(answer.in());
           }
-          case FAILURE -> throw answer.failure();
+          case FAILURE -> throw answer.in().failure();
           case NOT_JOINED -> join(asking);
-          case GIVEN_UP -> log.debug("{} is asked again", name);
+          case GIVEN_UP -> log.debug("{} is asked again", request);
           case OTHER_VERSION ->
               throw new FsException(
                   Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
@@ -153,17 +140,17 @@ final class Owner {
     if (node != before) {
       return; // Another thread has joined meanwhile.
     }
-    byte[] joining = Message.join(self.member(), self.session(), self.name());
+    byte[] joining =
+        Message.request().id(self.member()).id(self.session()).text(self.name()).toBytes();
     Message.from(0, era.get(), joining);
-    Message.Answer answer = new Message.Answer(link.ask("join", joining));
-    switch (answer.kind) {
+    Message.Answer answer = Message.Answer.of(link.ask(OwnerRequest.JOIN.title, joining));
+    switch (answer.kind()) {
       case RESULT -> {
-        Message.Joined joined =
-            (Message.Joined) Objects.requireNonNull(answer.value(Message.Joined.class));
+        Message.Joined joined = answer.in().joined();
         self.files().use(joined.mount());
         node = joined.node();
       }
-      case FAILURE -> throw answer.failure();
+      case FAILURE -> throw answer.in().failure();
       default -> throw new IOException("the owner did not understand");
     }
   }

@@ -5,17 +5,9 @@ import com.google.common.cache.CacheBuilder;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
-import io.pmfs.writable.CopyBuffers;
 import io.pmfs.writable.WritableFileSystem.Caller;
-import io.pmfs.writable.WritableFileSystem.Entry;
-import io.pmfs.writable.WritableFileSystem.EntryConsumer;
 import io.pmfs.writable.mount.WritableMount;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -43,32 +35,19 @@ public final class OwnerServer {
   /** Longer than a daemon takes to be replaced. */
   private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-  /** Requests that change nothing and may wait for the source. */
-  private static final Set<String> WAITS =
-      Set.of(
-          "drain",
-          "waiting",
-          "drainStatus",
-          "stateFailure",
-          "sourceFailure",
-          "fsync",
-          "fsyncDirectory");
-
-  /** A request with a longer wait or copy is answered before it is done, and sent again. */
-  private static final long MOST_WAIT_MILLIS = 60_000;
-
-  private static final long MOST_COPIED = 256 << 20;
-
   /** Nodes at the same time, many more than a cluster has. */
   private static final int MOST_NODES = 4096;
 
-  private static final int ANSWERS = 16_384;
+  private static final int MOST_ANSWERS = 16_384;
   private static final Duration KEPT = Duration.ofMinutes(5);
 
   private final WritableMount mount;
   private final LongSupplier nanoTime;
-  private final Cache<Long, CompletableFuture<byte[]>> answers =
-      CacheBuilder.newBuilder().maximumSize(ANSWERS).expireAfterWrite(KEPT).build();
+
+  /** Answers to changes, by the numbers of their requests. */
+  private final Cache<Long, CompletableFuture<byte[]>> made =
+      CacheBuilder.newBuilder().maximumSize(MOST_ANSWERS).expireAfterWrite(KEPT).build();
+
   private final Map<UUID, Joined> joined = new HashMap<>(); // GUARDED_BY(this)
 
   /** Former sessions of nodes that are here again; what they had open is still to be closed. */
@@ -107,49 +86,60 @@ public final class OwnerServer {
    *
    * @throws IllegalArgumentException with a one-line message, if it is malformed
    */
-  public byte[] answer(String name, byte[] body) {
-    try {
-      Message.Request request = new Message.Request(body);
-      if (!request.isOurVersion) {
-        return Message.answer(Message.Kind.OTHER_VERSION);
-      }
-      if (name.equals("join")) {
-        return join(request.id(), request.id(), request.name(), request.era);
-      }
-      Joined asker = find(request.node);
-      if (asker == null) {
-        return Message.answer(Message.Kind.NOT_JOINED);
-      }
-      return WAITS.contains(name) ? answer(name, request) : answerInTime(asker, name, request);
-    } catch (IOException e) {
-      throw new IllegalArgumentException(name + ": " + e.getMessage(), e);
+  public byte[] answer(String title, byte[] body) {
+    OwnerRequest request = OwnerRequest.of(title);
+    if (request == null) {
+      throw new IllegalArgumentException(title + ": no such request");
     }
+    try {
+      MessageReader in = new MessageReader(body);
+      Message.Head head = in.head();
+      if (!head.isOurVersion()) {
+        return empty(Message.Kind.OTHER_VERSION);
+      }
+      if (request == OwnerRequest.JOIN) {
+        return join(in.id(), in.id(), in.text(), head.era());
+      }
+      Joined asker = find(head.node());
+      if (asker == null) {
+        return empty(Message.Kind.NOT_JOINED);
+      }
+      return request.waits()
+          ? performOnce(request, head, in)
+          : answerInTime(asker, request, head, in);
+    } catch (IOException e) {
+      throw new IllegalArgumentException(title + ": " + e.getMessage(), e);
+    }
+  }
+
+  private static byte[] empty(Message.Kind kind) {
+    return Message.sealed(Message.answer(kind));
   }
 
   /**
    * A request that a node has given up may arrive late: it must not be made among those that the
    * node sent afterwards.
    */
-  private byte[] answerInTime(Joined asker, String name, Message.Request request)
-      throws IOException {
-    if (request.era > asker.era) {
+  private byte[] answerInTime(
+      Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
+    if (head.era() > asker.era) {
       asker.lock.writeLock().lock();
       try {
-        asker.era = Math.max(asker.era, request.era);
+        asker.era = Math.max(asker.era, head.era());
       } finally {
         asker.lock.writeLock().unlock();
       }
     }
     asker.lock.readLock().lock();
     try {
-      if (request.era < asker.era) {
-        return Message.answer(Message.Kind.GIVEN_UP);
+      if (head.era() < asker.era) {
+        return empty(Message.Kind.GIVEN_UP);
       }
-      return switch (name) {
-        case "endSession" -> ended(request.node);
-        case "forget" -> forgotten(request.numbers());
-        default -> answer(name, request);
-      };
+      if (request == OwnerRequest.END_SESSION) {
+        end(head.node());
+        return empty(Message.Kind.RESULT);
+      }
+      return performOnce(request, head, in);
     } finally {
       asker.lock.readLock().unlock();
     }
@@ -176,7 +166,7 @@ public final class OwnerServer {
       if (before != null && before.node != node) {
         leaveSoon();
       }
-      return Message.answer(Message.Joined.class, new Message.Joined(node, mount.id()));
+      return Message.sealed(Message.answer(Message.Kind.RESULT).small(node).text(mount.id()));
     } catch (FsException e) {
       return Message.failure(e);
     }
@@ -242,162 +232,53 @@ public final class OwnerServer {
     }
     leaveFormer();
     for (int node : gone) {
-      ended(node);
+      end(node);
     }
     if (isBack) {
       mount.isBack();
     }
   }
 
-  private byte[] ended(int node) {
+  private void end(int node) {
     mount.leave(node);
     synchronized (this) {
       joined.values().removeIf(one -> one.node == node);
     }
-    return Message.answer(void.class, null);
-  }
-
-  private byte[] forgotten(List<Long> inodes) {
-    for (long inode : inodes) {
-      mount.forget(inode, 1);
-    }
-    return Message.answer(void.class, null);
   }
 
   // ---- requests to the file system
 
-  private byte[] answer(String name, Message.Request request) throws IOException {
-    Method method = Message.TO_OWNER.get(name);
-    if (method == null || name.equals("close")) {
-      throw new IllegalArgumentException(name + ": no such request");
-    }
-    @Nullable Object[] arguments = request.arguments(method);
-    switch (name) {
-      case "drain" -> arguments[0] = Math.min((long) arguments[0], MOST_WAIT_MILLIS);
-      case "copyRange" -> arguments[6] = Math.min((long) arguments[6], MOST_COPIED);
-      case "waiting" -> arguments[0] = Math.min((int) arguments[0], Message.LISTED);
-      default -> {}
-    }
-    long unique = 0;
-    for (int i = 0; i < arguments.length; i++) {
-      if (arguments[i] instanceof Caller caller) {
-        Caller there = caller.on(request.node);
-        arguments[i] = there;
-        unique = there.unique();
-      }
-    }
-    return unique == 0 ? perform(method, arguments) : performOnce(unique, method, arguments);
-  }
-
   /** The same answer for a request that a node repeats, also while it is being answered. */
-  private byte[] performOnce(long unique, Method method, @Nullable Object[] arguments) {
+  private byte[] performOnce(OwnerRequest request, Message.Head head, MessageReader in) {
+    if (head.unique() == 0) {
+      return perform(request, in);
+    }
     CompletableFuture<byte[]> own = new CompletableFuture<>();
-    CompletableFuture<byte[]> before = answers.asMap().putIfAbsent(unique, own);
+    long unique = new Caller(head.unique(), 0, 0, 0).on(head.node()).unique();
+    CompletableFuture<byte[]> before = made.asMap().putIfAbsent(unique, own);
     if (before != null) {
       return before.join();
     }
     try {
-      own.complete(perform(method, arguments));
+      own.complete(perform(request, in));
     } finally {
       own.completeExceptionally(new IllegalStateException("the request failed"));
     }
     return own.join();
   }
 
-  private byte[] perform(Method method, @Nullable Object[] arguments) {
-    Collected collected = new Collected();
-    Class<?>[] types = method.getParameterTypes();
+  private byte[] perform(OwnerRequest request, MessageReader in) {
     try {
-      for (int i = 0; i < types.length; i++) {
-        if (types[i] == EntryConsumer.class || types[i] == ReadSink.class) {
-          arguments[i] = collected;
-        } else if (arguments[i] instanceof ByteBuffer bytes) {
-          arguments[i] = collected.direct(bytes);
-        } else if (arguments[i] == null && !isNullable(method, i)) {
-          throw new IllegalArgumentException(method.getName() + ": a missing argument");
-        }
-      }
-      Object result = method.invoke(mount, arguments);
-      List<Class<?>> all = List.of(types);
-      Object sent =
-          all.contains(EntryConsumer.class)
-              ? collected.entries
-              : all.contains(ReadSink.class) ? collected.bytes() : result;
-      return Message.answer(Message.result(method), sent);
-    } catch (InvocationTargetException e) {
-      return failed(method, e.getCause());
-    } catch (IllegalAccessException e) {
-      throw new IllegalStateException(e);
-    } finally {
-      collected.end();
-    }
-  }
-
-  private static boolean isNullable(Method method, int parameter) {
-    return method.getAnnotatedParameterTypes()[parameter].isAnnotationPresent(Nullable.class);
-  }
-
-  private static byte[] failed(Method method, @Nullable Throwable cause) {
-    if (cause instanceof FsException failure) {
-      return Message.failure(failure);
-    }
-    if (cause instanceof InterruptedException) {
+      return request.make(mount, in);
+    } catch (FsException e) {
+      return Message.failure(e);
+    } catch (IOException e) {
+      return Message.failure(new FsException(Errno.EPROTO, request.title + ": " + e.getMessage()));
+    } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } else {
-      log.error("cannot answer a node's {}", method.getName(), cause);
+    } catch (RuntimeException | Error e) {
+      log.error("cannot answer a node's {}", request.title, e);
     }
     return Message.failure(new FsException(Errno.EIO, "the owner failed; see its log"));
-  }
-
-  /** What a listing or a read gives. */
-  private static final class Collected implements ReadSink, EntryConsumer {
-    final List<Entry> entries = new ArrayList<>();
-    private final List<byte[]> pieces = new ArrayList<>();
-    private @Nullable ByteBuffer buffer;
-
-    @Override
-    public boolean accept(Entry entry) {
-      return entries.size() < Message.LISTED && entries.add(entry);
-    }
-
-    @Override
-    public ByteBuffer buffer(int size) {
-      ByteBuffer taken = buffer;
-      if (taken == null) {
-        taken = CopyBuffers.take();
-        buffer = taken;
-      }
-      return taken.clear();
-    }
-
-    @Override
-    public void accept(ReadResult piece) throws IOException {
-      byte[] bytes = new byte[piece.size()];
-      piece.copyTo(ByteBuffer.wrap(bytes));
-      pieces.add(bytes);
-    }
-
-    /** The same bytes where system calls take them. */
-    ByteBuffer direct(ByteBuffer bytes) {
-      if (bytes.remaining() > CopyBuffers.BYTES) {
-        throw new IllegalArgumentException("more than " + CopyBuffers.BYTES + " bytes");
-      }
-      return buffer(bytes.remaining()).put(bytes).flip();
-    }
-
-    void end() {
-      if (buffer != null) {
-        CopyBuffers.give(buffer);
-      }
-    }
-
-    byte[] bytes() {
-      if (pieces.size() == 1) {
-        return pieces.get(0);
-      }
-      ByteBuffer all = ByteBuffer.allocate(pieces.stream().mapToInt(one -> one.length).sum());
-      pieces.forEach(all::put);
-      return all.array();
-    }
   }
 }

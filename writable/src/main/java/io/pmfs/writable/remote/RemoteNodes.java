@@ -5,8 +5,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.NodeData;
 import java.io.IOException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
+import java.time.Instant;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -51,45 +50,97 @@ public final class RemoteNodes implements NodeData.Nodes {
 
   @Override
   public NodeData on(UUID node, String name) {
-    return nodes.computeIfAbsent(
-        node,
-        id ->
-            (NodeData)
-                Proxy.newProxyInstance(
-                    RemoteNodes.class.getClassLoader(),
-                    new Class<?>[] {NodeData.class},
-                    (proxy, method, arguments) -> ask(id, name, method, arguments)));
+    return nodes.computeIfAbsent(node, id -> new RemoteData(id, name));
   }
 
-  private @Nullable Object ask(UUID node, String name, Method method, Object[] arguments)
-      throws FsException {
-    byte[] body = Message.request(method, arguments);
-    long begin = System.nanoTime();
-    while (true) {
-      try {
-        Message.Answer answer = new Message.Answer(link.ask(node, method.getName(), body));
-        switch (answer.kind) {
-          case RESULT -> {
-            lost.remove(node);
-            return answer.value(Message.result(method));
-          }
-          case FAILURE -> {
-            lost.remove(node);
-            throw answer.failure();
-          }
-          case OTHER_VERSION ->
-              throw new FsException(
-                  Errno.EPROTO, name + " runs another version of pmfs; use the same one");
-          default -> throw new IOException("its daemon has just started");
+  /** What the owner asks of a node; {@link NodeServer} answers. */
+  enum NodeRequest {
+    FREEZE("freeze"),
+    READ("read"),
+    SET_TIMES("setTimes"),
+    COPY("copy");
+
+    final String title;
+
+    NodeRequest(String title) {
+      this.title = title;
+    }
+
+    /** Null if there is no such request. */
+    static @Nullable NodeRequest of(String title) {
+      for (NodeRequest request : values()) {
+        if (request.title.equals(title)) {
+          return request;
         }
-      } catch (IOException e) {
-        long away = awayMillis(node, begin);
-        if (away >= patienceMillis || !sleep()) {
-          throw new FsException(
-              Errno.EIO,
-              "%s, which keeps what was written there, does not answer: %s"
-                  .formatted(name, e.getMessage()),
-              new NodeAway(name, false, away, e));
+      }
+      return null;
+    }
+  }
+
+  /** The data files of one node: each method is a request that waits for the answer. */
+  private final class RemoteData implements NodeData {
+    private final UUID node;
+    private final String name;
+
+    RemoteData(UUID node, String name) {
+      this.node = node;
+      this.name = name;
+    }
+
+    @Override
+    public Frozen freeze(Id file, boolean sync) throws FsException {
+      MessageWriter values = Message.request().file(file).flag(sync);
+      return ask(NodeRequest.FREEZE, values, MessageReader::frozen);
+    }
+
+    @Override
+    public byte[] read(Id file, long offset, int size) throws FsException {
+      MessageWriter values = Message.request().file(file).number(offset).small(size);
+      return ask(NodeRequest.READ, values, MessageReader::bytes);
+    }
+
+    @Override
+    public void setTimes(Id file, Instant accessTime, Instant modificationTime) throws FsException {
+      MessageWriter values = Message.request().file(file).time(accessTime);
+      ask(NodeRequest.SET_TIMES, values.time(modificationTime), Owner.NOTHING);
+    }
+
+    @Override
+    public void copy(Id file, Target target, long from, long end) throws FsException {
+      MessageWriter values = Message.request().file(file).target(target).number(from).number(end);
+      ask(NodeRequest.COPY, values, Owner.NOTHING);
+    }
+
+    private <T> T ask(NodeRequest request, MessageWriter values, MessageReader.Reading<T> result)
+        throws FsException {
+      byte[] body = values.toBytes();
+      long begin = System.nanoTime();
+      while (true) {
+        try {
+          Message.Answer answer = Message.Answer.of(link.ask(node, request.title, body));
+          switch (answer.kind()) {
+            case RESULT -> {
+              lost.remove(node);
+              return result.from(answer.in());
+            }
+            case FAILURE -> {
+              lost.remove(node);
+              throw answer.in().failure();
+            }
+            case OTHER_VERSION ->
+                throw new FsException(
+                    Errno.EPROTO, name + " runs another version of pmfs; use the same one");
+            default -> throw new IOException("its daemon has just started");
+          }
+        } catch (IOException e) {
+          long away = awayMillis(node, begin);
+          if (away >= patienceMillis || !sleep()) {
+            throw new FsException(
+                Errno.EIO,
+                "%s, which keeps what was written there, does not answer: %s"
+                    .formatted(name, e.getMessage()),
+                new NodeAway(name, false, away, e));
+          }
         }
       }
     }

@@ -6,17 +6,14 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.OutputCalls.Acting;
 import io.pmfs.writable.WritableFileSystem.AtSource;
 import io.pmfs.writable.WritableFileSystem.Caller;
-import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.journal.Stat;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Map;
@@ -173,7 +170,7 @@ final class SourceReads {
             stat.inode() == place.inode()
                 && stat.attributes().type() == FileType.REGULAR
                 && stat.attributes().version().equals(version)
-                && hasSameAccess(stat.attributes(), known);
+                && stat.attributes().giveSameAccess(known);
         if (!isSame) {
           calls.close(opened);
           throw new FsException(Errno.ESTALE, place.name() + " is another version here");
@@ -202,22 +199,9 @@ final class SourceReads {
         isOver = true; // Another program has shortened it.
         return false;
       }
-      buffer.position(0).limit(count);
-      sink.expect(count);
-      if (count > 0) {
-        try {
-          sink.accept(new ReadResult.Bytes(buffer));
-        } catch (IOException e) {
-          throw new FsException(Errno.EIO, "answering a read", e);
-        }
-      }
+      OwnerCalls.pass(buffer.position(0).limit(count), sink);
       return true;
     }
-  }
-
-  /** Whether the same users may do the same with a file. */
-  static boolean hasSameAccess(Attributes one, Attributes other) {
-    return one.mode() == other.mode() && one.uid() == other.uid() && one.gid() == other.gid();
   }
 
   /** What {@link #opened} is to be given after the owner was asked. */
@@ -283,45 +267,24 @@ final class SourceReads {
     return reader != null && reader.file().read(reader, offset, size, sink);
   }
 
-  /** An operation was made, or failed after it may have been made: then without a result. */
-  void saw(String method, Object[] arguments, @Nullable Object result) {
-    switch (method) {
-      case "write", "allocate" -> changed((long) arguments[0]);
-      case "copyRange" -> changed((long) arguments[3]);
-      case "setAttributes" -> {
-        if (((NewAttributes) arguments[1]).size() != null) {
-          changed((long) arguments[0]);
-        }
-      }
-      case "open" -> {
-        if (((int) arguments[1] & OutputCalls.O_TRUNC) != 0) {
-          changed((long) arguments[0]);
-        }
-      }
-      case "create" -> {
-        if (result != null && ((int) arguments[3] & OutputCalls.O_TRUNC) != 0) {
-          changed(((Opened) result).node().inode());
-        }
-      }
-      default -> {}
-    }
-    if (result instanceof Node node) {
-      saw(node);
-    } else if (result instanceof Opened opened) {
-      saw(opened.node());
-    }
-  }
-
-  private void changed(long inode) {
+  /** A program of this node has changed a file, or may have. */
+  void changed(long inode) {
     changes.incrementAndGet(counter(inode));
     end(files.get(inode));
   }
 
-  private void saw(Node node) {
+  /** The owner says what a node is now. */
+  void saw(Node node) {
     SourceFile file = files.get(node.inode());
     if (file != null && !file.version.equals(node.attributes().version())) {
       end(file);
     }
+  }
+
+  /** What the owner said of a file that is read here; null if none is. */
+  @Nullable Node known(long inode) {
+    SourceFile file = files.get(inode);
+    return file == null ? null : new Node(inode, file.known);
   }
 
   private void end(@Nullable SourceFile file) {

@@ -1,6 +1,7 @@
 package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
@@ -102,6 +103,23 @@ class SourceReadsTest {
     nodes.remote.release(two.node().inode(), two.handle());
     assertThat(nodes.openCount()).isEqualTo(before);
     assertThat(isOwnerAsked()).isFalse();
+  }
+
+  /** A kernel asks for the attributes before a program reads on. */
+  @Test
+  void openFile_whileTheOwnerIsAway_isReadOn() throws Exception {
+    nodes.joinAgain(100);
+    putAtSource("a", "text");
+    Opened file = openHere("a");
+    long inode = file.node().inode();
+    nodes.link.isCut = true;
+    assertThat(read(file)).isEqualTo("text");
+    assertThat(nodes.remote.attributes(inode)).isEqualTo(file.node());
+    nodes.remote.release(inode, file.handle());
+    assertThatThrownBy(() -> nodes.remote.attributes(inode)).isInstanceOf(FsException.class);
+    assertThatThrownBy(() -> nodes.read(inode)).isInstanceOf(FsException.class);
+    nodes.link.isCut = false;
+    assertThat(nodes.read(inode)).isEqualTo("text");
   }
 
   @Test

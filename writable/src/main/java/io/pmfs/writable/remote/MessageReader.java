@@ -1,0 +1,269 @@
+package io.pmfs.writable.remote;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.StoreStatistics;
+import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.WritableFileSystem.AtSource;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Entry;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
+import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.WritableFileSystem.Opened;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.function.Supplier;
+
+/**
+ * Reads the values of a message, which may be anything: an IOException says that they are not what
+ * {@link MessageWriter} writes. No length is believed that is longer than the message.
+ */
+final class MessageReader {
+  private final ByteBuffer bytes;
+  private Message.Head head = Message.Head.NONE;
+
+  /** A value of a message. */
+  interface Reading<T> {
+    T from(MessageReader in) throws IOException;
+  }
+
+  MessageReader(byte[] message) {
+    bytes = ByteBuffer.wrap(message);
+  }
+
+  private ByteBuffer next(int size) throws IOException {
+    if (bytes.remaining() < size) {
+      throw new EOFException("the message ends early");
+    }
+    return bytes;
+  }
+
+  long number() throws IOException {
+    return next(Long.BYTES).getLong();
+  }
+
+  int small() throws IOException {
+    return next(Integer.BYTES).getInt();
+  }
+
+  int octet() throws IOException {
+    return Byte.toUnsignedInt(next(1).get());
+  }
+
+  /** A flag. */
+  boolean isNext() throws IOException {
+    return octet() != 0;
+  }
+
+  /** How many bytes, or values of at least one byte, follow. */
+  private int count() throws IOException {
+    int count = small();
+    if (count < 0 || count > bytes.remaining()) {
+      throw new IOException("a length of " + Integer.toUnsignedString(count));
+    }
+    return count;
+  }
+
+  byte[] bytes() throws IOException {
+    byte[] value = new byte[count()];
+    bytes.get(value);
+    return value;
+  }
+
+  /** The bytes where they lie in the message. */
+  ByteBuffer content() throws IOException {
+    int size = count();
+    ByteBuffer value = bytes.slice(bytes.position(), size);
+    bytes.position(bytes.position() + size);
+    return value;
+  }
+
+  /** Copies bytes to where system calls take them. */
+  ByteBuffer contentInto(ByteBuffer destination) throws IOException {
+    ByteBuffer value = content();
+    if (value.remaining() > destination.capacity()) {
+      throw new IOException("more than " + destination.capacity() + " bytes");
+    }
+    return destination.clear().put(value).flip();
+  }
+
+  FileName name() throws IOException {
+    return FileName.of(bytes());
+  }
+
+  String text() throws IOException {
+    return new String(bytes(), StandardCharsets.UTF_8);
+  }
+
+  Instant time() throws IOException {
+    try {
+      return Instant.ofEpochSecond(number(), small());
+    } catch (DateTimeException | ArithmeticException e) {
+      throw new IOException("a time that there is not", e);
+    }
+  }
+
+  UUID id() throws IOException {
+    return new UUID(number(), number());
+  }
+
+  <T> Optional<T> optional(Reading<T> reading) throws IOException {
+    return isNext() ? Optional.of(reading.from(this)) : Optional.empty();
+  }
+
+  <T> List<T> list(Reading<T> reading) throws IOException {
+    List<T> values = new ArrayList<>();
+    for (int left = count(); left > 0; left--) {
+      values.add(reading.from(this));
+    }
+    return values;
+  }
+
+  // ---- what the file system knows
+
+  /** The beginning of a request. */
+  Message.Head head() throws IOException {
+    head = new Message.Head(small(), small(), number(), number());
+    return head;
+  }
+
+  /** A process of the node that asks. */
+  Caller caller() throws IOException {
+    return new Caller(head.unique(), small(), small(), 0).on(head.node());
+  }
+
+  Attributes attributes() throws IOException {
+    return new Attributes(
+        small(), small(), small(), small(), number(), number(), number(), time(), time(), time());
+  }
+
+  Node node() throws IOException {
+    return new Node(number(), attributes());
+  }
+
+  Entry entry() throws IOException {
+    return new Entry(name(), number(), type(), number());
+  }
+
+  private FileType type() throws IOException {
+    int type = octet();
+    return valid(() -> FileType.ofNumber(type));
+  }
+
+  Opened opened() throws IOException {
+    return new Opened(
+        node(), number(), isNext(), number(), optional(MessageReader::atSource).orElse(null));
+  }
+
+  AtSource atSource() throws IOException {
+    FileName directory = name();
+    FileName name = name();
+    long inode = number();
+    return valid(() -> new AtSource(directory, name, inode));
+  }
+
+  NewAttributes newAttributes() throws IOException {
+    return new NewAttributes(
+        optional(MessageReader::small).orElse(null),
+        optional(MessageReader::small).orElse(null),
+        optional(MessageReader::small).orElse(null),
+        optional(MessageReader::number).orElse(null),
+        optional(MessageReader::time).orElse(null),
+        optional(MessageReader::time).orElse(null),
+        number(),
+        isNext());
+  }
+
+  Map<FileName, byte[]> extended() throws IOException {
+    Map<FileName, byte[]> attributes = new LinkedHashMap<>();
+    for (int left = count(); left > 0; left--) {
+      attributes.put(name(), bytes());
+    }
+    return attributes;
+  }
+
+  StoreStatistics statistics() throws IOException {
+    return new StoreStatistics(
+        number(), number(), number(), number(), number(), number(), number(), number());
+  }
+
+  FsException failure() throws IOException {
+    return new FsException(Errno.of(small()), text());
+  }
+
+  /** A value whose type admits only some: what another node sends may be none. */
+  private static <T> T valid(Supplier<T> value) throws IOException {
+    try {
+      return value.get();
+    } catch (IllegalArgumentException e) {
+      throw new IOException(e.getMessage(), e);
+    }
+  }
+
+  // ---- how far the source is behind
+
+  DrainStatus status() throws IOException {
+    return new DrainStatus(
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+        list(MessageReader::named),
+        optional(MessageReader::away).orElse(null));
+  }
+
+  private DrainStatus.Failure named() throws IOException {
+    return new DrainStatus.Failure(
+        text(), text(), optional(MessageReader::failure).orElse(null), isNext(), number());
+  }
+
+  private DrainStatus.Away away() throws IOException {
+    return new DrainStatus.Away(text(), isNext(), time(), text(), number());
+  }
+
+  // ---- content that a node keeps
+
+  NodeData.Id file() throws IOException {
+    return new NodeData.Id(number(), number());
+  }
+
+  NodeData.Target target() throws IOException {
+    FileName directory = name();
+    FileName name = name();
+    long inode = number();
+    int uid = small();
+    int gid = small();
+    return valid(() -> new NodeData.Target(directory, name, inode, uid, gid));
+  }
+
+  NodeData.Frozen frozen() throws IOException {
+    return new NodeData.Frozen(
+        number(), number(), time(), isNext(), optional(MessageReader::content).orElse(null));
+  }
+
+  Message.Joined joined() throws IOException {
+    int node = small();
+    String mount = text();
+    return valid(() -> new Message.Joined(node, mount));
+  }
+}

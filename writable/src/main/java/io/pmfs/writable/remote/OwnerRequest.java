@@ -1,0 +1,223 @@
+package io.pmfs.writable.remote;
+
+import com.google.common.base.CaseFormat;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.ReadResult;
+import io.pmfs.tier.ReadSink;
+import io.pmfs.writable.CopyBuffers;
+import io.pmfs.writable.OwnedFileSystem;
+import io.pmfs.writable.WritableFileSystem.Entry;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a node asks the owner of a writable mount, and what the owner does then: it reads the values
+ * that {@link OwnerCalls} or {@link RemoteFileSystem} has written, calls the mount, and writes what
+ * that returns.
+ */
+enum OwnerRequest {
+  JOIN(OwnerRequest::ofASession),
+  END_SESSION(OwnerRequest::ofASession),
+  FORGET((fs, in, out) -> in.list(MessageReader::number).forEach(inode -> fs.forget(inode, 1))),
+
+  LOOKUP((fs, in, out) -> out.optional(fs.lookup(in.number(), in.name()), MessageWriter::node)),
+  ATTRIBUTES((fs, in, out) -> out.node(fs.attributes(in.number()))),
+  RECORDED((fs, in, out) -> out.node(fs.recorded(in.number()))),
+  LIST(OwnerRequest::list),
+  PARENT((fs, in, out) -> out.number(fs.parent(in.number()))),
+  READ_SYMBOLIC_LINK((fs, in, out) -> out.name(fs.readSymbolicLink(in.number()))),
+  EXTENDED_ATTRIBUTE(
+      (fs, in, out) ->
+          out.optional(fs.extendedAttribute(in.number(), in.name()), MessageWriter::bytes)),
+  EXTENDED_ATTRIBUTES((fs, in, out) -> out.extended(fs.extendedAttributes(in.number()))),
+  STATISTICS((fs, in, out) -> out.statistics(fs.statistics())),
+
+  MKDIR((fs, in, out) -> out.node(fs.mkdir(in.number(), in.name(), in.small(), in.caller()))),
+  MKNOD(
+      (fs, in, out) ->
+          out.node(fs.mknod(in.number(), in.name(), in.small(), in.number(), in.caller()))),
+  SYMLINK((fs, in, out) -> out.node(fs.symlink(in.number(), in.name(), in.name(), in.caller()))),
+  LINK((fs, in, out) -> out.node(fs.link(in.number(), in.number(), in.name(), in.caller()))),
+  UNLINK((fs, in, out) -> fs.unlink(in.number(), in.name(), in.caller())),
+  RMDIR((fs, in, out) -> fs.rmdir(in.number(), in.name(), in.caller())),
+  RENAME(
+      (fs, in, out) ->
+          fs.rename(in.number(), in.name(), in.number(), in.name(), in.small(), in.caller())),
+
+  CREATE(
+      (fs, in, out) ->
+          out.opened(fs.create(in.number(), in.name(), in.small(), in.small(), in.caller()))),
+  CREATE_HERE(
+      (fs, in, out) ->
+          out.opened(fs.createHere(in.number(), in.name(), in.small(), in.small(), in.caller()))),
+  CREATE_UNNAMED(
+      (fs, in, out) ->
+          out.opened(fs.createUnnamed(in.number(), in.small(), in.small(), in.caller()))),
+  OPEN((fs, in, out) -> out.opened(fs.open(in.number(), in.small(), in.caller()))),
+  OPEN_HERE((fs, in, out) -> out.opened(fs.openHere(in.number(), in.small(), in.caller()))),
+  RESUME(
+      (fs, in, out) ->
+          out.number(
+              fs.resume(
+                  in.number(), in.number(), in.number(), in.number(), in.isNext(), in.caller()))),
+  READ(OwnerRequest::read),
+  WRITE(OwnerRequest::write),
+  FLUSH((fs, in, out) -> fs.flush(in.number(), in.number(), in.caller())),
+  FSYNC((fs, in, out) -> fs.fsync(in.number(), in.number(), in.isNext(), in.caller())),
+  FSYNC_DIRECTORY((fs, in, out) -> fs.fsyncDirectory(in.number(), in.caller())),
+  RELEASE((fs, in, out) -> fs.release(in.number(), in.number())),
+  ALLOCATE(
+      (fs, in, out) ->
+          fs.allocate(in.number(), in.number(), in.small(), in.number(), in.number(), in.caller())),
+  COPY_RANGE(
+      (fs, in, out) ->
+          out.number(
+              fs.copyRange(
+                  in.number(),
+                  in.number(),
+                  in.number(),
+                  in.number(),
+                  in.number(),
+                  in.number(),
+                  Math.min(in.number(), Limits.MOST_COPIED),
+                  in.caller()))),
+  SEEK((fs, in, out) -> out.number(fs.seek(in.number(), in.number(), in.number(), in.small()))),
+  UNUSED(
+      (fs, in, out) ->
+          out.list(fs.unused(in.list(MessageReader::file), in.caller()), MessageWriter::file)),
+
+  SET_ATTRIBUTES(
+      (fs, in, out) -> out.node(fs.setAttributes(in.number(), in.newAttributes(), in.caller()))),
+  SET_EXTENDED_ATTRIBUTE(
+      (fs, in, out) ->
+          fs.setExtendedAttribute(in.number(), in.name(), in.bytes(), in.small(), in.caller())),
+  REMOVE_EXTENDED_ATTRIBUTE(
+      (fs, in, out) -> fs.removeExtendedAttribute(in.number(), in.name(), in.caller())),
+
+  /** And what else {@link Upkeep.Report} has. */
+  DRAIN_STATUS(
+      (fs, in, out) ->
+          out.status(fs.drainStatus())
+              .optional(fs.stateFailure(), MessageWriter::text)
+              .optional(fs.sourceFailure(), MessageWriter::text)),
+  ACKNOWLEDGE((fs, in, out) -> out.status(fs.acknowledge())),
+  RETRY((fs, in, out) -> out.list(fs.retry(in.name()), MessageWriter::text)),
+  DROP((fs, in, out) -> out.list(fs.drop(in.name()), MessageWriter::text)),
+  WAITING(
+      (fs, in, out) ->
+          out.list(fs.waiting(Math.min(in.small(), Message.LISTED)), MessageWriter::text)),
+  DRAIN((fs, in, out) -> out.flag(fs.drain(Math.min(in.number(), Limits.MOST_WAIT_MILLIS))));
+
+  /** A request with a longer wait or copy is answered before it is done, and sent again. */
+  private static final class Limits {
+    static final long MOST_WAIT_MILLIS = 60_000;
+    static final long MOST_COPIED = 256 << 20;
+  }
+
+  /** What the owner does. */
+  private interface Making {
+    void make(OwnedFileSystem fs, MessageReader in, MessageWriter out)
+        throws FsException, IOException, InterruptedException;
+  }
+
+  private static final Map<String, OwnerRequest> BY_TITLE =
+      Arrays.stream(values()).collect(Collectors.toMap(one -> one.title, Function.identity()));
+
+  /** In the request's path: {@code fsyncDirectory}. */
+  final String title = CaseFormat.UPPER_UNDERSCORE.to(CaseFormat.LOWER_CAMEL, name());
+
+  @SuppressWarnings("ImmutableEnumChecker") // All of them are functions without state.
+  private final Making making;
+
+  OwnerRequest(Making making) {
+    this.making = making;
+  }
+
+  /** Null if there is no such request. */
+  static @Nullable OwnerRequest of(String title) {
+    return BY_TITLE.get(title);
+  }
+
+  /** Whether it changes nothing and may wait for the source. */
+  boolean waits() {
+    return switch (this) {
+      case DRAIN, WAITING, DRAIN_STATUS, FSYNC, FSYNC_DIRECTORY -> true;
+      default -> false;
+    };
+  }
+
+  /**
+   * Makes a request at the owner's mount and returns the answer.
+   *
+   * @throws IOException if the values are not those of such a request
+   */
+  byte[] make(OwnedFileSystem fs, MessageReader in)
+      throws FsException, IOException, InterruptedException {
+    MessageWriter out = Message.answer(Message.Kind.RESULT);
+    making.make(fs, in, out);
+    return Message.sealed(out);
+  }
+
+  private static void ofASession(OwnedFileSystem fs, MessageReader in, MessageWriter out) {
+    throw new IllegalStateException("OwnerServer knows the sessions");
+  }
+
+  private static void list(OwnedFileSystem fs, MessageReader in, MessageWriter out)
+      throws FsException, IOException {
+    List<Entry> entries = new ArrayList<>();
+    fs.list(
+        in.number(), in.number(), entry -> entries.size() < Message.LISTED && entries.add(entry));
+    out.list(entries, MessageWriter::entry);
+  }
+
+  private static void write(OwnedFileSystem fs, MessageReader in, MessageWriter out)
+      throws FsException, IOException {
+    ByteBuffer direct = CopyBuffers.take(); // For the system call.
+    try {
+      out.small(
+          fs.write(
+              in.number(),
+              in.number(),
+              in.number(),
+              in.contentInto(direct),
+              in.isNext(),
+              in.isNext(),
+              in.caller()));
+    } finally {
+      CopyBuffers.give(direct);
+    }
+  }
+
+  private static void read(OwnedFileSystem fs, MessageReader in, MessageWriter out)
+      throws FsException, IOException {
+    ByteBuffer direct = CopyBuffers.take();
+    List<ByteBuffer> pieces = new ArrayList<>();
+    ReadSink sink =
+        new ReadSink() {
+          @Override
+          public ByteBuffer buffer(int size) {
+            return direct.clear();
+          }
+
+          @Override
+          public void accept(ReadResult piece) throws IOException {
+            ByteBuffer bytes = ByteBuffer.allocate(piece.size());
+            piece.copyTo(bytes);
+            pieces.add(bytes.rewind());
+          }
+        };
+    try {
+      fs.read(in.number(), in.number(), in.number(), in.small(), sink);
+      out.pieces(pieces);
+    } finally {
+      CopyBuffers.give(direct);
+    }
+  }
+}
