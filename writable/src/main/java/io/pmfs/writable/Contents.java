@@ -216,6 +216,10 @@ public final class Contents {
       descriptors.attach(file, inode);
       beginRemote(file);
     } else if (file.size < 0 && file.file < 0) {
+      if (row != null) {
+        file.place = row.place();
+        file.generation = inode.generation();
+      }
       file.size = 0;
       file.blocks = 0;
       file.modified = inode.attributes().modificationTime();

@@ -69,7 +69,9 @@ public final class Descriptors {
   private void closeFile(LiveFile file) {
     synchronized (file) {
       if (file.file >= 0) {
-        recountQuietly(file);
+        if (file.uncountedBytes != 0) {
+          recountQuietly(file);
+        }
         calls.close(file.file);
         file.file = -1;
       }
@@ -137,7 +139,7 @@ public final class Descriptors {
       if (inode.generation() != 0) {
         openLocal(file, inode);
       }
-    } else if (file.generation != 0 && file.remote == null && file.file < 0) {
+    } else if (file.generation != 0 && file.remote == null && file.file < 0 && file.size != 0) {
       file.file = openThere(file.place, inode);
       if (file.file >= 0) {
         opened(file);
@@ -210,7 +212,6 @@ public final class Descriptors {
       throw gone(file);
     }
     file.file = local.open(file.place, file.number, file.generation);
-    file.countedBytes = bytes(calls.status(file.file, Inode.NO_NAME));
     opened(file);
   }
 

@@ -332,8 +332,17 @@ public final class LocalFiles implements AutoCloseable {
   }
 
   private int create(int place, long number, long generation) throws FsException {
+    int directory = directory(place, number);
+    FileName name = name(number, generation);
     int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT;
-    return calls.open(directory(place, number), name(number, generation), flags, FILE_MODE);
+    try {
+      return calls.open(directory, name, flags | OutputCalls.O_EXCL, FILE_MODE);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EEXIST) {
+        throw e;
+      }
+      return calls.open(directory, name, flags, FILE_MODE);
+    }
   }
 
   /**
