@@ -44,6 +44,9 @@ public final class Committer {
 
   private static final int COPIES_AHEAD = 32;
 
+  /** So many new files are made together, while others are copied ahead. */
+  private static final int NEW_FILES = COPIES_AHEAD / 2;
+
   /** So many different changes may be refused before it is taken for the source as a whole. */
   private static final int MOST_IN_A_ROW = 16;
 
@@ -185,13 +188,36 @@ public final class Committer {
     return isFree || together.steps().isEmpty() ? together : null;
   }
 
-  /** The next changes that one step stands for. */
-  private Together run() {
+  /** The next changes that one step stands for, or that are made together. */
+  private Together run() throws FsException {
+    List<Change> files = newFiles();
+    if (files.size() > 1) {
+      return new Together(files, files);
+    }
     Shortcut shortcut = shortcut();
     Change change = shortcut.step();
     return new Together(
         List.copyOf(window.subList(0, shortcut.count())),
         change == null ? List.of() : List.of(change));
+  }
+
+  /** The next changes as far as they are small new files that nothing else changes. */
+  private List<Change> newFiles() throws FsException {
+    if (window.get(0).sequence() <= singlyTo || !state.deferred().isEmpty()) {
+      return List.of();
+    }
+    int size = 0;
+    while (size < Math.min(window.size(), NEW_FILES)
+        && window.get(size) instanceof Change.Content content
+        && contentStep.isNewFile(content)) {
+      size++;
+    }
+    List<Change> files = window.subList(0, size);
+    Map<Long, Integer> counts = new HashMap<>();
+    if (size > 1) {
+      window.forEach(change -> counts.merge(change.inode(), 1, Integer::sum));
+    }
+    return files.stream().takeWhile(change -> counts.getOrDefault(change.inode(), 0) == 1).toList();
   }
 
   private void make(Together what) throws FsException {
@@ -490,6 +516,9 @@ public final class Committer {
   private @Nullable Recording apply(Together what) throws FsException {
     List<Change> done = what.done();
     Recording recording = Recording.NOTHING;
+    if (what.isOfNewFiles()) {
+      return applyNewFiles(what);
+    }
     for (Change change : what.steps()) {
       try {
         recording = recording.and(change.match(steps));
@@ -499,6 +528,23 @@ public final class Committer {
       }
     }
     return recording;
+  }
+
+  /** If that fails each is made for itself: the names that were given are found then. */
+  private @Nullable Recording applyNewFiles(Together what) throws FsException {
+    List<Change.Content> files = new ArrayList<>();
+    what.steps().forEach(change -> files.add((Change.Content) change));
+    try {
+      return contentStep.appear(files);
+    } catch (FsException e) {
+      step.tree.endMove();
+      if (state.failure() != null || isSourceGone(e)) {
+        throw e;
+      }
+      log.debug("{} new files are made one by one: {}", files.size(), e.getMessage());
+      singlyTo = lastOf(what.done()).sequence();
+      return null;
+    }
   }
 
   /** What is done about a change that failed. */

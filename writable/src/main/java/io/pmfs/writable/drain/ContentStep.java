@@ -17,8 +17,10 @@ import io.pmfs.writable.journal.State;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 public final class ContentStep {
+  /** Larger files appear one by one: the first need not wait for the last. */
+  private static final int SMALL_BYTES = 1 << 20;
+
   private final Step step;
   private final Copies copies;
   private final State state;
@@ -92,7 +97,7 @@ public final class ContentStep {
       }
       boolean isEarlier = there != null && step.isOwnVersion(there, change.inode());
       Copies.Copy copy = finish(copies.take(change), change);
-      copies.prove(copy);
+      copies.prove(List.of(copy));
       try (SourceTree.Directory from = step.open(copy.directory())) {
         step.tree.beginMove();
         if (isEarlier) {
@@ -128,9 +133,64 @@ public final class ContentStep {
       Change.Content change, SourceTree.Directory directory, long where, FileName name)
       throws FsException {
     step.sync(directory);
-    return step.added(change.inode(), where, name, directory.status(name))
-        .and(drained(change, directory.status(name)))
+    return named(change, directory, where, name)
         .and(step.touched(directory, where, change.sequence()));
+  }
+
+  private Recording named(
+      Change.Content change, SourceTree.Directory directory, long where, FileName name)
+      throws FsException {
+    Stat there = directory.status(name);
+    return step.added(change.inode(), where, name, there).and(drained(change, there));
+  }
+
+  /**
+   * Whether a content is that of a small new file, and no former attempt may have given it its
+   * name.
+   */
+  public boolean isNewFile(Change.Content change) throws FsException {
+    return change.isFirst()
+        && change.name() != null
+        && !change.isTorn()
+        && change.size() <= SMALL_BYTES
+        && (copies.isAhead(change.sequence()) || !copies.isIntended(change));
+  }
+
+  /**
+   * New files, whose directories are synced once for all of them.
+   *
+   * @throws FsException also if a name is taken; then some may have their names already, as after a
+   *     former attempt
+   */
+  public Recording appear(List<Change.Content> changes) throws FsException {
+    List<Copies.Copy> made = new ArrayList<>();
+    for (Change.Content change : changes) {
+      made.add(finish(copies.take(change), change));
+    }
+    copies.prove(made);
+    Recording recording = Recording.NOTHING;
+    Map<Long, Long> last = new LinkedHashMap<>(); // changes of directories
+    step.tree.beginMove();
+    for (int i = 0; i < made.size(); i++) {
+      Change.Content change = changes.get(i);
+      At at = Objects.requireNonNull(change.name());
+      try (SourceTree.Directory directory = step.open(at.directory());
+          SourceTree.Directory from = step.open(made.get(i).directory())) {
+        if (!step.renameFreeAs(change, from, made.get(i).name(), directory, at.name())) {
+          throw new FsException(Errno.EEXIST, at.name().toString());
+        }
+        copies.used(change);
+        recording = recording.and(named(change, directory, at.directory(), at.name()));
+      }
+      last.put(at.directory(), change.sequence());
+    }
+    for (Map.Entry<Long, Long> entry : last.entrySet()) {
+      try (SourceTree.Directory directory = step.open(entry.getKey())) {
+        step.sync(directory);
+        recording = recording.and(step.touched(directory, entry.getKey(), entry.getValue()));
+      }
+    }
+    return recording;
   }
 
   /** The source has a content: bytes that are written behind it can be appended. */
@@ -400,7 +460,7 @@ public final class ContentStep {
   private boolean putOver(Change.Content change, At home) throws FsException {
     try (SourceTree.Directory directory = step.open(home.directory())) {
       Copies.Copy copy = finish(copies.take(change), change);
-      copies.prove(copy);
+      copies.prove(List.of(copy));
       try (SourceTree.Directory from = step.open(copy.directory())) {
         copyExtended(directory, home.name(), from, copy.name());
         step.tree.beginMove();
@@ -515,6 +575,7 @@ public final class ContentStep {
   private Recording keepBeside(Change.Content change, Inode inode) throws FsException {
     FileName name = inode.homeName();
     Copies.Copy copy = finish(copies.take(change), change);
+    copies.prove(List.of(copy));
     try (SourceTree.Directory directory = step.open(inode.homeParent());
         SourceTree.Directory from = step.open(copy.directory())) {
       FileName beside =

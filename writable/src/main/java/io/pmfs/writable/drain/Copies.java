@@ -85,9 +85,10 @@ public final class Copies implements AutoCloseable {
    *
    * @param directory the number of the directory that has it
    * @param attributes that it was given
-   * @param update after which the tables say which file it is
+   * @param made which file it is; null if it is a further name of one
    */
-  public record Copy(long directory, FileName name, Attributes attributes, long update) {}
+  public record Copy(
+      Change change, long directory, FileName name, Attributes attributes, @Nullable Stat made) {}
 
   public Copies(
       State state,
@@ -265,14 +266,14 @@ public final class Copies implements AutoCloseable {
           attributes(tree.opened(file), Inode.NO_NAME, change, acting);
         }
         calls.sync(file, false);
-        prove(change, file);
+        Stat made = calls.status(file, Inode.NO_NAME);
+        return new Copy(change, where, name, change.attributes(), made);
       } catch (FsException e) {
         giveBack(directory, change, e);
         throw e;
       } finally {
         calls.close(file);
       }
-      return new Copy(where, name, change.attributes(), state.updateCount());
     }
   }
 
@@ -319,7 +320,8 @@ public final class Copies implements AutoCloseable {
           }
           setAttributes(opened, Inode.NO_NAME, there.attributes(), () -> {});
           calls.sync(file, false);
-          prove(change, file);
+          Stat made = calls.status(file, Inode.NO_NAME);
+          return new Copy(change, where, temporary, there.attributes(), made);
         } catch (FsException e) {
           giveBack(to, change, e);
           throw e;
@@ -329,17 +331,6 @@ public final class Copies implements AutoCloseable {
       } finally {
         calls.close(source);
       }
-      return new Copy(where, temporary, there.attributes(), state.updateCount());
-    }
-  }
-
-  /** The tables say which file a copy is. */
-  private void prove(Change change, int file) throws FsException {
-    Intent intent = Intent.of(state, change.sequence());
-    if (intent != null) {
-      Intent made = intent.with(calls.status(file, Inode.NO_NAME));
-      put(change, made);
-      know(change.sequence(), made);
     }
   }
 
@@ -350,7 +341,7 @@ public final class Copies implements AutoCloseable {
     FileName name = name(change.sequence());
     try (SourceTree.Directory directory = tree.open(home.directory())) {
       asWriter(change, () -> calls.link(directory.file(), home.name(), directory.file(), name));
-      return new Copy(home.directory(), name, change.attributes(), 0);
+      return new Copy(change, home.directory(), name, change.attributes(), null);
     }
   }
 
@@ -618,11 +609,23 @@ public final class Copies implements AutoCloseable {
     }
   }
 
-  /** The tables say on the disk which file a copy is, before it gets its name. */
-  public void prove(Copy copy) throws FsException {
-    if (!state.isSynced(copy.update())) {
-      state.sync();
+  /** The tables say on the disk which files copies are, before these get their names. */
+  public void prove(List<Copy> copies) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      for (Copy copy : copies) {
+        long sequence = copy.change().sequence();
+        Intent intent = Intent.of(state, sequence);
+        Stat made = copy.made();
+        if (intent != null && made != null) {
+          Intent proof = intent.with(made);
+          update.put(Tables.INTENTS, Tables.key(sequence), proof.encode());
+          know(sequence, proof.inode(), copy.change().inode());
+        }
+      }
+      update.commit();
     }
+    state.sync();
   }
 
   // ---- temporary files
@@ -678,9 +681,13 @@ public final class Copies implements AutoCloseable {
   private void know(long sequence, Intent intent) throws FsException {
     Change change = intent.inode() == 0 ? null : state.change(sequence);
     if (change != null) {
-      known.put(sequence, intent.inode());
-      tree.copied(intent.inode(), change.inode());
+      know(sequence, intent.inode(), change.inode());
     }
+  }
+
+  private void know(long sequence, long copy, long number) {
+    known.put(sequence, copy);
+    tree.copied(copy, number);
   }
 
   /** The tables know the file of a change, or no longer need to. */

@@ -144,7 +144,7 @@ public final class RenameStep {
       Stat moving)
       throws FsException {
     Copies.Copy copy = copies.duplicate(change, directory, from.name(), moving);
-    copies.prove(copy);
+    copies.prove(List.of(copy));
     At temporary = new At(change.to().directory(), copy.name());
     if (!tryMove(change, temporary, other, to, to, target)) {
       return false;

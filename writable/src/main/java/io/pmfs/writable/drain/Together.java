@@ -20,6 +20,10 @@ import org.jspecify.annotations.Nullable;
  * @param steps what is to be made at the source; nothing if the node never was there
  */
 public record Together(List<Change> done, List<Change> steps) {
+  /** Whether these are new files, none of which takes the place of another. */
+  public boolean isOfNewFiles() {
+    return steps.size() > 1 && steps.stream().allMatch(change -> change instanceof Change.Content);
+  }
 
   /**
    * Changes of one node, in their order.

@@ -17,7 +17,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongPredicate;
@@ -56,8 +55,6 @@ public final class State implements AutoCloseable {
   private boolean isUncertain; // GUARDED_BY(lock)
 
   private final Deferred deferred = new Deferred();
-  private final AtomicLong updates = new AtomicLong();
-  private final AtomicLong synced = new AtomicLong();
   private volatile Runnable afterSync = () -> {};
   private volatile long head;
   private volatile long committed;
@@ -382,24 +379,12 @@ public final class State implements AutoCloseable {
   }
 
   public void sync() throws FsException {
-    long before = updates.get();
     try {
       store.sync();
     } catch (NamespaceException e) {
       throw failed(e);
     }
-    synced.accumulateAndGet(before, Math::max);
     afterSync.run();
-  }
-
-  /** Counts the updates of this process. */
-  public long updateCount() {
-    return updates.get();
-  }
-
-  /** Whether so many updates are on the disk. */
-  public boolean isSynced(long count) {
-    return synced.get() >= count;
   }
 
   /** Runs something whenever the tables are on the disk, for tests of power cuts. */
@@ -589,7 +574,6 @@ public final class State implements AutoCloseable {
         throw e;
       }
       isUncertain = true;
-      updates.incrementAndGet();
       for (Inode inode : changedInodes.values()) {
         inodes.put(inode.number(), inode);
       }

@@ -1,0 +1,132 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Small new files get their names together, and each is looked at for itself when that fails. */
+class NewFilesTest {
+  private static final int FILES = 8;
+
+  @TempDir Path directory;
+
+  private Driver driver;
+
+  @BeforeEach
+  void open() throws Exception {
+    driver = new Driver(directory);
+    driver.mkdir("d");
+    driver.drainAll();
+    for (int i = 0; i < FILES; i++) {
+      driver.put("d/f" + i, "content " + i);
+    }
+  }
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private void assertAllAreThere() throws FsException {
+    for (int i = 0; i < FILES; i++) {
+      assertThat(driver.sourceTree()).containsEntry("d/f" + i, "file 644 content " + i);
+    }
+    assertThat(driver.mount().drainStatus().waitingChanges()).isZero();
+  }
+
+  @Test
+  void directories_areSyncedOnceForAllOfThem() throws Exception {
+    driver.put("top", "beside");
+    List<String> calls = new ArrayList<>();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) {
+            calls.add(call);
+          }
+        });
+    driver.drainAll();
+    assertAllAreThere();
+    assertThat(calls).filteredOn("sync"::equals).hasSize(FILES + 1 + 2);
+    // Not before the last one has its name.
+    assertThat(calls.lastIndexOf("sync")).isGreaterThan(calls.lastIndexOf("rename"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2, FILES})
+  void death_afterSomeHaveTheirNames_isNoConflict(int names) throws Exception {
+    int[] count = {0};
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) {
+            if (call.equals("rename") && ++count[0] == names) {
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    try {
+      driver.drainAll();
+    } catch (FakeCalls.Death e) {
+      driver.calls.watch(new FakeCalls.Watcher() {});
+    }
+    assertThat(count[0]).isEqualTo(names);
+    driver.restart();
+    driver.drainAll();
+    assertAllAreThere();
+    assertThat(driver.sourceTree()).hasSize(FILES + 1);
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  @Test
+  void nameThatAnotherProgramUses_isAConflictOfThatFileAlone() throws Exception {
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    int there = driver.calls.openDirectory(root, Driver.name("d"));
+    int flags = OutputCalls.O_CREAT | OutputCalls.O_WRONLY;
+    int file = driver.calls.open(there, Driver.name("f3"), flags, 0644);
+    driver.calls.write(file, Driver.bytes("theirs"), 0);
+    driver.calls.close(file);
+    driver.calls.close(there);
+    driver.calls.close(root);
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .hasSize(FILES + 2)
+        .containsEntry("d/f3", "file 644 theirs")
+        .containsEntry("d/f3.pmfs-conflict-node1-1", "file 644 content 3")
+        .containsEntry("d/f7", "file 644 content 7");
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+  }
+
+  @Test
+  void refusal_concernsTheFileThatIsRefused() throws Exception {
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename") && name.equals(Driver.name("f3"))) {
+              throw new FsException(Errno.EPERM, "f3");
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKeys("d/f2", "d/f4", "d/f7").doesNotContainKey("d/f3");
+    assertThat(driver.mount().drainStatus().waitingChanges()).isOne();
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    driver.mount().retry(FileName.of(""));
+    driver.drainAll();
+    assertAllAreThere();
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+}
