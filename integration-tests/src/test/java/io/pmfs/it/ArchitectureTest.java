@@ -341,6 +341,7 @@ final class ArchitectureTest {
           "io.pmfs.metadata.StateDirectory",
           "io.pmfs.writable.LocalFiles",
           "io.pmfs.cluster.members.ClusterSecret",
+          "io.pmfs.cli.Export", // a user's copies of the user's files
           "io.pmfs.pack.PackDirectory", // a user's dataset and not pmfs's own
           "io.pmfs.distribution.Documents",
           "io.pmfs.benchmarks.CopyReadBenchmark",

@@ -45,7 +45,7 @@ final class PathCallsTest {
       settings.Registry settings.SessionSettings settings.TrustedUsers shards.ExternalSort
       shards.IndexWriter shards.ShardSource stage.DictionaryFile tier.BorrowedCopy tier.BundleFiles tier.CopyFiles
       tier.DaxProbe tier.DirectoryTier tier.IncomingFile tier.TierLock writable.LocalFiles
-      writable.NodeFiles writable.WritableMount
+      writable.NodeFiles writable.mount.WritableMount
       """;
 
   /** Of the kernel, or of the system that root has installed. */
@@ -67,7 +67,7 @@ final class PathCallsTest {
    */
   private static final String GIVEN =
       """
-      cli.BugreportCommand cli.FindingsReport cli.MountCommand cli.OwnPieces cli.PackCommand
+      cli.BugreportCommand cli.Export cli.FindingsReport cli.MountCommand cli.OwnPieces cli.PackCommand
       cli.ProfileCommand cli.SharedMount cli.bugreport.LeftLogs cli.bugreport.Tail
       cli.bugreport.TierSizes cli.control.PathList cli.doctor.Examination daemon.DatasetSource
       fuse.Probe fuse.mounting.SessionMount pack.PackCheck pack.PackDirectory pack.PackManifest

@@ -45,8 +45,8 @@ final class ThreadsTest {
       cluster.members.NodeSearch daemon.Daemon daemon.DatasetSource daemon.Drains
       daemon.KeptTasks daemon.MountTiers daemon.OtherCopies daemon.SharedTask daemon.Wiring
       daemon.report.NodesReport fs.RunningTask fuse.KernelWorkers fuse.ReadModeChoice
-      settings.Limited settings.MountProbe stage.FetchThreads tier.DirectoryTier writable.Copies
-      writable.Sessions writable.remote.OwnerServer
+      settings.Limited settings.MountProbe stage.FetchThreads tier.DirectoryTier
+      writable.SourceLooks writable.drain.Copies writable.mount.Sessions writable.remote.OwnerServer
       """;
 
   /** Before a mount is announced: without the thread there is no mount. */
