@@ -13,7 +13,11 @@ import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Locale;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Copies files out of a mount, as its user. */
@@ -21,6 +25,9 @@ final class Export {
   private static final CopyOption[] OPTIONS = {
     StandardCopyOption.COPY_ATTRIBUTES, LinkOption.NOFOLLOW_LINKS
   };
+
+  private static final FileAttribute<Set<PosixFilePermission>> PRIVATE =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
   private final Invocation invocation;
   private long count;
@@ -73,7 +80,8 @@ final class Export {
     @Override
     public FileVisitResult preVisitDirectory(Path path, BasicFileAttributes attributes)
         throws IOException {
-      Files.createDirectory(target(path));
+      // Others see into it no sooner than they may: the mode comes last.
+      Files.createDirectory(target(path), PRIVATE);
       return FileVisitResult.CONTINUE;
     }
 
@@ -91,6 +99,7 @@ final class Export {
       if (failure != null) {
         throw failure;
       }
+      Files.setPosixFilePermissions(target(path), Files.getPosixFilePermissions(path));
       Files.setLastModifiedTime(target(path), Files.getLastModifiedTime(path));
       return FileVisitResult.CONTINUE;
     }

@@ -52,7 +52,9 @@ final class RefusalIT {
   void immutableFiles_holdNothingElseBack_andHaveThreeWaysOut() throws IOException {
     Command.run("chattr", "+i", source + "/log", source + "/closed").expect(0);
     try (MountedPmfs mount = mount()) {
-      shell(mount, "echo more >log; mkdir closed/d; echo data >closed/d/file; echo free >free")
+      shell(
+              mount,
+              "echo more >log; mkdir -m 700 closed/d; echo data >closed/d/file; echo free >free")
           .expect(0);
       Await.until("the free file", SOON, () -> Files.exists(source.resolve("free")));
       Command refused = drain(mount);
@@ -68,6 +70,7 @@ final class RefusalIT {
       Path rescued = pmfs.directory("rescued");
       drain(mount, "--export", "closed/d", rescued.toString()).expect(0);
       assertThat(rescued.resolve("d/file")).hasContent("data\n");
+      assertThat(Command.run("stat", "-c", "%a", rescued + "/d").out()).isEqualTo("700\n");
       Command dropped = drain(mount, "--drop", mount.mountpoint() + "/closed");
       dropped.expect(4);
       assertThat(dropped.out()).contains("closed/d\n").contains("closed/d/file\n");
