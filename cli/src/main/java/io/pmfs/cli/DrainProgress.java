@@ -87,7 +87,7 @@ final class DrainProgress implements AutoCloseable {
         Locale.ROOT,
         away.changes() == 1
             ? "%s: %s waits for it; %s"
-            : "%s: %s waits for it, and so do all later changes; %s",
+            : "%s: %s waits for it, and so does what depends on that; %s",
         away.who(),
         away.path() == null ? "a file" : away.path(),
         away.remedy());

@@ -165,7 +165,7 @@ final class StatusTableTest {
     assertThat(table)
         .contains("n3 (10.0.0.3), which keeps what was written there, is away since 2026-11-2")
         .contains(
-            ": d/f waits for it, and so do all later changes; mount there again with the same"
+            ": d/f waits for it, and so does what depends on that; mount there again with the same"
                 + " --state-dir and --tier, or remove d/f or write it anew")
         .doesNotContain("refused");
   }
