@@ -62,7 +62,7 @@ final class LostTimeTest {
     assertThat(leftMillis("f")).isEqualTo(1_000);
   }
 
-  /** Somebody answered in the end: that takes the time of one question only. */
+  /** A peer answered in the end: the read lost the time of one question only. */
   @Test
   void time_thatWasUsedAndNotLost_isNotRemembered() {
     try (LostTime.Question asked = lostTime.ask(FileName.of("f"))) {

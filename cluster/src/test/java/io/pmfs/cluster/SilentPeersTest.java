@@ -66,7 +66,7 @@ final class SilentPeersTest {
     return client;
   }
 
-  /** The kernel accepts for it: nobody else does. */
+  /** The kernel accepts connections for it; no program answers them. */
   private Member silent(int number) throws IOException {
     ServerSocket socket = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
     sockets.add(socket);

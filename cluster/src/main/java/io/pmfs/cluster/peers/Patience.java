@@ -8,7 +8,7 @@ import java.time.Duration;
  * content comes fast enough. Used by one thread at a time.
  */
 public final class Patience {
-  /** With less than this nobody is asked. */
+  /** With less than this left, a reader asks no peer. */
   private static final long LEAST_NANOS = 50_000_000L;
 
   private long leftNanos;

@@ -127,7 +127,7 @@ final class SmallReadsTest {
     assertThat(sent).containsExactly(List.of(first), List.of(last));
   }
 
-  /** It is read with others, and its reader is gone: the memory belongs to somebody else. */
+  /** A file that is read with others after its reader has gone: another reader uses the memory. */
   @Test
   void take_ofAReadThatHasEnded_passesOverItsBytesAndWritesNothing() {
     ByteBuffer destination = ByteBuffer.allocateDirect(5);

@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * As whom changes are made at the source: as the user who made them in the mount, and if the source
  * does not let that user, as the daemon: the mount's kernel has allowed them, by groups and
- * capabilities of the process that nobody knows any more. Safe for use by many threads.
+ * capabilities of a process that may have ended since. Safe for use by many threads.
  */
 public final class Actors {
   private final OutputCalls calls;
