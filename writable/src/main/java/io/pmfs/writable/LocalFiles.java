@@ -1,11 +1,13 @@
 package io.pmfs.writable;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Refusal;
+import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
 import java.io.IOException;
@@ -26,6 +28,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -68,6 +71,10 @@ public final class LocalFiles implements AutoCloseable {
   private final @Nullable SourceTree tree;
   private final FileName atSource;
   private volatile boolean isClosed;
+
+  /** Whether the hidden directory of the source may be there without a data file. */
+  private volatile boolean mayBeUnused;
+
   private volatile NodeData.Nodes nodes = LocalFiles::unknownNode;
 
   /** A place, and what is known of its room. */
@@ -89,6 +96,9 @@ public final class LocalFiles implements AutoCloseable {
     volatile long toldMillis = Long.MIN_VALUE;
 
     final List<Integer> stale = new ArrayList<>(); // GUARDED_BY(this); removed, but open
+
+    /** Held by who uses one of the directories; alone by who removes them. */
+    final ReentrantReadWriteLock use = new ReentrantReadWriteLock();
 
     /** The node whose data files these are; null for this one's. */
     final @Nullable UUID node;
@@ -332,17 +342,22 @@ public final class LocalFiles implements AutoCloseable {
   }
 
   private int create(int place, long number, long generation) throws FsException {
-    int directory = directory(place, number);
     FileName name = name(number, generation);
     int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT;
-    try {
-      return calls.open(directory, name, flags | OutputCalls.O_EXCL, FILE_MODE);
-    } catch (FsException e) {
-      if (e.errno() != Errno.EEXIST) {
-        throw e;
-      }
-      return calls.open(directory, name, flags, FILE_MODE);
-    }
+    return in(
+        place,
+        number,
+        true,
+        directory -> {
+          try {
+            return calls.open(directory, name, flags | OutputCalls.O_EXCL, FILE_MODE);
+          } catch (FsException e) {
+            if (e.errno() != Errno.EEXIST) {
+              throw e;
+            }
+            return calls.open(directory, name, flags, FILE_MODE);
+          }
+        });
   }
 
   /**
@@ -373,7 +388,11 @@ public final class LocalFiles implements AutoCloseable {
   }
 
   private int openThere(int place, long number, long generation, int flags) throws FsException {
-    return calls.open(directoryThere(place, number), name(number, generation), flags, 0);
+    return in(
+        place,
+        number,
+        false,
+        directory -> calls.open(directory, name(number, generation), flags, 0));
   }
 
   /**
@@ -423,8 +442,10 @@ public final class LocalFiles implements AutoCloseable {
       return size(remote);
     }
     try {
-      int directory = directoryThere(place, number);
-      return calls.status(directory, name(number, generation)).attributes().size();
+      return in(
+              place, number, false, directory -> calls.status(directory, name(number, generation)))
+          .attributes()
+          .size();
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;
@@ -468,10 +489,18 @@ public final class LocalFiles implements AutoCloseable {
       return; // It asks which are unused.
     }
     try {
-      int directory = directoryThere(place, number);
       FileName name = name(number, generation);
-      long bytes = calls.status(directory, name).attributes().blocks() * 512;
-      calls.unlink(directory, name);
+      long bytes =
+          in(
+              place,
+              number,
+              false,
+              directory -> {
+                long blocks = calls.status(directory, name).attributes().blocks();
+                calls.unlink(directory, name);
+                return blocks * 512;
+              });
+      mayBeUnused |= place == AT_SOURCE;
       charge(place, -bytes);
       slot(place).avoidedUntilMillis = Long.MIN_VALUE;
     } catch (FsException e) {
@@ -483,12 +512,26 @@ public final class LocalFiles implements AutoCloseable {
 
   public void setTimes(int place, long number, long generation, Instant access, Instant modified)
       throws FsException {
-    calls.setTimes(directoryThere(place, number), name(number, generation), access, modified);
+    in(
+        place,
+        number,
+        false,
+        directory -> {
+          calls.setTimes(directory, name(number, generation), access, modified);
+          return place;
+        });
   }
 
   /** Makes the names of data files survive the machine. */
   public void syncName(int place, long number) throws FsException {
-    calls.sync(directoryThere(place, number), false);
+    in(
+        place,
+        number,
+        false,
+        directory -> {
+          calls.sync(directory, false);
+          return place;
+        });
   }
 
   private static FileName name(long number, long generation) {
@@ -503,13 +546,24 @@ public final class LocalFiles implements AutoCloseable {
     return FileName.of("%02x".formatted(fan));
   }
 
-  private int directory(int place, long number) throws FsException {
-    return directory(place, number, true);
+  /** Uses an open directory. */
+  private interface Use<T> {
+    T of(int directory) throws FsException;
   }
 
-  /** The directory of a data file that must be there: a full disk takes no directory, either. */
-  private int directoryThere(int place, long number) throws FsException {
-    return directory(place, number, false);
+  /**
+   * Uses the directory of a data file.
+   *
+   * @param makes whether it need not be there: a full disk takes no directory, either
+   */
+  private <T> T in(int place, long number, boolean makes, Use<T> use) throws FsException {
+    Slot slot = slot(place);
+    slot.use.readLock().lock();
+    try {
+      return use.of(directory(place, number, makes));
+    } finally {
+      slot.use.readLock().unlock();
+    }
   }
 
   private int directory(int place, long number, boolean makes) throws FsException {
@@ -552,8 +606,67 @@ public final class LocalFiles implements AutoCloseable {
 
   private int openAtSource(boolean makes) throws FsException {
     try (SourceTree.Directory root = Objects.requireNonNull(tree).open(WritableFileSystem.ROOT)) {
-      return openMade(root.file(), atSource, makes);
+      Stat before = root.status(Inode.NO_NAME);
+      int opened = openMade(root.file(), atSource, makes);
+      keepTimes(root, before);
+      return opened;
     }
+  }
+
+  /** The root of the source does not show that something hidden came or went there. */
+  private void keepTimes(SourceTree.Directory root, Stat before) {
+    try {
+      Attributes times = before.attributes();
+      Stat now = root.status(Inode.NO_NAME);
+      if (!now.attributes().modificationTime().equals(times.modificationTime())) {
+        calls.setTimes(root.file(), Inode.NO_NAME, times.accessTime(), times.modificationTime());
+      }
+    } catch (FsException e) {
+      log.debug("the times of the source's root: {}", e.getMessage());
+    }
+  }
+
+  /** Removes the hidden directory of the source if it has no data file. */
+  public void tidyAtSource() {
+    SourceTree source = tree;
+    Slot slot = slots.get(AT_SOURCE);
+    if (!mayBeUnused || source == null || slot == null) {
+      return;
+    }
+    try (SourceTree.Directory root = source.open(WritableFileSystem.ROOT)) {
+      if (slot.use.writeLock().tryLock()) {
+        try {
+          closeDirectories(slot);
+          mayBeUnused = false;
+          removeAtSource(root);
+        } finally {
+          slot.use.writeLock().unlock();
+        }
+      }
+    } catch (FsException e) {
+      mayBeUnused |= e.errno() != Errno.ENOENT;
+      log.debug("{} stays: {}", atSource, e.getMessage());
+    }
+  }
+
+  private void removeAtSource(SourceTree.Directory root) throws FsException {
+    Stat before = root.status(Inode.NO_NAME);
+    int top = calls.openDirectory(root.file(), atSource);
+    try {
+      for (FileName fan : names(top)) {
+        calls.rmdir(top, fan);
+      }
+    } finally {
+      calls.close(top);
+    }
+    calls.rmdir(root.file(), atSource);
+    keepTimes(root, before);
+  }
+
+  private List<FileName> names(int directory) throws FsException {
+    List<FileName> names = new ArrayList<>();
+    calls.list(directory, (name, inode, type) -> names.add(name));
+    return names;
   }
 
   private int openMade(int parent, FileName name, boolean makes) throws FsException {
@@ -617,7 +730,7 @@ public final class LocalFiles implements AutoCloseable {
     if (asked == Long.MIN_VALUE || now - asked >= STATISTICS_MILLIS || now < asked) {
       slot.askedMillis = now;
       try {
-        StoreStatistics found = calls.statistics(directory(slot.number, 0));
+        StoreStatistics found = in(slot.number, 0, true, calls::statistics);
         slot.free.set(found.blocksAvailable() * found.fragmentSize());
       } catch (FsException e) {
         refused(slot, e);
@@ -657,30 +770,59 @@ public final class LocalFiles implements AutoCloseable {
           || !Files.isDirectory(slot.place.directory())) {
         continue;
       }
-      Set<String> fans = fans(slot.place.directory());
+      Set<String> fans = fans(calls.openRoot(slot.place.directory()));
       for (int fan = 0; fan < FANS; fan++) {
         if (fans.contains("%02x".formatted(fan))) {
           count(slot.number, fan, end, left);
         }
       }
     }
+    countAtSource(end, left); // At last: the source may take long.
   }
 
-  private Set<String> fans(Path path) throws FsException {
-    Set<String> names = new HashSet<>();
-    int directory = calls.openRoot(path);
+  private void countAtSource(long end, Left left) throws FsException {
+    if (tree == null) {
+      return;
+    }
+    Set<String> fans;
     try {
-      calls.list(directory, (name, inode, type) -> names.add(name.toString()));
+      fans = fans(openAtSource(false));
+    } catch (FsException e) {
+      log.debug("{}: {}", atSource, e.getMessage());
+      return;
+    }
+    for (int fan = 0; fan < FANS; fan++) {
+      if (fans.contains("%02x".formatted(fan))) {
+        count(AT_SOURCE, fan, end, left);
+      }
+    }
+    mayBeUnused = true;
+  }
+
+  /** The names in a directory, which is closed. */
+  private Set<String> fans(int directory) throws FsException {
+    Set<String> found = new HashSet<>();
+    try {
+      names(directory).forEach(name -> found.add(name.toString()));
     } finally {
       calls.close(directory);
     }
-    return names;
+    return found;
   }
 
   private void count(int place, int fan, long end, Left left) throws FsException {
-    int directory = directory(place, fan);
-    List<FileName> names = new ArrayList<>();
-    calls.list(directory, (name, inode, type) -> names.add(name));
+    in(
+        place,
+        fan,
+        false,
+        directory -> {
+          count(place, directory, names(directory), end, left);
+          return place;
+        });
+  }
+
+  private void count(int place, int directory, List<FileName> names, long end, Left left)
+      throws FsException {
     for (FileName name : names) {
       long[] parsed = parse(name.toString());
       if (parsed.length == 0 || parsed[1] >= end) {
@@ -724,16 +866,20 @@ public final class LocalFiles implements AutoCloseable {
   public void close() {
     isClosed = true;
     for (Slot slot : slots.values()) {
-      synchronized (slot) {
-        for (int i = 0; i < FANS; i++) {
-          if (slot.directories[i] >= 0) {
-            calls.close(slot.directories[i]);
-            slot.directories[i] = -1;
-          }
+      closeDirectories(slot);
+    }
+  }
+
+  private void closeDirectories(Slot slot) {
+    synchronized (slot) {
+      for (int i = 0; i < FANS; i++) {
+        if (slot.directories[i] >= 0) {
+          calls.close(slot.directories[i]);
+          slot.directories[i] = -1;
         }
-        slot.stale.forEach(calls::close);
-        slot.stale.clear();
       }
+      slot.stale.forEach(calls::close);
+      slot.stale.clear();
     }
   }
 }

@@ -295,6 +295,11 @@ public final class Room {
     }
   }
 
+  /** Removes the hidden directory of the source if it has no data file. */
+  public void tidyAtSource() {
+    local.tidyAtSource();
+  }
+
   /** Whether a place is no use once the source has what it has. */
   public boolean isElsewhere(int place) throws FsException {
     return local.isElsewhere(place);

@@ -247,6 +247,7 @@ public final class Drain implements AutoCloseable {
         while (!closed && room.collect()) {
           log.trace("removed data files");
         }
+        room.tidyAtSource();
         tryCloseLeft();
         if (System.nanoTime() - piecesAt >= 0) {
           announcePieces();
@@ -349,7 +350,20 @@ public final class Drain implements AutoCloseable {
       }
       state.awaitChange(state.head(), state.committed(), Math.min(left, WAIT_MILLIS));
     }
+    tidyUp();
     return conflicts.givenUpCount() == 0 && unclosed.isEmpty();
+  }
+
+  /** Nothing of pmfs stays at the source. */
+  private void tidyUp() {
+    try {
+      while (room.collect()) {
+        log.trace("removed data files");
+      }
+      room.tidyAtSource();
+    } catch (FsException e) {
+      log.debug("tidying: {}", e.getMessage());
+    }
   }
 
   /** Whether one of the changes up to one was passed and is not at the source. */

@@ -688,6 +688,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     while (room.collect()) {
       log.trace("removed data files");
     }
+    room.tidyAtSource();
   }
 
   /** Brings files that stay open and grow to the journal, for tests without threads. */
