@@ -17,6 +17,7 @@ import io.pmfs.writable.journal.Tables;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,10 +28,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Contents that a power cut took: their data file is gone or shorter than the journal says, as
- * nobody had synced it. What is left of a content are its first bytes, and these become the
- * content, on the mount and at the source. If nothing is left, or not more than the content before
- * has of it, that one stays. Used by one thread.
+ * Contents that a power cut or another program took: their data file is gone or shorter than the
+ * journal says. What is left of a content are its first bytes, and these become the content, on the
+ * mount and at the source. If nothing is left, or not more than the content before has of it, that
+ * one stays. Used by one thread.
  */
 @SuppressWarnings("try") // What is held is not otherwise used.
 public final class LostData {
@@ -45,6 +46,9 @@ public final class LostData {
   private final Step step;
   private final Waiting waiting;
 
+  /** Data files that could not be looked at since the machine was started. */
+  private final Set<Data> unseen = new HashSet<>();
+
   public LostData(
       State state, LocalFiles local, LiveFiles live, Room room, Step step, Waiting waiting) {
     this.state = state;
@@ -56,7 +60,11 @@ public final class LostData {
   }
 
   /** A data file. */
-  private record Data(long number, long generation, DataRow row) {}
+  private record Data(long number, long generation, DataRow row) {
+    boolean isOf(Change.Content change) {
+      return number == change.inode() && generation == change.generation();
+    }
+  }
 
   /**
    * What a file contains after some of its changes.
@@ -122,6 +130,7 @@ public final class LostData {
           torn.add(data.number());
         }
       } catch (FsException e) {
+        unseen.add(data);
         log.info("a data file cannot be looked at: {}", e.getMessage());
       }
     }
@@ -232,7 +241,7 @@ public final class LostData {
           Change.Content kept = mended(announced, left(announced, sizes), content);
           if (!kept.equals(announced)) {
             update.replace(kept);
-            tell(update, inode, announced, kept);
+            tell(update, inode, announced, kept, isInUse);
           }
           if (!kept.isLost()) {
             Instant modified = kept.attributes().modificationTime();
@@ -273,7 +282,8 @@ public final class LostData {
   }
 
   /** Of several contents that were lost, only the last is missed. */
-  private void tell(State.Update update, Inode inode, Change.Content change, Change.Content kept)
+  private void tell(
+      State.Update update, Inode inode, Change.Content change, Change.Content kept, boolean isInUse)
       throws FsException {
     update.afterwards(
         () -> {
@@ -288,9 +298,20 @@ public final class LostData {
       step.lost(
               change,
               step.path(inode.parent(), inode.name()),
-              "lost, as it was not synced when the machine stopped: " + left)
+              "lost, " + cause(change, isInUse) + ": " + left)
           .record(update);
     }
+  }
+
+  /** The machine did it only if it was started anew since its data file was seen last. */
+  private String cause(Change.Content change, boolean isInUse) throws FsException {
+    DataRow row = state.data(change.inode(), change.generation());
+    if (row != null && local.isOfNode(row.place())) {
+      return "as " + local.name(row.place()) + " no longer has it";
+    }
+    return !isInUse || unseen.stream().anyMatch(data -> data.isOf(change))
+        ? "as it was not synced when the machine stopped"
+        : "as its data file was removed or cut by another program";
   }
 
   /** From now on, the mount shows a content that another one had replaced. */
