@@ -408,7 +408,13 @@ public final class Names {
       } else {
         update.deleteName(number, name);
       }
-      update.put(directory);
+      long sequence = update.nextSequence();
+      update.journal(
+          new Change.SetAttributes(
+              caller.head(sequence, number, clock.millis()),
+              directory.attributes(),
+              Change.SetAttributes.TOUCH));
+      update.put(directory.withChange(sequence));
     } else {
       long sequence = update.nextSequence();
       Change.Head head = caller.head(sequence, inode.number(), clock.millis());

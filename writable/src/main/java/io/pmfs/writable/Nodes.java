@@ -318,7 +318,7 @@ public final class Nodes {
       State.Progress then)
       throws FsException {
     Inode next = known;
-    boolean isBusy = state.isBusy(known, then);
+    boolean isBusy = isBusy(known, then);
     Stat seen = known.seen();
     if (!isBusy && (seen == null || !seen.isUnchanged(stat))) {
       next = changedAtSource(next, stat);
@@ -385,13 +385,21 @@ public final class Nodes {
     }
   }
 
+  private boolean isBusy(Inode inode) {
+    return state.isBusy(inode) || tree.disturbed().contains(inode.number());
+  }
+
+  private boolean isBusy(Inode inode, State.Progress then) {
+    return state.isBusy(inode, then) || tree.disturbed().contains(inode.number());
+  }
+
   /**
    * Looks whether another program changed a file at the source, at most once in a moment. If the
    * source does not answer, it is as it was.
    */
   public Inode refresh(Inode inode) throws FsException {
     boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
-    if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {
+    if (!isHome || isBusy(inode) || tree.isChecked(inode.number())) {
       return inode;
     }
     long number = inode.number();
@@ -416,7 +424,7 @@ public final class Nodes {
 
   private Refreshed refreshStill(Inode inode) throws FsException {
     boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
-    if (!isHome || state.isBusy(inode) || tree.isChecked(inode.number())) {
+    if (!isHome || isBusy(inode) || tree.isChecked(inode.number())) {
       return new Refreshed(inode, null);
     }
     Stat stat;
@@ -434,7 +442,7 @@ public final class Nodes {
       Stat seen = now.seen();
       boolean isElsewhere =
           now.homeParent() != inode.homeParent() || !now.homeName().equals(inode.homeName());
-      if (state.isBusy(now, then) || isElsewhere) {
+      if (isBusy(now, then) || isElsewhere) {
         return new Refreshed(now, null);
       }
       tree.markChecked(inode.number());

@@ -68,6 +68,7 @@ public final class SourceTree implements AutoCloseable {
       CacheBuilder.newBuilder().maximumSize(KEPT_CHECKS).build();
   private volatile int longestName = LONGEST_NAME;
   private final SourceLooks looks;
+  private final Disturbed disturbed = new Disturbed();
 
   /** Held while the root is opened, which takes as long as the source does not answer. */
   private final ReentrantLock opening = new ReentrantLock();
@@ -254,6 +255,11 @@ public final class SourceTree implements AutoCloseable {
   /** What requests of programs look at the source by. Not for the committer, which moves names. */
   public SourceLooks looks() {
     return looks;
+  }
+
+  /** Directories whose times at the source are not for the mount to show. */
+  public Disturbed disturbed() {
+    return disturbed;
   }
 
   /** Closes a file of the source without waiting for it. */

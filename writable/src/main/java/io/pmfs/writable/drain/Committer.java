@@ -6,6 +6,7 @@ import io.pmfs.writable.Extended;
 import io.pmfs.writable.Names;
 import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.Room;
+import io.pmfs.writable.SourceTree;
 import io.pmfs.writable.Untold;
 import io.pmfs.writable.Waiting;
 import io.pmfs.writable.drain.Step.Recording;
@@ -76,6 +77,9 @@ public final class Committer {
   /** Up to this change each is made for itself, as the source refuses one of them. */
   private long singlyTo;
 
+  /** A step for this change may have been made at the source, although that is not recorded. */
+  private long attempted;
+
   /** Whether the window has contents that could be copied ahead. */
   private boolean isMoreToCopy;
 
@@ -119,14 +123,21 @@ public final class Committer {
   /** Finds what former processes left. */
   public void begin() throws FsException {
     copies.begin();
+    attempted = state.committed() + 1;
   }
 
-  /** Whether a former process may have made the next change at the source. */
+  /** Whether a former process may have made the next step at the source. */
   public boolean isPerhapsMade(Change next) throws FsException {
-    return next instanceof Change.Rename
+    fillWindow();
+    return isRenameNext()
         || (next instanceof Change.Content content
             && !content.isFirst()
             && contentStep.isDone(content));
+  }
+
+  private boolean isRenameNext() {
+    return !window.isEmpty()
+        && Shortcut.of(window.subList(0, freeCount())).step() instanceof Change.Rename;
   }
 
   /** Makes the next step; returns false if there is none. */
@@ -147,6 +158,7 @@ public final class Committer {
     if (window.isEmpty()) {
       current = null;
       copies.tidy();
+      step.touchLeft();
       step.closeDirectories();
       return false;
     }
@@ -157,7 +169,10 @@ public final class Committer {
       defer(first, null);
       return true;
     }
-    copyAhead();
+    if (first.sequence() != attempted || !isRenameNext()) {
+      copyAhead(); // Else directories may lie elsewhere than the tables say.
+    }
+    step.setAgain(together != null || first.sequence() == attempted);
     make(together == null ? run() : together);
     return true;
   }
@@ -192,9 +207,11 @@ public final class Committer {
   private Together run() throws FsException {
     List<Change> files = newFiles();
     if (files.size() > 1) {
+      attempted = window.get(0).sequence();
       return new Together(files, files);
     }
     Shortcut shortcut = shortcut();
+    attempted = window.get(0).sequence();
     Change change = shortcut.step();
     return new Together(
         List.copyOf(window.subList(0, shortcut.count())),
@@ -233,7 +250,7 @@ public final class Committer {
       return;
     }
     copies.settle(done);
-    record(done, recording);
+    record(done, recording.and(step.touched(done, sequences(done))));
     made.addAndGet(done.size());
     inARow = 0;
     done.forEach(step.actors::forget);
@@ -302,6 +319,7 @@ public final class Committer {
                 && isFree(own.subList(0, shortcut.count()));
         Change run = shortcut.step();
         int before = deferred.size();
+        step.setAgain(true);
         make(
             isRun
                 ? new Together(
@@ -367,6 +385,7 @@ public final class Committer {
       away.remove(change.sequence());
     }
     copies.undo(change);
+    step.tree.disturbed().leave(change.sequence());
     if (before != null && refusal.equals(before.refusal())) {
       return;
     }
@@ -461,14 +480,40 @@ public final class Committer {
   }
 
   /** Most changes are the only ones of their file, and need no search. */
-  private Shortcut shortcut() {
+  private Shortcut shortcut() throws FsException {
     Change first = window.get(0);
     for (int i = 1; i < window.size() && first.sequence() > singlyTo; i++) {
       if (window.get(i).inode() == first.inode()) {
-        return Shortcut.of(window.subList(0, freeCount()));
+        return Shortcut.of(window.subList(0, Math.min(freeCount(), indexOfRemoval())));
       }
     }
     return new Shortcut(1, first);
+  }
+
+  /** Where the first change is taken back, if the source has it already: both are made then. */
+  private int indexOfRemoval() throws FsException {
+    Change first = window.get(0);
+    boolean isPerhapsThere =
+        first.sequence() == attempted
+            || (first instanceof Change.Content content && copies.isIntended(content));
+    for (int i = 1; i < window.size() && isPerhapsThere; i++) {
+      if (window.get(i) instanceof Change.Removal && window.get(i).inode() == first.inode()) {
+        return isThere(first) ? i : window.size();
+      }
+    }
+    return window.size();
+  }
+
+  /** Whether the source has something under the name that a change makes. */
+  private boolean isThere(Change change) throws FsException {
+    for (At name : change.names()) {
+      try (SourceTree.Directory directory = step.openIfThere(name.directory())) {
+        if (directory != null && Step.find(directory, name.name()) != null) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   /** The first changes that wait for none of those that the source does not have. */

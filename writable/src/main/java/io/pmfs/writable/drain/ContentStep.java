@@ -16,8 +16,7 @@ import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
-import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -88,6 +87,7 @@ public final class ContentStep {
   // ---- a new name
 
   private Recording appear(Change.Content change, long where, FileName name) throws FsException {
+    step.disturb(change, where);
     try (SourceTree.Directory directory = step.open(where)) {
       Stat there = Step.find(directory, name);
       if (there != null && step.isMade(there, null, change)) {
@@ -133,8 +133,7 @@ public final class ContentStep {
       Change.Content change, SourceTree.Directory directory, long where, FileName name)
       throws FsException {
     step.sync(directory);
-    return named(change, directory, where, name)
-        .and(step.touched(directory, where, change.sequence()));
+    return named(change, directory, where, name);
   }
 
   private Recording named(
@@ -169,11 +168,12 @@ public final class ContentStep {
     }
     copies.prove(made);
     Recording recording = Recording.NOTHING;
-    Map<Long, Long> last = new LinkedHashMap<>(); // changes of directories
+    Set<Long> directories = new LinkedHashSet<>();
     step.tree.beginMove();
     for (int i = 0; i < made.size(); i++) {
       Change.Content change = changes.get(i);
       At at = Objects.requireNonNull(change.name());
+      step.disturb(change, at.directory());
       try (SourceTree.Directory directory = step.open(at.directory());
           SourceTree.Directory from = step.open(made.get(i).directory())) {
         if (!step.renameFreeAs(change, from, made.get(i).name(), directory, at.name())) {
@@ -182,12 +182,11 @@ public final class ContentStep {
         copies.used(change);
         recording = recording.and(named(change, directory, at.directory(), at.name()));
       }
-      last.put(at.directory(), change.sequence());
+      directories.add(at.directory());
     }
-    for (Map.Entry<Long, Long> entry : last.entrySet()) {
-      try (SourceTree.Directory directory = step.open(entry.getKey())) {
+    for (long where : directories) {
+      try (SourceTree.Directory directory = step.open(where)) {
         step.sync(directory);
-        recording = recording.and(step.touched(directory, entry.getKey(), entry.getValue()));
       }
     }
     return recording;
@@ -509,8 +508,8 @@ public final class ContentStep {
 
   private Recording replaced(Change.Content change, List<At> homes) throws FsException {
     Recording recording = Recording.NOTHING;
-    Set<Long> directories = new HashSet<>();
     for (At home : homes) {
+      step.disturb(change, home.directory());
       try (SourceTree.Directory directory = step.open(home.directory())) {
         Stat stat = directory.status(home.name());
         recording =
@@ -518,9 +517,6 @@ public final class ContentStep {
                 .and(Step.seen(change.inode(), stat))
                 .and(drained(change, stat))
                 .and(update -> listed(home, stat));
-        if (directories.add(home.directory())) {
-          recording = recording.and(step.touched(directory, home.directory(), change.sequence()));
-        }
       }
     }
     return recording;

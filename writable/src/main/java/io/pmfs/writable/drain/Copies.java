@@ -638,7 +638,11 @@ public final class Copies implements AutoCloseable {
     if (directories.isEmpty()) {
       return;
     }
-    directories.keySet().forEach(change -> present.add(change.sequence()));
+    directories.forEach(
+        (change, where) -> {
+          present.add(change.sequence());
+          tree.disturbed().add(change.sequence(), where);
+        });
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
       for (Map.Entry<? extends Change, Long> entry : directories.entrySet()) {
@@ -669,6 +673,7 @@ public final class Copies implements AutoCloseable {
       long sequence = entry.getKey();
       present.add(sequence);
       named.add(sequence);
+      tree.disturbed().add(sequence, entry.getValue().directory());
       if (state.isPending(sequence)) {
         know(sequence, entry.getValue());
       } else {
@@ -695,6 +700,9 @@ public final class Copies implements AutoCloseable {
     present.remove(change.sequence());
     named.remove(change.sequence());
     givenBack.remove(change.sequence());
+    if (!isLeft(change)) {
+      tree.disturbed().remove(change.sequence());
+    }
     Long inode = known.remove(change.sequence());
     if (inode != null) {
       tree.recorded(inode);
@@ -731,6 +739,7 @@ public final class Copies implements AutoCloseable {
           forgetIntent(sequence);
         }
         left.remove(sequence);
+        tree.disturbed().leave(sequence);
       } catch (FsException e) {
         log.debug("{} is still left: {}", name(sequence), e.getMessage());
       }
@@ -784,6 +793,7 @@ public final class Copies implements AutoCloseable {
   /** Returns whether the temporary file was there. */
   private boolean remove(long where, long sequence) throws FsException {
     boolean wasThere = true;
+    tree.disturbed().add(sequence, where);
     try (SourceTree.Directory directory = tree.open(where)) {
       calls.unlink(directory.file(), name(sequence));
     } catch (FsException e) {

@@ -58,8 +58,11 @@ public final class NameStep {
             directory,
             free -> as(change, () -> calls.mkdir(directory.file(), free, mode(change))));
       }
-      if (isMade || there.attributes().modificationTime().isAfter(made(change))) {
+      boolean isOwn =
+          isMade || step.isAgain() || there.attributes().modificationTime().isAfter(made(change));
+      if (isOwn) {
         setRights(directory, name, change);
+        step.touchMoved(directory, name, change.inode());
       }
       Recording made = made(change, directory, name);
       return isMade ? made.and(update -> step.tree.addEmpty(change.inode())) : made;
@@ -164,8 +167,7 @@ public final class NameStep {
   private Recording made(Change.Named change, SourceTree.Directory directory, FileName name)
       throws FsException {
     step.sync(directory);
-    return step.added(change.inode(), change.at().directory(), name, directory.status(name))
-        .and(step.touched(directory, change.at().directory(), change.sequence()));
+    return step.added(change.inode(), change.at().directory(), name, directory.status(name));
   }
 
   private Recording makeBeside(
@@ -230,7 +232,8 @@ public final class NameStep {
     if (inode == null || home == null) {
       return Recording.NOTHING;
     }
-    try (SourceTree.Directory directory = openIfThere(home.directory())) {
+    step.disturb(change, home.directory());
+    try (SourceTree.Directory directory = step.openIfThere(home.directory())) {
       Stat there = directory == null ? null : Step.find(directory, home.name());
       if (there != null && known == null && !step.isOwnVersion(there, inode.number())) {
         return Recording.NOTHING;
@@ -253,17 +256,6 @@ public final class NameStep {
 
   private Recording removed(Inode inode, At home) {
     return step.removed(inode.number(), home.directory(), home.name());
-  }
-
-  private SourceTree.@Nullable Directory openIfThere(long directory) throws FsException {
-    try {
-      return step.tree.open(directory);
-    } catch (FsException e) {
-      if (e.errno() == Errno.ENOENT) {
-        return null;
-      }
-      throw e;
-    }
   }
 
   public Recording unlink(Change.Unlink change) throws FsException {
@@ -290,10 +282,7 @@ public final class NameStep {
       calls.unlink(directory.file(), home.name());
     }
     step.sync(directory);
-    return removed(inode, home)
-        .and(remaining)
-        .and(linksOf(inode, home))
-        .and(step.touched(directory, home.directory(), change.sequence()));
+    return removed(inode, home).and(remaining).and(linksOf(inode, home));
   }
 
   /** Other names of a file have another change time now, which this mount caused itself. */
@@ -356,9 +345,7 @@ public final class NameStep {
           .and(step.conflict(change, "another program uses the directory; it was not removed"));
     }
     step.sync(directory);
-    return removed(inode, home)
-        .and(update -> step.tree.forget(inode.number()))
-        .and(step.touched(directory, home.directory(), change.sequence()));
+    return removed(inode, home).and(update -> step.tree.forget(inode.number()));
   }
 
   private boolean tryRmdir(Change change, SourceTree.Directory directory, FileName name)
@@ -384,7 +371,9 @@ public final class NameStep {
 
   public Recording attributes(Change.SetAttributes change) throws FsException {
     Inode inode = state.find(change.inode());
-    if (inode == null || (!inode.hasHome() && inode.number() != WritableFileSystem.ROOT)) {
+    boolean isThere =
+        inode != null && (inode.hasHome() || inode.number() == WritableFileSystem.ROOT);
+    if (inode == null || !isThere || change.isTouch()) {
       return Recording.NOTHING;
     }
     boolean isRoot = inode.number() == WritableFileSystem.ROOT;

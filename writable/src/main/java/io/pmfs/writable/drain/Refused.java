@@ -176,6 +176,7 @@ public final class Refused {
         for (At name : change.names()) {
           update.deleteName(name.directory(), name.name());
           step.tree.forget(name.directory());
+          update.afterwards(() -> step.tree.disturbed().leaveDirectory(name.directory()));
         }
         if (change instanceof Change.Content content) {
           update.afterwards(() -> waiting.remove(content.size()));

@@ -224,6 +224,8 @@ public final class RenameStep {
     if (from.directory() != change.to().directory()) {
       step.sync(directory);
     }
+    step.disturb(change, from.directory());
+    step.touchMoved(to, name, inode.number());
     Stat stat = to.status(name);
     At there = new At(change.to().directory(), name);
     Recording replaced =
@@ -236,9 +238,7 @@ public final class RenameStep {
               Inode next = step.homes.move(update, now, from, there);
               update.put(Homes.seen(update, next, stat));
               step.tree.markChecked(inode.number());
-            })
-        .and(step.touched(directory, from.directory(), change.sequence()))
-        .and(step.touched(to, there.directory(), change.sequence()));
+            });
   }
 
   private void listed(At from, At to, Stat stat) {
@@ -293,6 +293,8 @@ public final class RenameStep {
     }
     step.sync(directory);
     step.sync(to);
+    step.touchMoved(to, toName, inode.number());
+    step.touchMoved(directory, name, other.number());
     Stat now = to.status(toName);
     Stat otherNow = directory.status(name);
     At from = new At(change.from().directory(), name);

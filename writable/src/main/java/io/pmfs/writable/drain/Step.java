@@ -27,6 +27,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -58,6 +59,7 @@ public final class Step {
   private final Map<Long, SourceTree.Directory> kept = new HashMap<>();
   private long keptNanos = System.nanoTime();
   private List<Change> window = List.of();
+  private boolean isAgain;
 
   /** Records a step that was made at the source. The caller holds the state's lock. */
   public interface Recording {
@@ -98,6 +100,15 @@ public final class Step {
     if (kept.size() > KEPT || System.nanoTime() - keptNanos > KEPT_NANOS) {
       closeDirectories();
     }
+  }
+
+  /** The next step may have been made before, and not recorded. */
+  public void setAgain(boolean isAgain) {
+    this.isAgain = isAgain;
+  }
+
+  public boolean isAgain() {
+    return isAgain;
   }
 
   /**
@@ -260,6 +271,22 @@ public final class Step {
     }
   }
 
+  /** Opens a directory at the source; null if it is not there. */
+  public SourceTree.@Nullable Directory openIfThere(long number) throws FsException {
+    SourceTree.Directory known = kept.get(number);
+    if (known != null) {
+      return known.shared();
+    }
+    try {
+      return tree.open(number);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+      return null;
+    }
+  }
+
   /** Makes changed names survive the source's machine. */
   public void sync(SourceTree.Directory directory) throws FsException {
     calls.sync(directory.file(), false);
@@ -384,26 +411,99 @@ public final class Step {
     };
   }
 
+  /** A change is about to change the names in a directory of the source. */
+  public void disturb(Change change, long directory) {
+    tree.disturbed().add(change.sequence(), directory);
+  }
+
   /**
-   * A directory's times at the source are those of this mount's own change, which the mount need
-   * not show.
+   * Directories of the source get the times that the mount shows: all in which some changes make or
+   * leave out a name, or made a temporary file. Those that later changes are about wait for these.
    */
-  public Recording touched(SourceTree.Directory directory, long number, long sequence)
-      throws FsException {
-    Inode inode = state.find(number);
-    if (inode == null || inode.change() > Math.max(sequence, state.committed())) {
-      return Recording.NOTHING; // A later change will record it.
+  public Recording touched(List<Change> done, Set<Long> sequences) throws FsException {
+    Set<Long> directories = tree.disturbed().of(sequences);
+    if (!directories.isEmpty()) {
+      tree.beginMove(); // Who looks sees them as they were, or as they are then.
     }
-    setTimes(directory, inode.attributes());
-    Stat stat = directory.status(Inode.NO_NAME);
+    for (Change change : done) {
+      change.names().forEach(name -> directories.add(name.directory()));
+      if (change instanceof Change.SetAttributes || change instanceof Change.SetExtended) {
+        directories.add(change.inode());
+      }
+    }
+    long position = Math.max(state.committed(), done.get(done.size() - 1).sequence());
+    Recording recording = Recording.NOTHING;
+    for (long number : directories) {
+      Inode inode = state.find(number);
+      boolean isDue =
+          inode != null
+              && inode.isDirectory()
+              && !inode.isRemoved()
+              && inode.change() <= position
+              && !tree.disturbed().isByOthers(number, sequences);
+      if (isDue) {
+        recording = recording.and(touched(number));
+      }
+    }
+    return recording;
+  }
+
+  /** A directory gets the times that the mount shows. */
+  private Recording touched(long number) throws FsException {
+    try (SourceTree.Directory directory = openIfThere(number)) {
+      Inode inode = state.find(number);
+      if (directory == null || inode == null) {
+        return Recording.NOTHING;
+      }
+      Stat there = directory.status(Inode.NO_NAME);
+      Stat seen = inode.seen();
+      if (seen == null || !seen.isSameFile(there)) {
+        return Recording.NOTHING; // Another program's, or it has just got another place.
+      }
+      Instant wanted = inode.attributes().modificationTime();
+      if (!wanted.equals(there.attributes().modificationTime())) {
+        setTimes(directory, Inode.NO_NAME, inode.attributes());
+        there = directory.status(Inode.NO_NAME);
+      }
+      return touched(number, there);
+    }
+  }
+
+  private static Recording touched(long number, Stat there) {
     return update -> {
       Inode now = update.find(number);
       if (now != null) {
         Instant shown = now.attributes().modificationTime();
-        boolean isKept = isKept(stat.attributes().modificationTime(), shown);
-        update.put(Homes.seen(update, isKept ? agreed(now, stat) : now, stat));
+        boolean isKept = isKept(there.attributes().modificationTime(), shown);
+        update.put(Homes.seen(update, isKept ? agreed(now, there) : now, there));
       }
     };
+  }
+
+  /** A directory that has just got its place has the times that the mount shows. */
+  public void touchMoved(SourceTree.Directory directory, FileName name, long number)
+      throws FsException {
+    Inode inode = state.find(number);
+    if (inode != null && inode.isDirectory()) {
+      setTimes(directory, name, inode.attributes());
+    }
+  }
+
+  /** Sets right what no change will. */
+  public void touchLeft() throws FsException {
+    for (long number : tree.disturbed().left()) {
+      Inode inode = state.find(number);
+      if (inode != null && !inode.isRemoved() && inode.change() <= state.committed()) {
+        tree.beginMove();
+        Recording recording = touched(number);
+        try (State.Held held = state.hold()) {
+          State.Update update = state.update();
+          recording.record(update);
+          update.commit();
+        }
+      }
+      tree.disturbed().removeLeft(number);
+    }
   }
 
   /** The path of a name below the mount point, as far as it is known. */
@@ -421,14 +521,15 @@ public final class Step {
     return path.toString();
   }
 
-  /** The source's directory shows the time of the change in the mount, if its owner allows that. */
-  private void setTimes(SourceTree.Directory directory, Attributes wanted) throws FsException {
+  /** Sets times of a directory, if its owner and its file system allow that. */
+  private void setTimes(SourceTree.Directory directory, FileName name, Attributes wanted)
+      throws FsException {
     try {
-      calls.setTimes(
-          directory.file(), Inode.NO_NAME, wanted.accessTime(), wanted.modificationTime());
+      calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
     } catch (FsException e) {
-      if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES && e.errno() != Errno.EBADF) {
-        throw e;
+      switch (e.errno()) {
+        case EPERM, EACCES, EBADF, EINVAL, EOPNOTSUPP, EROFS, ENOSPC, EDQUOT, ENOENT -> {}
+        default -> throw e;
       }
     }
   }

@@ -335,6 +335,14 @@ public sealed interface Change {
     public static final int OWNER = 2;
     public static final int TIMES = 4;
 
+    /** A name of a directory came and went that the source never heard of. */
+    public static final int TOUCH = 8;
+
+    /** Whether nothing is to be done but what is done about all directories. */
+    public boolean isTouch() {
+      return mask == TOUCH;
+    }
+
     public boolean sets(int what) {
       return (mask & what) != 0;
     }

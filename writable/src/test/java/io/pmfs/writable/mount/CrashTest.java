@@ -1,6 +1,7 @@
 package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
@@ -154,5 +155,69 @@ class CrashTest {
         () -> {
           throw new FsException(Errno.EIO, "injected");
         });
+  }
+
+  /** The process dies once after a call with this name, and after that no such call is made. */
+  private static void dieAfter(Driver driver, String last, String never) throws FsException {
+    boolean[] isDead = {false};
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) {
+            assertThat(isDead[0] && call.equals(never)).as("%s %s", call, name).isFalse();
+          }
+
+          @Override
+          public void after(String call, FileName name) {
+            if (!isDead[0] && call.equals(last)) {
+              isDead[0] = true;
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    assertThatThrownBy(driver::drainAll).isInstanceOf(FakeCalls.Death.class);
+    driver.restart();
+  }
+
+  private static void assertSame(Driver driver) throws FsException {
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+    assertThat(driver.sourceTimes()).isEqualTo(driver.times());
+    assertThat(driver.mount().drainStatus().failures()).isEmpty();
+  }
+
+  /** The step that stood for all of them is made again, and not the first of them. */
+  @Test
+  void changesThatCameToNothing_beforeAnExchangeThatWasMade_areNotMade() throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      driver.mkdir("x");
+      driver.mkdir("y");
+      driver.drainAll();
+      driver.mkdir("x/e");
+      driver.rmdir("x/e");
+      driver.rename("x", "y", OutputCalls.RENAME_EXCHANGE);
+      dieAfter(driver, "rename", "mkdir");
+      assertSame(driver);
+    }
+  }
+
+  @Test
+  void directoryThatWasMade_andIsRemovedBeforeThatIsRecorded_goes() throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      driver.mkdir("d");
+      dieAfter(driver, "mkdir", "none");
+      driver.rmdir("d");
+      assertSame(driver);
+    }
+  }
+
+  @Test
+  void fileThatWasMade_andIsRemovedBeforeThatIsRecorded_goes() throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      driver.put("f", "x");
+      dieAfter(driver, "rename", "none");
+      driver.unlink("f");
+      assertSame(driver);
+    }
   }
 }

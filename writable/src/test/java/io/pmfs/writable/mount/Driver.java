@@ -24,6 +24,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -432,6 +433,44 @@ final class Driver implements AutoCloseable {
                 default -> "file " + mode + " " + new String(child.content, ISO_8859_1);
               });
           addSource(tree, below, child);
+        });
+  }
+
+  /** When directories of the mount were changed last. */
+  Map<String, Instant> times() throws FsException {
+    Map<String, Instant> times = new TreeMap<>();
+    addTimes(times, "", mount.attributes(WritableFileSystem.ROOT));
+    return times;
+  }
+
+  private void addTimes(Map<String, Instant> times, String path, Node node) throws FsException {
+    times.put(path, node.attributes().modificationTime());
+    List<Entry> entries = new ArrayList<>();
+    mount.list(node.inode(), 0, entries::add);
+    for (Entry entry : entries) {
+      if (entry.type() == FileType.DIRECTORY) {
+        addTimes(
+            times,
+            path + "/" + entry.name(),
+            Objects.requireNonNull(mount.lookup(node.inode(), entry.name())));
+      }
+    }
+  }
+
+  /** The same of the source. */
+  Map<String, Instant> sourceTimes() {
+    Map<String, Instant> times = new TreeMap<>();
+    addSourceTimes(times, "", calls.sourceRoot());
+    return times;
+  }
+
+  private static void addSourceTimes(Map<String, Instant> times, String path, FakeCalls.Node node) {
+    times.put(path, node.modified);
+    node.children.forEach(
+        (name, child) -> {
+          if (child.isDirectory()) {
+            addSourceTimes(times, path + "/" + name, child);
+          }
         });
   }
 

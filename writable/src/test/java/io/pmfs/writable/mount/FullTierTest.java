@@ -281,6 +281,49 @@ final class FullTierTest {
     driver.drainAll();
     assertThat(driver.sourceTree()).containsEntry("b", "file 644 goes on");
     assertThat(driver.mount().drainStatus().failures())
-        .anySatisfy(failure -> assertThat(failure.path()).isEqualTo("a"));
+        .anySatisfy(
+            failure -> {
+              assertThat(failure.path()).isEqualTo("a");
+              assertThat(failure.reason()).contains("another program").doesNotContain("machine");
+            });
+  }
+
+  /** The source keeps data itself: of that, nothing is left there in the end. */
+  @Test
+  void dataAtTheSource_leaveNothingThere() throws Exception {
+    driver.setCapacity(0);
+    driver.calls.setRefusing(driver.others, Errno.ENOSPC);
+    driver.put("a", "before");
+    driver.drainAll();
+    refuse(Errno.ENOSPC);
+    Opened file = driver.create("b");
+    driver.write(file, 0, "at the source");
+    assertThat(driver.temporaries()).hasSize(1);
+    driver.restart();
+    assertThat(driver.read("b")).isEqualTo("at the source");
+    driver.close(file);
+    assertDrained();
+    assertThat(driver.temporaries()).isEmpty();
+    assertThat(driver.sourceTimes()).isEqualTo(driver.times());
+    driver.put("c", "again");
+    assertThat(driver.temporaries()).hasSize(1);
+    assertDrained();
+    assertThat(driver.temporaries()).isEmpty();
+    assertThat(driver.sourceTimes()).isEqualTo(driver.times());
+  }
+
+  @Test
+  void dataDirectoryOfAFormerProcess_goes() throws Exception {
+    refuse(Errno.ENOSPC);
+    driver.calls.setRefusing(driver.others, Errno.ENOSPC);
+    driver.put("a", "x");
+    driver.mount().step();
+    assertThat(driver.temporaries()).hasSize(1);
+    driver.restart();
+    long end = System.nanoTime() + 10_000_000_000L;
+    while (!driver.temporaries().isEmpty() && System.nanoTime() - end < 0) {
+      driver.mount().tidy();
+    }
+    assertThat(driver.temporaries()).isEmpty();
   }
 }

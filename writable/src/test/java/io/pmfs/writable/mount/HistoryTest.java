@@ -8,6 +8,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -42,7 +43,8 @@ class HistoryTest {
   @ParameterizedTest
   @ValueSource(
       longs = {
-        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+        26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40
       })
   void source_afterEachStep_isAnEarlierState(long seed) throws Exception {
     Random random = new Random(seed);
@@ -86,6 +88,7 @@ class HistoryTest {
       driver.drainAll();
       driver.mount().tidy();
       assertThat(driver.sourceTree()).as("seed %d", seed).isEqualTo(driver.tree());
+      assertThat(driver.sourceTimes()).as("seed %d", seed).isEqualTo(driver.times());
       assertThat(driver.temporaries()).isEmpty();
       assertThat(driver.mount().drainStatus().conflicts()).isZero();
       assertThat(driver.mount().drainStatus().dirtyBytes()).isZero();
@@ -130,6 +133,14 @@ class HistoryTest {
   }
 
   private void steps(Driver driver, int count) throws FsException {
+    Map<String, Instant> times = driver.times();
+    takeSteps(driver, count);
+    assertThat(driver.times())
+        .as("what the mount shows; changes:%n%s", changes.log)
+        .isEqualTo(times);
+  }
+
+  private void takeSteps(Driver driver, int count) throws FsException {
     try {
       for (int steps = count; steps > 0 && driver.mount().step(); steps--) {
         driver.mount().tidy();
