@@ -44,22 +44,8 @@ final class WritableIT {
     pmfs.run("drain", mount.mountpoint().toString()).expect(0);
   }
 
-  /** Names, types, modes, owners, times of files, targets of links and contents. */
-  private static String tree(Path root) {
-    return Command.run(
-            "sh",
-            "-euc",
-            "cd -- \"$1\"; find . -mindepth 1 -printf '%P %y %m %U:%G %l ' \\( -type d -printf '\\n'"
-                + " -o -printf '%s %T@\\n' \\) | sort;"
-                + " find . -type f -print0 | sort -z | xargs -0 -r sha256sum",
-            "-",
-            root.toString())
-        .expect(0)
-        .out();
-  }
-
   private void assertSourceEquals(MountedPmfs mount) {
-    assertThat(tree(source)).isEqualTo(tree(mount.mountpoint()));
+    WholeTree.assertSourceEquals(source, mount);
   }
 
   private static String read(Path file) {
