@@ -429,7 +429,10 @@ public final class State implements AutoCloseable {
     private final List<Runnable> afterwards = new ArrayList<>();
     private final List<Long> settled = new ArrayList<>();
     private final List<Deferred.Entry> passed = new ArrayList<>();
-    private final long firstNumber = next;
+
+    /** Numbers below this one are used once this is made; 0 if it changes nothing about them. */
+    private long reserves;
+
     private long lastSequence = head;
     private long committedThen = committed;
     private @Nullable Long unique;
@@ -478,9 +481,9 @@ public final class State implements AutoCloseable {
 
     /** A number that was never used. */
     public long newNumber() {
-      if (next == reserved) {
-        reserved = next + RESERVED_NUMBERS;
-        changes.put(Tables.FACTS, NEXT_NUMBER, Tables.key(reserved));
+      if (next >= Math.max(reserved, reserves)) {
+        reserves = next + RESERVED_NUMBERS;
+        changes.put(Tables.FACTS, NEXT_NUMBER, Tables.key(reserves));
       }
       return next++;
     }
@@ -565,15 +568,13 @@ public final class State implements AutoCloseable {
       try {
         store.apply(changes);
       } catch (NamespaceException e) {
-        if (next != firstNumber) {
-          reserved = next; // What was reserved may not be recorded.
-        }
         throw failed(e);
       } catch (RuntimeException | Error e) {
         isUncertain = true;
         throw e;
       }
       isUncertain = true;
+      reserved = Math.max(reserved, reserves);
       for (Inode inode : changedInodes.values()) {
         inodes.put(inode.number(), inode);
       }

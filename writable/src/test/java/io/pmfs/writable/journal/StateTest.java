@@ -1,0 +1,39 @@
+package io.pmfs.writable.journal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.TableStore;
+import io.pmfs.tier.FsException;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class StateTest {
+  @TempDir Path directory;
+
+  private State open() throws FsException {
+    return new State(TableStore.open(directory, "test", Tables.ALL, 16L << 20));
+  }
+
+  /**
+   * The next process does not give numbers again, also if an update was left before it was made.
+   */
+  @Test
+  @SuppressWarnings("try") // What is held is not otherwise used.
+  void numbers_areGivenOnce() throws Exception {
+    long last;
+    try (State state = open();
+        State.Held held = state.hold()) {
+      long first = state.update().newNumber();
+      State.Update update = state.update();
+      last = update.newNumber();
+      update.put(Tables.NAMELESS, Tables.key(last), new byte[0]);
+      update.commit();
+      assertThat(last).isGreaterThan(first);
+    }
+    try (State state = open();
+        State.Held held = state.hold()) {
+      assertThat(state.update().newNumber()).isGreaterThan(last);
+    }
+  }
+}
