@@ -263,7 +263,7 @@ public final class Nodes {
 
   /** The number of a file of the source; a new one if its usual one belongs to another file. */
   private long numberOf(Stat stat, State.Update update) throws FsException {
-    Long copied = tree.copyOf(stat.inode());
+    Long copied = tree.copyOf(stat);
     if (copied != null && state.find(copied) != null) {
       return copied;
     }

@@ -524,23 +524,34 @@ public final class SourceTree implements AutoCloseable {
 
   // ---- copies
 
-  /** The numbers of nodes by the inode numbers of their copies, which may have a name already. */
-  private final Map<Long, Long> copies = new ConcurrentHashMap<>();
+  /** The nodes by the inode numbers of their copies, which may have a name already. */
+  private final Map<Long, Copied> copies = new ConcurrentHashMap<>();
+
+  private record Copied(Instant birth, long number) {}
 
   /** A file of the source is, or will be, the new content of a node. */
-  public void copied(long inode, long number) {
-    copies.put(inode, number);
+  public void copied(long inode, Instant birth, long number) {
+    copies.put(inode, new Copied(birth, number));
   }
 
   /** The node of which a file of the source is a copy that is not recorded yet; null if of none. */
   @Nullable
-  public Long copyOf(long inode) {
-    return copies.get(inode);
+  public Long copyOf(Stat there) {
+    Copied copied = copies.get(there.inode());
+    // Numbers of files that went are used again, even for directories.
+    return copied != null && copied.birth().equals(there.birth()) ? copied.number() : null;
   }
 
-  /** The tables have what a copy has become. */
-  public void recorded(long inode) {
-    copies.remove(inode);
+  /** The same by the number alone, which is all that a listing has. */
+  @Nullable
+  public Long copyOf(long inode) {
+    Copied copied = copies.get(inode);
+    return copied == null ? null : copied.number();
+  }
+
+  /** The tables have what a copy of a node has become, or it is no more. */
+  public void recorded(long inode, long number) {
+    copies.computeIfPresent(inode, (key, copied) -> copied.number() == number ? null : copied);
   }
 
   // ---- attributes

@@ -72,7 +72,9 @@ public final class Copies implements AutoCloseable {
   private final Set<Long> named = ConcurrentHashMap.newKeySet();
 
   /** Inode numbers of copies at the source, by sequence number. */
-  private final Map<Long, Long> known = new ConcurrentHashMap<>();
+  private final Map<Long, Known> known = new ConcurrentHashMap<>();
+
+  private record Known(long inode, long number) {}
 
   /** Those of which it was removed, for the sake of room. */
   private final Set<Long> givenBack = ConcurrentHashMap.newKeySet();
@@ -620,7 +622,7 @@ public final class Copies implements AutoCloseable {
         if (intent != null && made != null) {
           Intent proof = intent.with(made);
           update.put(Tables.INTENTS, Tables.key(sequence), proof.encode());
-          know(sequence, proof.inode(), copy.change().inode());
+          know(sequence, proof, copy.change().inode());
         }
       }
       update.commit();
@@ -686,13 +688,21 @@ public final class Copies implements AutoCloseable {
   private void know(long sequence, Intent intent) throws FsException {
     Change change = intent.inode() == 0 ? null : state.change(sequence);
     if (change != null) {
-      know(sequence, intent.inode(), change.inode());
+      know(sequence, intent, change.inode());
     }
   }
 
-  private void know(long sequence, long copy, long number) {
-    known.put(sequence, copy);
-    tree.copied(copy, number);
+  private void know(long sequence, Intent intent, long number) {
+    forgetKnown(sequence); // It was made anew.
+    known.put(sequence, new Known(intent.inode(), number));
+    tree.copied(intent.inode(), intent.birth(), number);
+  }
+
+  private void forgetKnown(long sequence) {
+    Known copy = known.remove(sequence);
+    if (copy != null) {
+      tree.recorded(copy.inode(), copy.number());
+    }
   }
 
   /** The tables know the file of a change, or no longer need to. */
@@ -703,10 +713,7 @@ public final class Copies implements AutoCloseable {
     if (!isLeft(change)) {
       tree.disturbed().remove(change.sequence());
     }
-    Long inode = known.remove(change.sequence());
-    if (inode != null) {
-      tree.recorded(inode);
-    }
+    forgetKnown(change.sequence());
   }
 
   /**
@@ -795,7 +802,7 @@ public final class Copies implements AutoCloseable {
     boolean wasThere = true;
     tree.disturbed().add(sequence, where);
     try (SourceTree.Directory directory = tree.open(where)) {
-      calls.unlink(directory.file(), name(sequence));
+      unlink(directory, name(sequence));
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;
@@ -804,6 +811,21 @@ public final class Copies implements AutoCloseable {
     }
     present.remove(sequence);
     return wasThere;
+  }
+
+  /** Removes a temporary file; if it had no other name, its number is soon that of another file. */
+  private void unlink(SourceTree.Directory directory, FileName name) throws FsException {
+    if (!known.isEmpty()) {
+      Stat there = directory.status(name);
+      if (there.attributes().linkCount() <= 1) {
+        known.entrySet().stream()
+            .filter(entry -> entry.getValue().inode() == there.inode())
+            .map(Map.Entry::getKey)
+            .toList()
+            .forEach(this::forgetKnown);
+      }
+    }
+    calls.unlink(directory.file(), name);
   }
 
   /**
@@ -828,7 +850,7 @@ public final class Copies implements AutoCloseable {
         return false;
       }
       for (FileName name : temporaries) {
-        calls.unlink(inside.file(), name);
+        unlink(inside, name);
       }
     }
     return true;

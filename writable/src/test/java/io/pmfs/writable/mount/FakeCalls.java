@@ -15,7 +15,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -98,6 +100,7 @@ final class FakeCalls implements OutputCalls {
   private final ThreadLocal<Integer> acting = new ThreadLocal<>();
   private int nextFile = 3;
   private long nextNumber = 100;
+  private final Deque<Node> gone = new ArrayDeque<>();
   private long ticks;
   private boolean isCoarse;
   private Watcher watcher = new Watcher() {};
@@ -343,8 +346,18 @@ final class FakeCalls implements OutputCalls {
     return Instant.ofEpochSecond(1_700_000_000L + ticks / 1000, ticks++ % 1000 * 1_000_000);
   }
 
+  /** Numbers of removed files are used again at once, as ext4 does. */
   private Node newNode(int mode) {
-    return new Node(nextNumber++, mode, now());
+    Node unused = gone.peekLast();
+    boolean isUnused = unused != null && !open.containsValue(unused);
+    long number = isUnused ? gone.removeLast().number : nextNumber++;
+    return new Node(number, mode, now());
+  }
+
+  private void removeIfUnnamed(Node node) {
+    if (node.links == 0) {
+      gone.add(node);
+    }
   }
 
   private int newFile(Node node) {
@@ -653,6 +666,7 @@ final class FakeCalls implements OutputCalls {
     before(parent, "unlink", name);
     parent.children.remove(name);
     node.links--;
+    removeIfUnnamed(node);
     node.changed = now();
     touch(parent);
     after(parent, "unlink", name);
@@ -671,6 +685,7 @@ final class FakeCalls implements OutputCalls {
     before(parent, "rmdir", name);
     parent.children.remove(name);
     node.links = 0;
+    removeIfUnnamed(node);
     parent.links--;
     touch(parent);
     after(parent, "rmdir", name);
@@ -708,6 +723,7 @@ final class FakeCalls implements OutputCalls {
       to.children.put(toName, moved);
       if (replaced != null) {
         replaced.links = replaced.isDirectory() ? 0 : replaced.links - 1;
+        removeIfUnnamed(replaced);
       }
     }
     moved.changed = now();

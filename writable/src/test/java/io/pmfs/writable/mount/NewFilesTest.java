@@ -6,9 +6,11 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.SourceTree;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -88,6 +90,55 @@ class NewFilesTest {
     assertAllAreThere();
     assertThat(driver.sourceTree()).hasSize(FILES + 1);
     assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  /**
+   * A copy that had its proof, but no name yet, is made anew. Its number at the source is another
+   * file's then, and not the node's.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void numberOfACopyThatWasRemoved_mayBeAnothers(boolean isDeath) throws Exception {
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          private boolean isTried;
+
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename") && name.equals(Driver.name("f3")) && !isTried) {
+              isTried = true;
+              if (isDeath) {
+                throw new FakeCalls.Death();
+              }
+              throw new FsException(Errno.EBUSY, "f3");
+            }
+          }
+
+          @Override
+          public void after(String call, FileName name) {
+            if (call.equals("unlink") && SourceTree.isTemporary(name)) {
+              driver.calls.makeAtSource("d/other of " + name, "of another program");
+            }
+          }
+        });
+    try {
+      driver.drainAll();
+    } catch (FakeCalls.Death e) {
+      driver.restart();
+      driver.drainAll();
+    }
+    Map<String, String> shown = driver.tree();
+    assertThat(shown).hasSizeGreaterThan(FILES + 1).isEqualTo(driver.sourceTree());
+    assertAllAreThere();
+    assertThat(driver.names("d").stream().map(this::number)).doesNotHaveDuplicates();
+  }
+
+  private long number(String name) {
+    try {
+      return driver.node("d/" + name).inode();
+    } catch (FsException e) {
+      throw new AssertionError(name, e);
+    }
   }
 
   @Test
