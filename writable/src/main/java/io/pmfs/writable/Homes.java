@@ -106,10 +106,10 @@ public final class Homes {
   }
 
   /** Records what a node is at the source now, and that its identity there is this node. */
-  public static Inode seen(State.Update update, Inode inode, Stat stat) {
+  public static Inode seen(State.Update update, Inode inode, Stat stat) throws FsException {
     Stat before = inode.seen();
     if (before != null && (before.inode() != stat.inode() || before.device() != stat.device())) {
-      update.delete(Tables.SOURCES, Tables.key(before.device(), before.inode()));
+      update.deleteSource(before, inode.number());
     }
     if (inode.number() != (Nodes.SOURCE | stat.inode()) || stat.device() != 0) {
       update.put(
@@ -119,10 +119,10 @@ public final class Homes {
   }
 
   /** A node that is not at the source, or is another program's there. */
-  public static Inode unseen(State.Update update, Inode inode) {
+  public static Inode unseen(State.Update update, Inode inode) throws FsException {
     Stat before = inode.seen();
     if (before != null) {
-      update.delete(Tables.SOURCES, Tables.key(before.device(), before.inode()));
+      update.deleteSource(before, inode.number());
     }
     return inode.withSeen(null);
   }

@@ -491,7 +491,7 @@ public final class Names {
   public static void removeNode(State state, State.Update update, Inode inode) throws FsException {
     Stat seen = inode.seen();
     if (seen != null) {
-      update.delete(Tables.SOURCES, Tables.key(seen.device(), seen.inode()));
+      update.deleteSource(seen, inode.number());
     }
     Extended.remove(state, update, inode);
     update.remove(inode.number());

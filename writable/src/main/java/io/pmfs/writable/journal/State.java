@@ -488,6 +488,15 @@ public final class State implements AutoCloseable {
       return next++;
     }
 
+    /** An identity at the source is that of a node no more, unless it is another's by now. */
+    public void deleteSource(Stat seen, long number) throws FsException {
+      byte[] key = Tables.key(seen.device(), seen.inode());
+      byte[] row = get(Tables.SOURCES, key);
+      if (row != null && Tables.first(row) == number) {
+        changes.delete(Tables.SOURCES, key);
+      }
+    }
+
     public long nextSequence() {
       return lastSequence + 1;
     }

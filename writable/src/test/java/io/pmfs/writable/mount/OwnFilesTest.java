@@ -9,6 +9,7 @@ import io.pmfs.writable.WritableFileSystem;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -51,6 +52,10 @@ class OwnFilesTest {
     driver.calls.close(root);
   }
 
+  private long numberAtSource(String name) {
+    return Objects.requireNonNull(driver.calls.sourceRoot().children.get(Driver.name(name))).number;
+  }
+
   private void setTimes(String path) throws FsException {
     driver
         .mount()
@@ -74,6 +79,27 @@ class OwnFilesTest {
         .containsEntry("a", "file 644 them")
         .containsEntry("a.pmfs-conflict-node1-1", "file 644 ours");
     assertThat(driver.mount().drainStatus().conflicts()).isOne();
+  }
+
+  /** Another program removes a file that changes here, and makes one that gets its number. */
+  @Test
+  void numberOfARemovedFile_staysWithTheFileThatHasItNow() throws Exception {
+    long before = numberAtSource("before");
+    driver.append("before", " and new");
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.unlink(root, Driver.name("before"));
+    driver.calls.close(root);
+    other("theirs", "them");
+    assertThat(numberAtSource("theirs")).isEqualTo(before);
+    long number = driver.node("theirs").inode();
+    driver.drainAll();
+    driver.put("theirs", "ours");
+    assertThat(driver.node("theirs").inode()).isEqualTo(number);
+    assertThat(driver.read("theirs")).isEqualTo("ours");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("before", "file 644 old! and new")
+        .containsEntry("theirs", "file 644 ours");
   }
 
   @Test
