@@ -6,10 +6,11 @@
 #
 # Each program works in a directory of its own below DIRECTORY and is reported as ok, failed or not installed. What a
 # program prints is in FILE.log below a temporary directory, whose name is printed. --reference (default: a directory
-# below /var/tmp) is where programs run that are compared: stress-ng's stressors count as failed only if they do not
+# below $TMPDIR or /var/tmp) is where programs run that are compared: stress-ng's stressors count as failed only if they do not
 # fail there too. --files is the size of the tree for tar and rsync, --seconds how long each stressor and dbench run.
 # --then runs COMMAND after each program, and compares what the program left with DIR, such as the source of a mount:
-# names, types, modes, owners, sizes, modification times, link targets and content.
+# names, types, modes, owners, sizes, modification times, link targets and content. --keep leaves what the programs left,
+# and what stressors left in the middle of their work.
 #
 # Examples:
 #   programs.sh /mnt/run42
@@ -55,7 +56,7 @@ for name in "${only[@]}"; do
 done
 [ ${#only[@]} -gt 0 ] || only=("${all[@]}")
 
-work=$(mktemp -d /var/tmp/programs.XXXXXX)
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/programs.XXXXXX")
 printf 'programs: logs and inputs are in %s\n' "$work"
 base=programs-$$
 top=$(cd "$1" && pwd)/$base
@@ -397,18 +398,19 @@ run_stress-ng() {
     fi
   done
   printf '%d stressors, %d failed here only\n' ${#stressors[@]} $failed
-  rm -rf here
+  [ -n "$keep" ] || rm -rf here
   [ $failed -eq 0 ]
 }
 stress() {
   local extra=()
+  [ -z "$keep" ] || extra=(--keep-files)
   case $1 in
-    mmap) extra=(--mmap-file --mmap-bytes 16m) ;;
-    hdd) extra=(--hdd-bytes 32m --hdd-opts "wr-rnd,rd-rnd") ;;
-    copy-file) extra=(--copy-file-bytes 128m) ;;
-    fallocate) extra=(--fallocate-bytes 64m) ;;
-    iomix) extra=(--iomix-bytes 16m) ;;
-    revio) extra=(--revio-bytes 32m) ;;
+    mmap) extra+=(--mmap-file --mmap-bytes 16m) ;;
+    hdd) extra+=(--hdd-bytes 32m --hdd-opts "wr-rnd,rd-rnd") ;;
+    copy-file) extra+=(--copy-file-bytes 128m) ;;
+    fallocate) extra+=(--fallocate-bytes 64m) ;;
+    iomix) extra+=(--iomix-bytes 16m) ;;
+    revio) extra+=(--revio-bytes 32m) ;;
   esac
   (cd "$2" && timeout --kill-after=10 $((seconds + 60)) stress-ng --temp-path . --verify --timeout "${seconds}s" --seed 42 "--$1" 2 "${extra[@]}")
 }

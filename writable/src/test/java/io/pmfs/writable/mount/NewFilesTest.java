@@ -49,7 +49,7 @@ class NewFilesTest {
   }
 
   @Test
-  void directories_areSyncedOnceForAllOfThem() throws Exception {
+  void directories_areSyncedAndGetTheirTimesOnceForAllOfThem() throws Exception {
     driver.put("top", "beside");
     List<String> calls = new ArrayList<>();
     driver.calls.watch(
@@ -64,6 +64,7 @@ class NewFilesTest {
     assertThat(calls).filteredOn("sync"::equals).hasSize(FILES + 1 + 2);
     // Not before the last one has its name.
     assertThat(calls.lastIndexOf("sync")).isGreaterThan(calls.lastIndexOf("rename"));
+    assertThat(calls).filteredOn("utimes"::equals).hasSize(FILES + 1 + 2);
   }
 
   @ParameterizedTest
