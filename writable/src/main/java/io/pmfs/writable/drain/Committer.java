@@ -62,6 +62,7 @@ public final class Committer {
   private final LostData lost;
   private final Untold untold;
   private final ContentStep contentStep;
+  private final RenameStep renameStep;
   private final Change.Cases<Recording> steps;
   private final AtomicLong made = new AtomicLong();
   private final List<Change> window = new ArrayList<>();
@@ -102,11 +103,8 @@ public final class Committer {
     this.lost = lost;
     this.untold = untold;
     this.contentStep = new ContentStep(step, copies);
-    this.steps =
-        new SourceSteps(
-            contentStep,
-            new NameStep(step, copies, remains),
-            new RenameStep(step, copies, remains));
+    this.renameStep = new RenameStep(step, copies, remains);
+    this.steps = new SourceSteps(contentStep, new NameStep(step, copies, remains), renameStep);
   }
 
   /** Changes made at the source since this process started. */
@@ -124,6 +122,21 @@ public final class Committer {
   public void begin() throws FsException {
     copies.begin();
     attempted = state.committed() + 1;
+  }
+
+  /** Records renames that waited, and that a former process made, before anybody looks there. */
+  public void finishRenames() throws FsException {
+    step.begin(window);
+    try {
+      for (Deferred.Entry entry : List.copyOf(state.deferred().all())) {
+        if (entry.change() instanceof Change.Rename rename && renameStep.isMade(rename)) {
+          make(new Together(List.of(rename), List.of(rename)));
+        }
+      }
+    } finally {
+      step.closeDirectories();
+      step.tree.endMove();
+    }
   }
 
   /** Whether a former process may have made the next step at the source. */
@@ -568,8 +581,13 @@ public final class Committer {
       try {
         recording = recording.and(change.match(steps));
       } catch (FsException e) {
-        step.tree.endMove();
-        return otherwise(change, done, e);
+        if (change instanceof Change.Rename rename && renameStep.isMade(rename)) {
+          // Others look there: it is recorded, or nothing else is made before it is.
+          recording = recording.and(rename.match(steps));
+        } else {
+          step.tree.endMove();
+          return otherwise(change, done, e);
+        }
       }
     }
     return recording;

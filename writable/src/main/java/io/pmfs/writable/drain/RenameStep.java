@@ -51,6 +51,23 @@ public final class RenameStep {
     }
   }
 
+  /** Whether a rename was made at the source, although that is not recorded. */
+  public boolean isMade(Change.Rename change) throws FsException {
+    Inode inode = state.find(change.inode());
+    At from = inode == null ? null : home(inode, change.from());
+    Stat seen = inode == null ? null : inode.seen();
+    if (from == null || seen == null) {
+      return false;
+    }
+    try (SourceTree.Directory directory = step.openIfThere(from.directory());
+        SourceTree.Directory to = step.openIfThere(change.to().directory())) {
+      Stat left = directory == null ? null : Step.find(directory, from.name());
+      Stat there = to == null ? null : Step.find(to, change.to().name());
+      boolean isThere = there != null && seen.isSameFile(there);
+      return isThere && (left == null || !seen.isSameFile(left));
+    }
+  }
+
   private @Nullable At home(Inode inode, At exact) throws FsException {
     try (State.Held held = state.hold()) {
       List<At> homes = step.homes.all(inode);

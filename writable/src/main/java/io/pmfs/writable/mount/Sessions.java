@@ -96,7 +96,7 @@ public final class Sessions {
     }
     long end = state.firstNumber();
     committer.begin();
-    finishStep();
+    finishSteps();
     drain.start();
     try {
       DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
@@ -159,9 +159,10 @@ public final class Sessions {
     }
   }
 
-  /** A former process may have made a step at the source that the tables do not have yet. */
-  private void finishStep() {
+  /** A former process may have made steps at the source that the tables do not have yet. */
+  private void finishSteps() {
     try {
+      committer.finishRenames();
       Change next = state.change(state.committed() + 1);
       if (next != null && committer.isPerhapsMade(next)) {
         drain.attempt();

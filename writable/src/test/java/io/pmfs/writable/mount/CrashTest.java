@@ -220,4 +220,71 @@ class CrashTest {
       assertSame(driver);
     }
   }
+
+  /** The mount looks at the source only where the source has what it takes it to have. */
+  private static void useMoved(Driver driver) throws FsException {
+    assertThat(driver.read("e/f")).isEqualTo("below");
+    driver.put("e/f", "another");
+    driver.put("e/new", "x");
+    driver.mkdir("d");
+    driver.put("d/other", "y");
+    assertSame(driver);
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  private static void prepareMove(Driver driver) throws FsException {
+    driver.mkdir("d");
+    driver.put("d/f", "below");
+    driver.drainAll();
+    driver.rename("d", "e", 0);
+    driver.put("beside", "z");
+  }
+
+  @Test
+  void renameThatWasMade_andFailedThen_isRecorded() throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      prepareMove(driver);
+      boolean[] isMade = {false};
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              if (isMade[0] && !call.equals("rename")) {
+                isMade[0] = false;
+                throw new FsException(Errno.EBUSY, "injected");
+              }
+            }
+
+            @Override
+            public void after(String call, FileName name) {
+              isMade[0] = call.equals("rename");
+            }
+          });
+      driver.mount().step();
+      driver.mount().step();
+      driver.calls.watch(new FakeCalls.Watcher() {});
+      driver.remount();
+      useMoved(driver);
+    }
+  }
+
+  @Test
+  void renameThatWaited_andWasMadeByAProcessThatDied_isRecorded() throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      prepareMove(driver);
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              if (call.equals("rename")) {
+                throw new FsException(Errno.EBUSY, "injected");
+              }
+            }
+          });
+      driver.mount().step();
+      dieAfter(driver, "rename", "none");
+      driver.remount();
+      useMoved(driver);
+    }
+  }
 }
