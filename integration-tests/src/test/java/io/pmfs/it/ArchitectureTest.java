@@ -70,9 +70,13 @@ final class ArchitectureTest {
       fuse.mounting   -> fuse.protocol fuse.system tier
       fuse.protocol   -> fuse.system tier metadata
       fuse.system     -> writable writable.journal tier metadata
-      writable.remote -> writable.mount writable writable.journal tier metadata
-      writable.mount  -> writable.drain writable writable.journal tier metadata
-      writable.drain  -> writable writable.journal tier metadata
+      writable.remote -> writable.mount writable.places writable writable.journal tier metadata
+      writable.mount  -> writable.drain writable.steps writable.data writable.places writable.tree writable writable.journal tier metadata
+      writable.drain  -> writable.steps writable.data writable.places writable.tree writable writable.journal tier metadata
+      writable.steps  -> writable.data writable.places writable.tree writable writable.journal tier metadata
+      writable.data   -> writable.places writable.tree writable writable.journal tier metadata
+      writable.places -> writable.tree writable writable.journal tier metadata
+      writable.tree   -> writable writable.journal tier metadata
       writable        -> writable.journal tier metadata
       writable.journal -> tier metadata
       fs              -> stage tier metadata
@@ -339,7 +343,7 @@ final class ArchitectureTest {
           "io.pmfs.tier.CopyFiles",
           "io.pmfs.metadata.RocksFiles",
           "io.pmfs.metadata.StateDirectory",
-          "io.pmfs.writable.LocalFiles",
+          "io.pmfs.writable.places.TierPlace",
           "io.pmfs.cluster.members.ClusterSecret",
           "io.pmfs.cli.Export", // a user's copies of the user's files
           "io.pmfs.pack.PackDirectory", // a user's dataset and not pmfs's own

@@ -44,8 +44,8 @@ final class PathCallsTest {
       settings.OwnWalk settings.PoolPlace settings.Registration settings.Registries
       settings.Registry settings.SessionSettings settings.TrustedUsers shards.ExternalSort
       shards.IndexWriter shards.ShardSource stage.DictionaryFile tier.BorrowedCopy tier.BundleFiles tier.CopyFiles
-      tier.DaxProbe tier.DirectoryTier tier.IncomingFile tier.TierLock writable.LocalFiles
-      writable.NodeFiles writable.mount.WritableMount
+      tier.DaxProbe tier.DirectoryTier tier.IncomingFile tier.TierLock writable.places.TierPlace
+      writable.remote.NodeFiles writable.mount.WritableMount
       """;
 
   /** Of the kernel, or of the system that root has installed. */

@@ -46,7 +46,7 @@ final class ThreadsTest {
       daemon.KeptTasks daemon.MountTiers daemon.OtherCopies daemon.SharedTask daemon.Wiring
       daemon.report.NodesReport fs.RunningTask fuse.KernelWorkers fuse.ReadModeChoice
       settings.Limited settings.MountProbe stage.FetchThreads tier.DirectoryTier
-      writable.SourceLooks writable.drain.Copies writable.mount.Sessions writable.remote.OwnerServer
+      writable.tree.SourceLooks writable.steps.Copies writable.mount.Sessions writable.remote.OwnerServer
       """;
 
   /** Before a mount is announced: without the thread there is no mount. */

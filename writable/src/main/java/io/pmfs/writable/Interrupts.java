@@ -47,7 +47,7 @@ public final class Interrupts {
    *
    * @throws FsException with EINTR if the calling thread's request was interrupted
    */
-  void check(String what) throws FsException {
+  public void check(String what) throws FsException {
     if (!interrupted.isEmpty() && interrupted.contains(Thread.currentThread())) {
       throw new FsException(Errno.EINTR, what);
     }

@@ -2,6 +2,7 @@ package io.pmfs.writable;
 
 import java.io.IOException;
 import java.time.Instant;
+import org.jspecify.annotations.Nullable;
 
 /** Another node of a writable mount does not answer: the cause of failures because of it. */
 public final class NodeAway extends IOException {
@@ -22,6 +23,11 @@ public final class NodeAway extends IOException {
     this.node = node;
     this.isOwner = isOwner;
     this.since = Instant.now().minusMillis(millis);
+  }
+
+  /** The node that a failure is about; null if it is about none. */
+  public static @Nullable NodeAway of(Exception failure) {
+    return failure.getCause() instanceof NodeAway node ? node : null;
   }
 
   /**

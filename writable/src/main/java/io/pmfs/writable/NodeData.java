@@ -38,7 +38,7 @@ public interface NodeData {
   record Target(FileName directory, FileName name, long inode, int uid, int gid) {
     /** Throws IllegalArgumentException for any other file: any member can send this. */
     public Target {
-      if (!directory.isBelow() || !name.isEntry() || !SourceTree.isTemporary(name)) {
+      if (!directory.isBelow() || !name.isEntry() || !TemporaryNames.contains(name)) {
         throw new IllegalArgumentException("not an unfinished copy below the source");
       }
     }

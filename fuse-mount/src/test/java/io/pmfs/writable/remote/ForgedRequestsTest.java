@@ -7,7 +7,6 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.NodeData;
-import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.OwnedFileSystem;
 import io.pmfs.writable.Place;

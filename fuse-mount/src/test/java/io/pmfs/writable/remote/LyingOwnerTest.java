@@ -12,7 +12,6 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.DrainStatus;
-import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;

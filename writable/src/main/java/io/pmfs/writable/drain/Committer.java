@@ -2,24 +2,23 @@ package io.pmfs.writable.drain;
 
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.Extended;
-import io.pmfs.writable.Names;
 import io.pmfs.writable.NodeAway;
-import io.pmfs.writable.Room;
-import io.pmfs.writable.SourceTree;
-import io.pmfs.writable.Untold;
-import io.pmfs.writable.Waiting;
-import io.pmfs.writable.drain.Step.Recording;
 import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Change;
-import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.Deferred;
 import io.pmfs.writable.journal.Inode;
-import io.pmfs.writable.journal.NameRow;
 import io.pmfs.writable.journal.Refusal;
-import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
-import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.steps.ContentStep;
+import io.pmfs.writable.steps.Copies;
+import io.pmfs.writable.steps.NameStep;
+import io.pmfs.writable.steps.Remains;
+import io.pmfs.writable.steps.RenameStep;
+import io.pmfs.writable.steps.SourceSteps;
+import io.pmfs.writable.steps.Step;
+import io.pmfs.writable.steps.Step.Recording;
+import io.pmfs.writable.steps.Temporaries;
+import io.pmfs.writable.tree.SourceTree;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -56,9 +55,8 @@ public final class Committer {
   private final State state;
   private final Step step;
   private final Copies copies;
-  private final Room room;
-  private final Extended extended;
-  private final Waiting waiting;
+  private final Temporaries temporaries;
+  private final Settlement settlement;
   private final LostData lost;
   private final Untold untold;
   private final ContentStep contentStep;
@@ -84,27 +82,24 @@ public final class Committer {
   /** Whether the window has contents that could be copied ahead. */
   private boolean isMoreToCopy;
 
-  public Committer(
-      State state,
+  Committer(
       Step step,
       Copies copies,
-      Room room,
-      Extended extended,
-      Waiting waiting,
+      Temporaries temporaries,
+      Settlement settlement,
       LostData lost,
       Remains remains,
       Untold untold) {
-    this.state = state;
+    this.state = step.state;
     this.step = step;
     this.copies = copies;
-    this.room = room;
-    this.extended = extended;
-    this.waiting = waiting;
+    this.temporaries = temporaries;
+    this.settlement = settlement;
     this.lost = lost;
     this.untold = untold;
-    this.contentStep = new ContentStep(step, copies);
-    this.renameStep = new RenameStep(step, copies, remains);
-    this.steps = new SourceSteps(contentStep, new NameStep(step, copies, remains), renameStep);
+    this.contentStep = new ContentStep(step, copies, temporaries);
+    this.renameStep = new RenameStep(step, copies, temporaries, remains);
+    this.steps = new SourceSteps(contentStep, new NameStep(step, temporaries, remains), renameStep);
   }
 
   /** Changes made at the source since this process started. */
@@ -120,7 +115,7 @@ public final class Committer {
 
   /** Finds what former processes left. */
   public void begin() throws FsException {
-    copies.begin();
+    temporaries.begin();
     attempted = state.committed() + 1;
   }
 
@@ -170,7 +165,7 @@ public final class Committer {
   private boolean stepOnce() throws FsException {
     if (window.isEmpty()) {
       current = null;
-      copies.tidy();
+      temporaries.tidy();
       step.touchLeft();
       step.closeDirectories();
       return false;
@@ -262,12 +257,12 @@ public final class Committer {
     if (recording == null) {
       return;
     }
-    copies.settle(done);
-    record(done, recording.and(step.touched(done, sequences(done))));
+    temporaries.settle(done);
+    settlement.record(done, recording.and(step.touched(done, sequences(done))));
     made.addAndGet(done.size());
     inARow = 0;
     done.forEach(step.actors::forget);
-    done.forEach(copies::forget);
+    done.forEach(temporaries::forget);
     done.forEach(change -> away.remove(change.sequence()));
     if (!window.isEmpty() && lastOf(done).sequence() >= window.get(0).sequence()) {
       window.subList(0, indexBehind(lastOf(done).sequence())).clear();
@@ -314,7 +309,7 @@ public final class Committer {
       Deferred.Entry entry = deferred.from(again.next());
       if (entry == null) {
         again.end();
-        copies.tidy();
+        temporaries.tidy();
         return false;
       }
       long sequence = entry.change().sequence();
@@ -353,7 +348,7 @@ public final class Committer {
     for (Change later : window) {
       if (later.inode() == change.inode()
           && later instanceof Change.Content content
-          && copies.isIntended(content)) {
+          && temporaries.isIntended(content)) {
         return true;
       }
     }
@@ -392,12 +387,13 @@ public final class Committer {
       throw e; // It may be the source as a whole.
     }
     Deferred.Entry before = state.deferred().get(change.sequence());
-    if (e.getCause() instanceof NodeAway node) {
+    NodeAway node = NodeAway.of(e);
+    if (node != null) {
       away.put(change.sequence(), node);
     } else {
       away.remove(change.sequence());
     }
-    copies.undo(change);
+    temporaries.undo(change);
     step.tree.disturbed().leave(change.sequence());
     if (before != null && refusal.equals(before.refusal())) {
       return;
@@ -431,7 +427,7 @@ public final class Committer {
               ENETUNREACH,
               ECONNREFUSED,
               EHOSTUNREACH ->
-              !(e.getCause() instanceof NodeAway);
+              NodeAway.of(e) == null;
           default -> false;
         };
     if (!isPossible || e.errno() == Errno.EINTR) {
@@ -508,7 +504,7 @@ public final class Committer {
     Change first = window.get(0);
     boolean isPerhapsThere =
         first.sequence() == attempted
-            || (first instanceof Change.Content content && copies.isIntended(content));
+            || (first instanceof Change.Content content && temporaries.isIntended(content));
     for (int i = 1; i < window.size() && isPerhapsThere; i++) {
       if (window.get(i) instanceof Change.Removal && window.get(i).inode() == first.inode()) {
         return isThere(first) ? i : window.size();
@@ -681,144 +677,5 @@ public final class Committer {
     }
     return isUnable
         && (change instanceof Change.SetAttributes || change instanceof Change.MakeNode);
-  }
-
-  // ---- recording
-
-  /** The source has these changes: forgets what the tables keep of them. */
-  private void record(List<Change> done, Recording recording) throws FsException {
-    long last = lastOf(done).sequence();
-    try (State.Held held = state.hold()) {
-      State.Update update = state.update();
-      recording.record(update);
-      Map<List<Long>, DataRow> data = new HashMap<>();
-      Set<Long> made = sequences(done);
-      for (Change change : done) {
-        for (At name : change.names()) {
-          settleName(update, name, last, made);
-        }
-        update.done(change);
-        if (!copies.isLeft(change)) {
-          update.delete(Tables.INTENTS, Tables.key(change.sequence()));
-        }
-        if (change instanceof Change.Content content) {
-          settleContent(update, content, data);
-        }
-      }
-      for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
-        settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue());
-      }
-      Left left = left(done, made);
-      for (Change change : done) {
-        settleInode(update, change, last, left);
-      }
-      update.committed(last);
-      update.commit();
-    }
-  }
-
-  /** A name that the source has as the mount has it needs no row. */
-  private void settleName(State.Update update, At name, long last, Set<Long> made)
-      throws FsException {
-    NameRow row = state.name(name.directory(), name.name());
-    boolean isMade =
-        row != null
-            && row.change() <= last
-            && (made.contains(row.change()) || !state.deferred().contains(row.change()));
-    if (row != null && row.announced() && isMade) {
-      update.deleteName(name.directory(), name.name());
-    }
-  }
-
-  private void settleContent(
-      State.Update update, Change.Content change, Map<List<Long>, DataRow> data)
-      throws FsException {
-    update.afterwards(() -> waiting.remove(change.size()));
-    if (change.generation() == 0) {
-      return;
-    }
-    List<Long> key = List.of(change.inode(), change.generation());
-    DataRow row = data.get(key);
-    if (row == null) {
-      row = state.data(change.inode(), change.generation());
-    }
-    if (row != null) {
-      data.put(key, row.withWaiting(Math.max(0, row.waiting() - 1)));
-    }
-  }
-
-  private void settleData(State.Update update, long number, long generation, DataRow row)
-      throws FsException {
-    Inode inode = update.find(number);
-    if (row.waiting() > 0) {
-      update.data(number, generation, row);
-    } else if (inode == null || inode.generation() != generation) {
-      room.discard(update, number, generation, row.place());
-    } else if (room.isElsewhere(row.place()) && isAtSource(inode)) {
-      // The source is as good a place, and nearer than another node.
-      update.put(inode.withData(0, 0, -1));
-      room.discard(update, number, generation, row.place());
-    } else {
-      update.data(number, generation, row);
-      Room.clean(update, number, generation, row.place());
-    }
-  }
-
-  private static boolean isAtSource(Inode inode) {
-    return inode.hasHome()
-        && !inode.isRemoved()
-        && !inode.is(Inode.WRITING)
-        && inode.drainedSize() == inode.attributes().size();
-  }
-
-  /** What the source does not have once some changes are recorded. */
-  private interface Left {
-    boolean concerns(Inode inode);
-  }
-
-  private Left left(List<Change> done, Set<Long> made) {
-    long position = Math.max(state.committed(), lastOf(done).sequence());
-    return inode ->
-        inode.change() > position
-            || inode.contentChange() > position
-            || state.deferred().concerns(inode.number(), made);
-  }
-
-  private void settleInode(State.Update update, Change change, long last, Left left)
-      throws FsException {
-    Inode inode = update.find(change.inode());
-    if (inode != null) {
-      if (inode.is(Inode.XATTRS) && isExtended(change)) {
-        extended.committed(update, inode.number(), last);
-      }
-      settleTimes(update, change, left);
-      removeForgotten(update, change.inode(), left);
-    }
-    if (change.other() != 0) {
-      removeForgotten(update, change.other(), left);
-    }
-  }
-
-  /** The source may not be able to keep the times that a file was given. */
-  private static void settleTimes(State.Update update, Change change, Left left)
-      throws FsException {
-    Inode inode = update.inode(change.inode());
-    Stat seen = inode.seen();
-    boolean isQuiet = !inode.is(Inode.WRITING) && inode.is(Inode.ANNOUNCED);
-    if (change.setsTimes() && seen != null && inode.hasHome() && isQuiet && !left.concerns(inode)) {
-      update.put(Step.agreed(inode, seen));
-    }
-  }
-
-  private static boolean isExtended(Change change) {
-    return change instanceof Change.SetExtended
-        || (change instanceof Change.Content content && content.isFirst());
-  }
-
-  private void removeForgotten(State.Update update, long number, Left left) throws FsException {
-    Inode inode = update.find(number);
-    if (inode != null && inode.isRemoved() && inode.is(Inode.FORGOTTEN) && !left.concerns(inode)) {
-      Names.removeNode(state, update, inode);
-    }
   }
 }

@@ -3,29 +3,31 @@ package io.pmfs.writable.drain;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.Contents;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.DrainStatus.Failure;
-import io.pmfs.writable.LiveFile;
-import io.pmfs.writable.LiveFiles;
 import io.pmfs.writable.NodeAway;
-import io.pmfs.writable.OpenFiles;
-import io.pmfs.writable.Room;
-import io.pmfs.writable.Untold;
 import io.pmfs.writable.WritableSettings;
+import io.pmfs.writable.data.OpenFiles;
+import io.pmfs.writable.data.OutputData;
+import io.pmfs.writable.data.OutputFiles;
+import io.pmfs.writable.drain.DrainReport.Stop;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Deferred;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Refusal;
 import io.pmfs.writable.journal.State;
-import java.time.InstantSource;
+import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.places.DataPlaces;
+import io.pmfs.writable.steps.Actors;
+import io.pmfs.writable.steps.Conflicts;
+import io.pmfs.writable.steps.Copies;
+import io.pmfs.writable.steps.Pace;
+import io.pmfs.writable.steps.Remains;
+import io.pmfs.writable.steps.Step;
+import io.pmfs.writable.steps.Temporaries;
+import io.pmfs.writable.tree.OutputTree;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +38,7 @@ import org.slf4j.LoggerFactory;
  * Lets the committer work while there is something to do, tries again what the source refuses, and
  * brings files that stay open and grow there in pieces. Safe for use by many threads.
  */
+@SuppressWarnings("try") // What is held is not otherwise used.
 public final class Drain implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Drain.class);
 
@@ -48,55 +51,91 @@ public final class Drain implements AutoCloseable {
   /** Longer than the pause of {@link io.pmfs.metadata.TableStore} after a failure. */
   private static final long REOPEN_MILLIS = 1500;
 
-  private static final int TOLD = 100;
-  private static final int SCANNED = 10_000;
-
   private final State state;
-  private final Committer committer;
-  private final Room room;
-  private final LiveFiles live;
-  private final Contents contents;
-  private final Untold untold;
-  private final Step step;
-  private final Conflicts conflicts;
+  private final OutputData data;
   private final WritableSettings settings;
-  private final InstantSource clock;
+  private final Conflicts conflicts = new Conflicts();
+  private final Untold untold;
+  private final Unclosed unclosed;
+  private final Pace pace;
+  private final Step step;
+  private final Copies copies;
+  private final LostData lost;
+  private final Committer committer;
+  private final Refused refused;
+  private final DrainReport report;
   private final List<Thread> threads = new ArrayList<>();
   private volatile boolean closed;
-  private volatile @Nullable Failure refused;
 
-  /** If a step fails because a node does not answer. */
-  private volatile @Nullable NodeAway away;
+  /** Why nothing is made at the source; null if changes are made. */
+  private volatile @Nullable Stop stopped;
 
   private final AtomicLong refusals = new AtomicLong();
-
-  /** Files that could not be closed, and why. */
-  private final Map<Long, Exception> unclosed = new ConcurrentHashMap<>();
-
   private volatile boolean isHurried;
   private @Nullable Due due;
 
+  /**
+   * The way of a mount's changes to the source.
+   *
+   * @param mount in the names of unfinished copies
+   */
   public Drain(
-      State state,
-      Committer committer,
-      Room room,
-      LiveFiles live,
-      Contents contents,
-      Untold untold,
-      Step step,
-      Conflicts conflicts,
-      WritableSettings settings,
-      InstantSource clock) {
+      State state, OutputTree tree, OutputData data, WritableSettings settings, String mount) {
     this.state = state;
-    this.committer = committer;
-    this.room = room;
-    this.live = live;
-    this.contents = contents;
-    this.untold = untold;
-    this.step = step;
-    this.conflicts = conflicts;
+    this.data = data;
     this.settings = settings;
-    this.clock = clock;
+    DataPlaces places = data.places();
+    Actors actors = new Actors(tree.source().calls());
+    untold = new Untold(state);
+    unclosed = new Unclosed(state, data.files());
+    pace = new Pace(settings.drainBytesPerSecond(), System::nanoTime);
+    step = new Step(state, tree.source(), actors, conflicts, settings.hostName());
+    Temporaries temporaries = new Temporaries(state, tree.source(), mount);
+    copies =
+        new Copies(state, tree.source(), places, temporaries, actors, pace, settings.copiers());
+    lost = new LostData(state, places, data.files(), step);
+    Remains remains = new Remains(state, data.files(), tree.extended());
+    Settlement settlement = new Settlement(state, places, tree.extended(), temporaries);
+    committer = new Committer(step, copies, temporaries, settlement, lost, remains, untold);
+    refused = new Refused(step, data.files(), untold, committer.again());
+    report =
+        new DrainReport(state, data.files(), step, committer, conflicts, unclosed, () -> stopped);
+  }
+
+  /** Finds what former processes left, and finishes steps that one of them may have made. */
+  public void begin() throws FsException {
+    committer.begin();
+    try {
+      committer.finishRenames();
+      Change next = state.change(state.committed() + 1);
+      if (next != null && committer.isPerhapsMade(next)) {
+        attempt();
+      }
+    } catch (FsException e) {
+      log.info("the source has not taken the next change yet: {}", e.getMessage());
+    }
+  }
+
+  // ---- its parts
+
+  public Conflicts conflicts() {
+    return conflicts;
+  }
+
+  public Untold untold() {
+    return untold;
+  }
+
+  public Unclosed unclosed() {
+    return unclosed;
+  }
+
+  public LostData lost() {
+    return lost;
+  }
+
+  public Refused refused() {
+    return refused;
   }
 
   public void start() {
@@ -151,11 +190,10 @@ public final class Drain implements AutoCloseable {
   public boolean step() throws FsException {
     boolean isDone = committer.step();
     callIfDone();
-    Failure before = refused;
+    Stop before = stopped;
     if (before != null && isDone) {
-      log.info("the source accepts changes again, after {}", before.reason());
-      refused = null;
-      away = null;
+      log.info("the source accepts changes again, after {}", before.failure().reason());
+      stopped = null;
     }
     return isDone;
   }
@@ -183,20 +221,20 @@ public final class Drain implements AutoCloseable {
 
   private void refuse(Throwable e, long pause) {
     Change change = committer.current();
-    String path = change == null ? "" : path(change);
+    String path = change == null ? "" : report.path(change);
     String stateFailure = state.failure();
     FsException cause = e instanceof FsException answer && stateFailure == null ? answer : null;
-    boolean isNew = refused == null;
-    away = cause == null ? null : awayNode(cause);
+    boolean isNew = stopped == null;
+    Failure failure;
     if (stateFailure != null) {
-      refused = new Failure(path, "the state is not recorded: " + stateFailure, null);
+      failure = new Failure(path, "the state is not recorded: " + stateFailure, null);
     } else if (cause != null) {
-      refused = Failure.of(path, cause);
+      failure = Failure.of(path, cause);
     } else {
-      refused =
-          new Failure(
-              path, e instanceof Error ? e.toString() : String.valueOf(e.getMessage()), null);
+      String text = e instanceof Error ? e.toString() : String.valueOf(e.getMessage());
+      failure = new Failure(path, text, null);
     }
+    stopped = new Stop(failure, cause == null ? null : NodeAway.of(cause));
     refusals.incrementAndGet();
     if (!isNew) {
       log.debug("not made for another {} ms", pause, e);
@@ -204,7 +242,7 @@ public final class Drain implements AutoCloseable {
       log.warn("the state is not recorded, and changes wait: {}", stateFailure);
     } else {
       log.warn(
-          "a change of {} is not at the source: {}; it is tried again", path, refused.reason());
+          "a change of {} is not at the source: {}; it is tried again", path, failure.reason());
       if (change != null && cause != null) {
         untold.add(change.inode(), cause);
       }
@@ -215,13 +253,14 @@ public final class Drain implements AutoCloseable {
     state.wake();
   }
 
-  private static @Nullable NodeAway awayNode(Exception e) {
-    return e.getCause() instanceof NodeAway node ? node : null;
-  }
-
   /** What failed may succeed now: a node that was away is back. */
   public void hurry() {
     isHurried = true;
+    tryAgain();
+  }
+
+  /** What the source does not have is tried again in the next steps. */
+  public void tryAgain() {
     committer.again().ask();
   }
 
@@ -244,11 +283,8 @@ public final class Drain implements AutoCloseable {
     long piecesAt = System.nanoTime() + pieceNanos;
     while (!closed) {
       try {
-        while (!closed && room.collect()) {
-          log.trace("removed data files");
-        }
-        room.tidyAtSource();
-        tryCloseLeft();
+        tidy();
+        unclosed.tryAll();
         if (System.nanoTime() - piecesAt >= 0) {
           announcePieces();
           piecesAt = System.nanoTime() + pieceNanos;
@@ -266,76 +302,40 @@ public final class Drain implements AutoCloseable {
 
   /** Announces what files that only grow have now. */
   public void announcePieces() throws FsException {
-    for (LiveFile file : live.all()) {
+    for (long number : data.files().numbers()) {
       try {
-        announcePiece(file);
+        announcePiece(number);
       } catch (FsException e) {
-        log.debug("inode {} does not reach the source yet: {}", file.number, e.getMessage());
-      } finally {
-        live.release(file);
+        log.debug("inode {} does not reach the source yet: {}", number, e.getMessage());
       }
     }
   }
 
-  private void announcePiece(LiveFile file) throws FsException {
-    Inode before = state.find(file.number);
+  private void announcePiece(long number) throws FsException {
+    Inode before = state.find(number);
     if (before == null || !before.is(Inode.WRITING) || before.isRemoved()) {
       return;
     }
-    if (!file.lock.writeLock().tryLock()) {
-      return;
-    }
-    try {
-      Inode inode = state.find(file.number);
-      if (inode != null && inode.is(Inode.WRITING) && contents.hasGrown(file, inode)) {
-        contents.announce(file, OpenFiles.owner(inode));
-        contents.bring(file);
-      }
-    } finally {
-      file.lock.writeLock().unlock();
-    }
-  }
-
-  // ---- files that could not be closed
-
-  /** Tells the journal of what was written to a file that nothing has open. */
-  public void close(long number) throws FsException {
-    Inode inode = state.find(number);
-    if (inode != null) {
-      live.exclusively(number, file -> contents.announce(file, OpenFiles.owner(inode)));
-    }
-    unclosed.remove(number);
-  }
-
-  /** A file was closed, but the journal could not be told: that is tried again. */
-  public void closeLater(long number, Exception why) {
-    unclosed.put(number, why);
-  }
-
-  public int unclosedCount() {
-    return unclosed.size();
-  }
-
-  private boolean tryCloseLeft() {
-    for (long number : unclosed.keySet()) {
-      try {
-        close(number);
-      } catch (FsException e) {
-        log.debug("inode {} is not closed: {}", number, e.getMessage());
-        closeLater(number, e);
+    try (OutputFiles.Locked locked = data.files().tryLock(number)) {
+      Inode inode = locked == null ? null : state.find(number);
+      if (locked != null
+          && inode != null
+          && inode.is(Inode.WRITING)
+          && locked.file().hasGrown(inode)) {
+        data.files().announce(locked.file(), OpenFiles.owner(inode));
+        data.contents().bring(locked.file());
       }
     }
-    return unclosed.isEmpty();
   }
 
   // ---- waiting for the source
 
   public boolean drain(long timeoutMillis) throws InterruptedException {
     long begin = System.nanoTime();
-    if (!tryCloseLeft()) {
+    if (!unclosed.tryAll()) {
       // A state that failed is opened again after a pause.
       Thread.sleep(Math.max(0, Math.min(timeoutMillis, REOPEN_MILLIS)));
-      tryCloseLeft();
+      unclosed.tryAll();
     }
     long until = state.head();
     long refusedBefore = refusals.get();
@@ -343,7 +343,7 @@ public final class Drain implements AutoCloseable {
     long pass = committer.again().ask();
     while (state.committed() < until || isDeferred(until)) {
       long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
-      boolean isStopped = refused != null && refusals.get() > refusedBefore + 1;
+      boolean isStopped = stopped != null && refusals.get() > refusedBefore + 1;
       boolean isTried = state.committed() >= until && committer.again().hasEnded(pass);
       if (left <= 0 || closed || isStopped || isTried) {
         return false;
@@ -351,19 +351,24 @@ public final class Drain implements AutoCloseable {
       state.awaitChange(state.head(), state.committed(), Math.min(left, WAIT_MILLIS));
     }
     tidyUp();
-    return conflicts.givenUpCount() == 0 && unclosed.isEmpty();
+    return conflicts.givenUpCount() == 0 && unclosed.count() == 0;
   }
 
   /** Nothing of pmfs stays at the source. */
   private void tidyUp() {
     try {
-      while (room.collect()) {
-        log.trace("removed data files");
-      }
-      room.tidyAtSource();
+      tidy();
     } catch (FsException e) {
       log.debug("tidying: {}", e.getMessage());
     }
+  }
+
+  /** Removes data files without use. */
+  public void tidy() throws FsException {
+    while (!closed && data.room().collect()) {
+      log.trace("removed data files");
+    }
+    data.room().tidyAtSource();
   }
 
   /** Whether one of the changes up to one was passed and is not at the source. */
@@ -383,13 +388,14 @@ public final class Drain implements AutoCloseable {
     isHurried = true;
     long pass = committer.again().ask();
     while (isMissing(inode)) {
-      Failure now = refused;
+      Stop now = stopped;
       if (now != null && refusals.get() > refusedBefore) {
         untold.forget(inode.number());
-        FsException cause = now.cause();
+        FsException cause = now.failure().cause();
+        String reason = now.failure().reason();
         throw cause == null
-            ? new FsException(Errno.EIO, now.reason())
-            : new FsException(cause.errno(), "the source: " + now.reason(), cause);
+            ? new FsException(Errno.EIO, reason)
+            : new FsException(cause.errno(), "the source: " + reason, cause);
       }
       Refusal refusal = refusal(inode);
       if (refusal != null && (refusal.isAside() || committer.again().hasEnded(pass))) {
@@ -416,7 +422,7 @@ public final class Drain implements AutoCloseable {
   /** Why the source does not have the changes of a node; null if that is not known yet. */
   private @Nullable Refusal refusal(Inode inode) {
     for (Change change : state.deferred().of(inode.number())) {
-      Deferred.Entry entry = root(state.deferred().get(change.sequence()));
+      Deferred.Entry entry = report.root(state.deferred().get(change.sequence()));
       if (entry != null) {
         return entry.refusal();
       }
@@ -424,163 +430,33 @@ public final class Drain implements AutoCloseable {
     return null;
   }
 
-  /** The refused change that another one waits for, or that it is. */
-  private Deferred.@Nullable Entry root(Deferred.@Nullable Entry entry) {
-    Deferred.Entry at = entry;
-    while (at != null && at.refusal() == null) {
-      at = state.deferred().before(at.change(), Set.of());
-    }
-    return at;
-  }
-
   // ---- what can be said about it
 
-  private String path(long number) {
-    try {
-      Inode inode = state.find(number);
-      return inode == null ? "" : step.path(inode.parent(), inode.name());
-    } catch (FsException e) {
-      return "";
-    }
+  public DrainStatus status() {
+    return report.status(pace, data.places().usedBytes());
   }
 
-  private String path(Change change) {
-    try {
-      return step.path(change);
-    } catch (FsException e) {
-      return "inode " + change.inode();
+  /** The user knows of the conflicts: they are not reported any more; returns what they were. */
+  public DrainStatus acknowledge() throws FsException {
+    try (State.Held held = state.hold()) {
+      DrainStatus before = report.conflicts(pace, data.places().usedBytes());
+      State.Update update = state.update();
+      state.scan(
+          Tables.CONFLICTS,
+          new byte[0],
+          (key, value) -> {
+            update.delete(Tables.CONFLICTS, key);
+            return true;
+          });
+      update.afterwards(conflicts::acknowledge);
+      update.commit();
+      return before;
     }
-  }
-
-  /** Changes that the source refuses at the moment. */
-  public long refusedCount() {
-    boolean isStopped = refused != null && away == null && state.failure() == null;
-    return (isStopped ? 1 : 0)
-        + state.deferred().all().stream()
-            .filter(entry -> entry.refusal() != null && awayNode(entry) == null)
-            .count();
-  }
-
-  private @Nullable NodeAway awayNode(Deferred.Entry entry) {
-    return committer.awayNode(entry.change().sequence());
-  }
-
-  /** The node that changes wait for; null if there is none. */
-  public DrainStatus.@Nullable Away away() {
-    NodeAway node = away;
-    Failure waiting = refused;
-    if (node != null && waiting != null) {
-      return node.waiting(waiting.path(), state.waitingCount() + unclosed.size());
-    }
-    for (Deferred.Entry entry : state.deferred().all()) {
-      NodeAway other = awayNode(entry);
-      if (other != null) {
-        return other.waiting(path(entry.change()), state.deferred().size() + unclosed.size());
-      }
-    }
-    for (Map.Entry<Long, Exception> entry : unclosed.entrySet()) {
-      NodeAway other = awayNode(entry.getValue());
-      if (other != null) {
-        return other.waiting(path(entry.getKey()), unclosed.size());
-      }
-    }
-    return null;
-  }
-
-  public long oldestMillis() {
-    try {
-      Deferred.Entry passed = state.deferred().from(0);
-      Change oldest = passed == null ? state.change(state.committed() + 1) : passed.change();
-      return oldest == null ? 0 : Math.max(0, clock.millis() - oldest.head().madeMillis());
-    } catch (FsException e) {
-      return 0;
-    }
-  }
-
-  public List<Failure> failures() {
-    List<Failure> all = new ArrayList<>();
-    Failure now = refused;
-    if (now != null && away == null) {
-      all.add(now);
-    }
-    addRefused(all);
-    unclosed.forEach(
-        (number, why) -> {
-          if (all.size() < TOLD && awayNode(why) == null) {
-            all.add(unclosed(path(number), why));
-          }
-        });
-    for (Failure conflict : conflicts.last()) {
-      if (all.size() < TOLD) {
-        all.add(conflict);
-      }
-    }
-    return all;
-  }
-
-  private void addRefused(List<Failure> all) {
-    Map<Long, Integer> behind = new HashMap<>();
-    int looked = 0;
-    for (Deferred.Entry entry : state.deferred().all()) {
-      Deferred.Entry root = entry.refusal() == null && looked++ < SCANNED ? root(entry) : null;
-      if (root != null) {
-        behind.merge(root.change().sequence(), 1, Integer::sum);
-      }
-    }
-    for (Deferred.Entry entry : state.deferred().all()) {
-      Refusal refusal = entry.refusal();
-      if (all.size() >= TOLD) {
-        return;
-      }
-      if (refusal != null && awayNode(entry) == null) {
-        int count = behind.getOrDefault(entry.change().sequence(), 0);
-        FsException answer =
-            refusal.isOfNode() ? null : new FsException(refusal.errno(), refusal.reason());
-        all.add(
-            new Failure(path(entry.change()), refusal.reason(), answer, refusal.isAside(), count));
-      }
-    }
-  }
-
-  private static Failure unclosed(String path, Exception why) {
-    return new Failure(
-        path,
-        why instanceof FsException e
-            ? Failure.of(path, e).reason()
-            : String.valueOf(why.getMessage()),
-        null);
   }
 
   /** Paths of what the source does not have, the longest waiting first. */
   public List<String> waiting(int most) {
-    Set<String> paths = new LinkedHashSet<>();
-    try {
-      for (Change change : state.changesAfter(-1, Math.max(most, SCANNED))) {
-        if (paths.size() >= most) {
-          break;
-        }
-        paths.add(path(change));
-      }
-      for (long number : unclosed.keySet()) {
-        Inode inode = state.find(number);
-        if (paths.size() < most && inode != null) {
-          paths.add(step.path(inode.parent(), inode.name()));
-        }
-      }
-      for (LiveFile file : live.all()) {
-        try {
-          Inode inode = state.find(file.number);
-          if (paths.size() < most && inode != null && inode.is(Inode.WRITING)) {
-            paths.add(step.path(inode.parent(), inode.name()));
-          }
-        } finally {
-          live.release(file);
-        }
-      }
-    } catch (FsException e) {
-      log.warn("listing what waits: {}", e.getMessage());
-    }
-    return new ArrayList<>(paths);
+    return report.waiting(most);
   }
 
   @Override
@@ -594,5 +470,6 @@ public final class Drain implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    copies.close();
   }
 }

@@ -2,11 +2,9 @@ package io.pmfs.writable.drain;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.LiveFile;
-import io.pmfs.writable.LiveFiles;
-import io.pmfs.writable.LocalFiles;
-import io.pmfs.writable.Room;
-import io.pmfs.writable.Waiting;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.data.OutputFiles;
+import io.pmfs.writable.data.Room;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.ChangeRow;
 import io.pmfs.writable.journal.DataRow;
@@ -14,6 +12,10 @@ import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.places.DataPlace;
+import io.pmfs.writable.places.DataPlaces;
+import io.pmfs.writable.steps.Step;
+import io.pmfs.writable.steps.Temporaries;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -40,23 +42,18 @@ public final class LostData {
   private static final int SECTOR = 512;
 
   private final State state;
-  private final LocalFiles local;
-  private final LiveFiles live;
-  private final Room room;
+  private final DataPlaces places;
+  private final OutputFiles files;
   private final Step step;
-  private final Waiting waiting;
 
   /** Data files that could not be looked at since the machine was started. */
   private final Set<Data> unseen = new HashSet<>();
 
-  public LostData(
-      State state, LocalFiles local, LiveFiles live, Room room, Step step, Waiting waiting) {
+  public LostData(State state, DataPlaces places, OutputFiles files, Step step) {
     this.state = state;
-    this.local = local;
-    this.live = live;
-    this.room = room;
+    this.places = places;
+    this.files = files;
     this.step = step;
-    this.waiting = waiting;
   }
 
   /** A data file. */
@@ -88,14 +85,14 @@ public final class LostData {
 
   /** Makes sure that the places are there: a disk that is not mounted has lost nothing. */
   public void checkPlaces() throws FsException {
-    Map<Integer, Long> files = new HashMap<>();
+    Map<Integer, Long> inodes = new HashMap<>();
     for (Data data : all()) {
       if (data.row().waiting() > 0) {
-        files.putIfAbsent(data.row().place(), data.number());
+        inodes.putIfAbsent(data.row().place(), data.number());
       }
     }
-    for (Map.Entry<Integer, Long> file : files.entrySet()) {
-      local.checkThere(file.getKey(), file.getValue());
+    for (Map.Entry<Integer, Long> inode : inodes.entrySet()) {
+      places.get(inode.getKey()).checkThere(inode.getValue());
     }
   }
 
@@ -119,11 +116,11 @@ public final class LostData {
     Map<Long, Long> sizes = new HashMap<>();
     Set<Long> torn = new TreeSet<>();
     for (Data data : all()) {
-      if (local.isOfNode(data.row().place())) {
+      if (places.get(data.row().place()).isOfNode()) {
         continue; // Another machine, which was not started anew.
       }
       try {
-        long size = local.size(data.row().place(), data.number(), data.generation());
+        long size = size(data.row(), data.number(), data.generation());
         sizes.put(data.generation(), size);
         Inode inode = state.find(data.number());
         if (inode != null && inode.generation() == data.generation() && size < promised(inode)) {
@@ -203,7 +200,7 @@ public final class LostData {
         long generation = content.generation();
         DataRow row = state.data(number, generation);
         if (row != null && !sizes.containsKey(generation)) {
-          sizes.put(generation, local.size(row.place(), number, generation));
+          sizes.put(generation, size(row, number, generation));
         }
         isTorn |= left(content, sizes) < content.size();
       }
@@ -211,20 +208,16 @@ public final class LostData {
     if (!isTorn) {
       return false;
     }
-    LiveFile file = live.acquire(number);
-    try {
-      if (!file.lock.writeLock().tryLock()) {
-        return false; // Who has it may wait for the committer.
-      }
-      try {
+    try (OutputFiles.Locked locked = files.tryLock(number)) {
+      if (locked != null) {
         mend(number, changes, sizes, true);
-        return true;
-      } finally {
-        file.lock.writeLock().unlock();
       }
-    } finally {
-      live.release(file);
+      return locked != null; // Who has it may wait for the committer.
     }
+  }
+
+  private long size(DataRow row, long number, long generation) throws FsException {
+    return places.get(row.place()).size(new NodeData.Id(number, generation));
   }
 
   private void mend(long number, List<Change> changes, Map<Long, Long> sizes, boolean isInUse)
@@ -240,7 +233,7 @@ public final class LostData {
         if (change instanceof Change.Content announced && !announced.isLost()) {
           Change.Content kept = mended(announced, left(announced, sizes), content);
           if (!kept.equals(announced)) {
-            update.replace(kept);
+            update.replace(announced, kept);
             tell(update, inode, announced, kept, isInUse);
           }
           if (!kept.isLost()) {
@@ -276,7 +269,7 @@ public final class LostData {
       return change;
     }
     boolean isCovered = before != null && before.covers(change.generation(), left);
-    return isCovered && !Copies.isOverwriting(state, change)
+    return isCovered && !Temporaries.isOverwriting(state, change)
         ? change.lost()
         : change.withSize(left);
   }
@@ -285,11 +278,6 @@ public final class LostData {
   private void tell(
       State.Update update, Inode inode, Change.Content change, Change.Content kept, boolean isInUse)
       throws FsException {
-    update.afterwards(
-        () -> {
-          waiting.remove(change.size());
-          waiting.add(kept.size());
-        });
     if (change.sequence() == inode.contentChange() && !inode.isRemoved()) {
       String left =
           kept.isLost()
@@ -306,8 +294,9 @@ public final class LostData {
   /** The machine did it only if it was started anew since its data file was seen last. */
   private String cause(Change.Content change, boolean isInUse) throws FsException {
     DataRow row = state.data(change.inode(), change.generation());
-    if (row != null && local.isOfNode(row.place())) {
-      return "as " + local.name(row.place()) + " no longer has it";
+    DataPlace place = row == null ? null : places.get(row.place());
+    if (place != null && place.isOfNode()) {
+      return "as " + place.name() + " no longer has it";
     }
     return !isInUse || unseen.stream().anyMatch(data -> data.isOf(change))
         ? "as it was not synced when the machine stopped"
@@ -335,7 +324,7 @@ public final class LostData {
     update.delete(Tables.WRITING, Tables.key(inode.number()));
     DataRow row = state.data(inode.number(), inode.generation());
     if (row != null && row.waiting() == 0 && next.generation() != inode.generation()) {
-      room.discard(update, inode.number(), inode.generation(), row.place());
+      Room.discard(update, inode.number(), inode.generation(), row.place());
     }
   }
 }

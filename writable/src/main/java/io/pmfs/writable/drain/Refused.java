@@ -3,14 +3,8 @@ package io.pmfs.writable.drain;
 import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.Contents;
-import io.pmfs.writable.Extended;
-import io.pmfs.writable.LiveFile;
-import io.pmfs.writable.LiveFiles;
-import io.pmfs.writable.Names;
-import io.pmfs.writable.Room;
-import io.pmfs.writable.Untold;
-import io.pmfs.writable.Waiting;
+import io.pmfs.writable.data.OutputFiles;
+import io.pmfs.writable.data.Room;
 import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.DataRow;
@@ -20,6 +14,9 @@ import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.steps.Step;
+import io.pmfs.writable.tree.Extended;
+import io.pmfs.writable.tree.Names;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -36,28 +33,14 @@ import java.util.Set;
 public final class Refused {
   private final State state;
   private final Step step;
-  private final Contents contents;
-  private final Room room;
-  private final LiveFiles live;
-  private final Waiting waiting;
+  private final OutputFiles files;
   private final Untold untold;
   private final Again again;
 
-  public Refused(
-      State state,
-      Step step,
-      Contents contents,
-      Room room,
-      LiveFiles live,
-      Waiting waiting,
-      Untold untold,
-      Again again) {
-    this.state = state;
+  public Refused(Step step, OutputFiles files, Untold untold, Again again) {
+    this.state = step.state;
     this.step = step;
-    this.contents = contents;
-    this.room = room;
-    this.live = live;
-    this.waiting = waiting;
+    this.files = files;
     this.untold = untold;
     this.again = again;
   }
@@ -125,23 +108,18 @@ public final class Refused {
         nodes.add(change.other());
       }
     }
-    List<LiveFile> files = new ArrayList<>();
+    List<OutputFiles.Locked> all = new ArrayList<>();
     try {
       for (long number : nodes) {
-        LiveFile file = live.acquire(number);
-        files.add(file);
-        if (!file.lock.writeLock().tryLock()) {
-          files.remove(file);
-          live.release(file);
+        OutputFiles.Locked locked = files.tryLock(number);
+        if (locked == null) {
           throw new FsException(Errno.EBUSY, "a program is using " + paths.iterator().next());
         }
+        all.add(locked);
       }
       dropLocked(dropped, nodes);
     } finally {
-      for (LiveFile file : files) {
-        file.lock.writeLock().unlock();
-        live.release(file);
-      }
+      all.forEach(OutputFiles.Locked::close);
     }
   }
 
@@ -179,7 +157,6 @@ public final class Refused {
           update.afterwards(() -> step.tree.disturbed().leaveDirectory(name.directory()));
         }
         if (change instanceof Change.Content content) {
-          update.afterwards(() -> waiting.remove(content.size()));
           forget(content, data);
         }
       }
@@ -190,14 +167,14 @@ public final class Refused {
         if (row.waiting() > 0) {
           update.data(number, generation, row);
         } else {
-          room.discard(update, number, generation, row.place());
+          Room.discard(update, number, generation, row.place());
         }
       }
       for (long number : nodes) {
         Inode inode = update.find(number);
         if (inode != null) {
           if (!data.containsKey(List.of(number, inode.generation()))) {
-            contents.drop(update, inode);
+            files.drop(update, inode);
           }
           reset(update, inode);
         }

@@ -9,6 +9,8 @@ import io.pmfs.metadata.TableStore.Table;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -37,11 +39,12 @@ public final class State implements AutoCloseable {
   private static final byte[] COMMITTED = fact("committed");
   private static final byte[] SESSION = fact("session");
 
-  // LOCK ORDER: LiveFile.lock < State.lock < Listing. No call to the source while holding it.
+  // LOCK ORDER: OutputFile.lock < State.lock < Listing. No call to the source while holding it.
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Held held = lock::unlock; // Made now: with the lock held, memory may be short.
   private final TableStore store;
+  private final InstantSource clock;
   private final Cache<Long, Inode> inodes =
       CacheBuilder.newBuilder().maximumSize(CACHED_INODES).concurrencyLevel(4).build();
   private final ArrayDeque<Long> recorded = new ArrayDeque<>(); // GUARDED_BY(lock)
@@ -55,15 +58,30 @@ public final class State implements AutoCloseable {
   private boolean isUncertain; // GUARDED_BY(lock)
 
   private final Deferred deferred = new Deferred();
+  private final Waiting waiting = new Waiting();
   private volatile Runnable afterSync = () -> {};
   private volatile long head;
   private volatile long committed;
 
-  /** Takes ownership of the tables. */
-  public State(TableStore store) throws FsException {
+  /** Takes ownership of the tables; what is recorded is dated by a clock. */
+  public State(TableStore store, InstantSource clock) throws FsException {
     this.store = store;
+    this.clock = clock;
     openings = store.openings();
     load();
+    countWaiting();
+  }
+
+  public InstantSource clock() {
+    return clock;
+  }
+
+  public Instant now() {
+    return clock.instant();
+  }
+
+  public long millis() {
+    return clock.millis();
   }
 
   private void load() throws FsException {
@@ -231,6 +249,23 @@ public final class State implements AutoCloseable {
   /** Those changes up to the committed one that the source does not have. */
   public Deferred deferred() {
     return deferred;
+  }
+
+  /** The contents that the source does not have. */
+  public Waiting waiting() {
+    return waiting;
+  }
+
+  private void countWaiting() throws FsException {
+    scan(
+        Tables.JOURNAL,
+        new byte[0],
+        (key, value) -> {
+          if (ChangeRow.decode(Tables.first(key), value) instanceof Change.Content content) {
+            waiting.add(content.size());
+          }
+          return true;
+        });
   }
 
   /** How many changes the source does not have. */
@@ -505,10 +540,18 @@ public final class State implements AutoCloseable {
       lastSequence++;
       assert change.sequence() == lastSequence;
       changes.put(Tables.JOURNAL, Tables.key(change.sequence()), ChangeRow.encode(change));
+      if (change instanceof Change.Content content) {
+        afterwards(() -> waiting.add(content.size()));
+      }
     }
 
-    /** A change that waits is another one now. */
-    public void replace(Change change) {
+    /** A content that waits is another one now. */
+    public void replace(Change.Content before, Change.Content change) {
+      afterwards(
+          () -> {
+            waiting.remove(before.size());
+            waiting.add(change.size());
+          });
       changes.put(Tables.JOURNAL, Tables.key(change.sequence()), ChangeRow.encode(change));
       Deferred.Entry entry = deferred.get(change.sequence());
       if (entry != null) {
@@ -520,6 +563,9 @@ public final class State implements AutoCloseable {
     public void done(Change change) {
       byte[] key = Tables.key(change.sequence());
       changes.delete(Tables.JOURNAL, key);
+      if (change instanceof Change.Content content) {
+        afterwards(() -> waiting.remove(content.size()));
+      }
       if (deferred.contains(change.sequence())) {
         changes.delete(Tables.DEFERRED, key);
         settled.add(change.sequence());

@@ -3,21 +3,16 @@ package io.pmfs.writable.mount;
 import io.pmfs.metadata.TableStore;
 import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.LocalFiles;
-import io.pmfs.writable.Names;
-import io.pmfs.writable.Room;
-import io.pmfs.writable.Waiting;
+import io.pmfs.writable.NodeData;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableSettings;
-import io.pmfs.writable.drain.Committer;
-import io.pmfs.writable.drain.Conflicts;
+import io.pmfs.writable.data.OutputData;
 import io.pmfs.writable.drain.Drain;
-import io.pmfs.writable.drain.LostData;
-import io.pmfs.writable.journal.Change;
-import io.pmfs.writable.journal.ChangeRow;
 import io.pmfs.writable.journal.Decoder;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.places.LocalPlace;
+import io.pmfs.writable.tree.OutputTree;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -42,51 +37,31 @@ public final class Sessions {
   private static final byte[] BOOT = "boot".getBytes(StandardCharsets.US_ASCII);
 
   private final State state;
-  private final Names names;
-  private final Room room;
-  private final LocalFiles local;
-  private final Waiting waiting;
-  private final Conflicts conflicts;
-  private final Committer committer;
+  private final OutputTree tree;
+  private final OutputData data;
   private final Drain drain;
-  private final LostData lost;
 
-  public Sessions(
-      State state,
-      Names names,
-      Room room,
-      LocalFiles local,
-      Waiting waiting,
-      Conflicts conflicts,
-      Committer committer,
-      Drain drain,
-      LostData lost) {
+  public Sessions(State state, OutputTree tree, OutputData data, Drain drain) {
     this.state = state;
-    this.names = names;
-    this.room = room;
-    this.local = local;
-    this.waiting = waiting;
-    this.conflicts = conflicts;
-    this.committer = committer;
+    this.tree = tree;
+    this.data = data;
     this.drain = drain;
-    this.lost = lost;
   }
 
   /** Continues what a former process, or a former mount, left; then the source gets it. */
   public void begin(WritableSettings settings, byte[] bootId) throws FsException {
     if (!settings.resumed()) {
-      lost.checkPlaces();
+      drain.lost().checkPlaces();
     }
-    room.begin();
+    data.room().begin();
     state.scan(
         Tables.CONFLICTS,
         new byte[0],
         (key, value) -> {
           Decoder in = new Decoder(value);
-          conflicts.restore(in.name().toString(), in.name().toString(), in.number() != 0);
+          drain.conflicts().restore(in.name().toString(), in.name().toString(), in.number() != 0);
           return true;
         });
-    countWaiting(state.head());
     forgetUnsynced(bootId);
     if (state.beginSession(settings.session().toString(), settings.resumed(), Caller::isHere)) {
       end();
@@ -95,8 +70,7 @@ public final class Sessions {
       log.info("{} changes wait for the source", state.waitingCount());
     }
     long end = state.firstNumber();
-    committer.begin();
-    finishSteps();
+    drain.begin();
     drain.start();
     try {
       DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
@@ -113,12 +87,12 @@ public final class Sessions {
     if (Arrays.equals(state.get(Tables.FACTS, BOOT), bootId)) {
       return;
     }
-    room.evictAll();
-    lost.mendAll();
+    data.room().evictAll();
+    drain.lost().mendAll();
     drain.whenDone(
         state.head(),
         () -> {
-          room.evictAll();
+          data.room().evictAll();
           try (State.Held held = state.hold()) {
             State.Update update = state.update();
             update.put(Tables.FACTS, BOOT, bootId);
@@ -130,13 +104,13 @@ public final class Sessions {
   /** Nothing is open any more: what was written counts as closed, what has no name goes. */
   public void end() throws FsException {
     for (long number : numbers(Tables.NAMELESS)) {
-      names.forget(number);
+      tree.names().forget(number);
     }
     for (long number : numbers(Tables.WRITING)) {
       try {
-        drain.close(number);
+        drain.unclosed().close(number);
       } catch (FsException e) {
-        drain.closeLater(number, e);
+        drain.unclosed().closeLater(number, e);
       }
     }
   }
@@ -159,32 +133,19 @@ public final class Sessions {
     }
   }
 
-  /** A former process may have made steps at the source that the tables do not have yet. */
-  private void finishSteps() {
-    try {
-      committer.finishRenames();
-      Change next = state.change(state.committed() + 1);
-      if (next != null && committer.isPerhapsMade(next)) {
-        drain.attempt();
-      }
-    } catch (FsException e) {
-      log.info("the source has not taken the next change yet: {}", e.getMessage());
-    }
-  }
-
   private void countRoom(long end) {
     try {
-      local.count(end, this::isKnownData);
+      data.places().count(end, this::isKnownData);
     } catch (FsException | RuntimeException e) {
       log.warn("counting the room of data files: {}", e.getMessage());
     }
   }
 
   /** Data files that may be removed are counted until they are. */
-  private boolean isKnownData(int place, long number, long generation) throws FsException {
-    return state.data(number, generation) != null
-        || state.get(Tables.COPYING, Tables.key(number, generation)) != null
-        || room.isGarbage(number, generation);
+  private boolean isKnownData(LocalPlace place, NodeData.Id id) throws FsException {
+    return state.data(id.inode(), id.generation()) != null
+        || state.get(Tables.COPYING, Tables.key(id.inode(), id.generation())) != null
+        || data.room().isGarbage(id.inode(), id.generation());
   }
 
   private List<Long> numbers(TableStore.Table table) throws FsException {
@@ -197,18 +158,5 @@ public final class Sessions {
           return true;
         });
     return found;
-  }
-
-  private void countWaiting(long head) throws FsException {
-    state.scan(
-        Tables.JOURNAL,
-        new byte[0],
-        (key, value) -> {
-          Change change = ChangeRow.decode(Tables.first(key), value);
-          if (change instanceof Change.Content content) {
-            waiting.add(content.size());
-          }
-          return change.sequence() < head;
-        });
   }
 }

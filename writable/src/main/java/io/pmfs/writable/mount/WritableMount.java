@@ -8,44 +8,24 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.StoreStatistics;
-import io.pmfs.writable.Contents;
-import io.pmfs.writable.Descriptors;
 import io.pmfs.writable.DrainStatus;
-import io.pmfs.writable.Extended;
-import io.pmfs.writable.FileData;
-import io.pmfs.writable.Homes;
 import io.pmfs.writable.Interrupts;
-import io.pmfs.writable.LiveFile;
-import io.pmfs.writable.LiveFiles;
-import io.pmfs.writable.LocalFiles;
-import io.pmfs.writable.Names;
 import io.pmfs.writable.NodeData;
-import io.pmfs.writable.Nodes;
-import io.pmfs.writable.OpenFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.OwnedFileSystem;
-import io.pmfs.writable.Renames;
-import io.pmfs.writable.Rights;
-import io.pmfs.writable.Room;
-import io.pmfs.writable.SourceLooks;
-import io.pmfs.writable.SourceTree;
-import io.pmfs.writable.Untold;
-import io.pmfs.writable.Waiting;
 import io.pmfs.writable.WritableSettings;
-import io.pmfs.writable.drain.Actors;
-import io.pmfs.writable.drain.Committer;
-import io.pmfs.writable.drain.Conflicts;
-import io.pmfs.writable.drain.Copies;
+import io.pmfs.writable.data.OutputData;
+import io.pmfs.writable.data.OutputFiles;
 import io.pmfs.writable.drain.Drain;
-import io.pmfs.writable.drain.LostData;
-import io.pmfs.writable.drain.Pace;
-import io.pmfs.writable.drain.Refused;
-import io.pmfs.writable.drain.Remains;
-import io.pmfs.writable.drain.Step;
 import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.places.DataPlaces;
+import io.pmfs.writable.tree.Extended;
+import io.pmfs.writable.tree.OutputTree;
+import io.pmfs.writable.tree.SourceLooks;
+import io.pmfs.writable.tree.SourceTree;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -55,7 +35,6 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -75,73 +54,31 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   private static final byte[] ID = "id".getBytes(StandardCharsets.US_ASCII);
   private static final int ID_SIZE = 8;
-  private static final int MILLIS = 1000;
 
   private final State state;
-  private final SourceTree tree;
-  private final LocalFiles local;
-  private final Nodes nodes;
-  private final Names names;
-  private final Renames renames;
-  private final LiveFiles live;
-  private final Descriptors descriptors;
-  private final Contents contents;
-  private final FileData data;
-  private final OpenFiles openFiles;
-  private final Rights rights;
-  private final Extended extended;
-  private final Waiting waiting;
-  private final Pace pace;
-  private final Copies copies;
-  private final Committer committer;
-  private final Conflicts conflicts;
-  private final Room room;
-  private final Untold untold;
+  private final OutputTree tree;
+  private final OutputData data;
   private final Drain drain;
-  private final Refused refused;
   private final Sessions sessions;
   private final Interrupts interrupts = new Interrupts();
   private final boolean syncsAtSource;
   private final String id;
 
-  private WritableMount(
-      State state, WritableSettings settings, OutputCalls calls, InstantSource clock)
+  private WritableMount(State state, WritableSettings settings, OutputCalls calls)
       throws FsException {
     this.state = state;
     syncsAtSource = settings.syncsAtSource();
+    id = mountId(state);
     SourceLooks looks =
         new SourceLooks(settings.momentMillis(), settings.patienceMillis(), interrupts);
-    tree = new SourceTree(calls, state, settings, looks, clock);
-    id = mountId(state);
-    local = new LocalFiles(calls, settings.places(), state, tree, id, clock);
-    waiting = new Waiting();
-    pace = new Pace(settings.drainBytesPerSecond(), System::nanoTime);
-    conflicts = new Conflicts();
-    untold = new Untold(state);
-    room = new Room(state, local);
-    extended = new Extended(state, tree, calls, clock);
-    descriptors = new Descriptors(state, tree, local, calls);
-    contents = new Contents(state, descriptors, local, room, calls, clock, waiting, extended);
-    live = new LiveFiles(descriptors::close);
-    room.use(live);
-    nodes = new Nodes(state, tree, live, descriptors, contents);
-    names = new Names(state, nodes, tree, live, contents, clock);
-    renames = new Renames(state, names, nodes, tree, clock);
-    rights = new Rights(state, nodes, live, local, descriptors, calls, clock);
-    data = new FileData(state, nodes, live, descriptors, local, contents, rights, calls, clock);
-    openFiles =
-        new OpenFiles(state, nodes, names, live, descriptors, contents, room, data, untold, clock);
-    Homes homes = new Homes(state);
-    Actors actors = new Actors(calls);
-    Step step = new Step(state, tree, calls, actors, homes, conflicts, settings.hostName());
-    copies = new Copies(state, tree, local, calls, actors, pace, id, settings.copiers());
-    LostData lost = new LostData(state, local, live, room, step, waiting);
-    Remains remains = new Remains(state, live, descriptors, extended);
-    committer = new Committer(state, step, copies, room, extended, waiting, lost, remains, untold);
-    refused = new Refused(state, step, contents, room, live, waiting, untold, committer.again());
-    drain =
-        new Drain(state, committer, room, live, contents, untold, step, conflicts, settings, clock);
-    sessions = new Sessions(state, names, room, local, waiting, conflicts, committer, drain, lost);
+    SourceTree source = new SourceTree(calls, state, settings, looks);
+    Extended extended = new Extended(state, source);
+    DataPlaces places = new DataPlaces(settings.places(), state, source, id);
+    OutputFiles files = new OutputFiles(state, source, places, extended);
+    tree = OutputTree.of(state, source, extended, files);
+    data = OutputData.of(state, tree, files, places);
+    drain = new Drain(state, tree, data, settings, id);
+    sessions = new Sessions(state, tree, data, drain);
   }
 
   /**
@@ -152,7 +89,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   public static WritableMount open(WritableSettings settings, OutputCalls calls)
       throws FsException {
     WritableMount mount = open(settings, calls, InstantSource.system(), bootId());
-    mount.tree.beginStatistics();
+    mount.tree.source().beginStatistics();
     return mount;
   }
 
@@ -175,7 +112,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
             Tables.ALL,
             settings.memoryBytes());
     try {
-      WritableMount mount = new WritableMount(new State(store), settings, calls, clock);
+      WritableMount mount = new WritableMount(new State(store, clock), settings, calls);
       mount.sessions.begin(settings, bootId.getBytes(StandardCharsets.UTF_8));
       return mount;
     } catch (FsException | RuntimeException e) {
@@ -200,135 +137,94 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   // ---- reading
 
-  private interface Operation<T> {
-    T run() throws FsException;
-  }
-
-  /** A failure of the tables that no other code expected is one of their disk. */
-  private static <T> T io(Operation<T> operation) throws FsException {
-    try {
-      return operation.run();
-    } catch (NamespaceException e) {
-      throw new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
-    }
-  }
-
-  private interface Action {
-    void run() throws FsException;
-  }
-
-  private static void run(Action action) throws FsException {
-    try {
-      action.run();
-    } catch (NamespaceException e) {
-      throw new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
-    }
-  }
-
   @Override
   public @Nullable Node lookup(long directory, FileName name) throws FsException {
-    try {
-      Inode found = nodes.lookup(directory, name);
-      return found == null ? null : nodes.shown(nodes.refresh(found));
-    } catch (NamespaceException e) {
-      throw new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
-    }
+    Inode found = tree.nodes().lookup(directory, name);
+    return found == null ? null : tree.nodes().shown(tree.nodes().refresh(found));
   }
 
   @Override
   public Node attributes(long inode) throws FsException {
-    return io(() -> nodes.node(inode));
+    return tree.nodes().node(inode);
   }
 
   @Override
   public void list(long directory, long position, EntryConsumer entries) throws FsException {
-    run(() -> nodes.list(directory, position, entries));
+    tree.nodes().list(directory, position, entries);
   }
 
   @Override
   public long parent(long directory) throws FsException {
-    return io(
-        () -> {
-          long parent = nodes.find(directory).parent();
-          return parent == 0 ? directory : parent;
-        });
+    long parent = tree.nodes().find(directory).parent();
+    return parent == 0 ? directory : parent;
   }
 
   @Override
   public FileName readSymbolicLink(long number) throws FsException {
-    return io(
-        () -> {
-          Inode inode = nodes.find(number);
-          if (inode.type() != FileType.SYMBOLIC_LINK) {
-            throw new FsException(Errno.EINVAL, "inode " + number);
-          }
-          return nodes.target(inode);
-        });
+    Inode inode = tree.nodes().find(number);
+    if (inode.type() != FileType.SYMBOLIC_LINK) {
+      throw new FsException(Errno.EINVAL, "inode " + number);
+    }
+    return tree.nodes().target(inode);
   }
 
   @Override
   public Map<FileName, byte[]> extendedAttributes(long inode) throws FsException {
-    return io(
-        () -> {
-          nodes.find(inode);
-          return extended.of(inode);
-        });
+    tree.nodes().find(inode);
+    return tree.extended().of(inode);
   }
 
   @Override
   public byte @Nullable [] extendedAttribute(long inode, FileName name) throws FsException {
     Extended.checkName(name.toString());
-    return io(() -> {
-          nodes.find(inode);
-          return Optional.ofNullable(extended.of(inode, name));
-        })
-        .orElse(null);
+    tree.nodes().find(inode);
+    return tree.extended().of(inode, name);
   }
 
   @Override
   public StoreStatistics statistics() throws FsException {
-    return io(tree::statistics);
+    return tree.source().statistics();
   }
 
   // ---- names
 
   @Override
   public Node mkdir(long directory, FileName name, int mode, Caller caller) throws FsException {
-    return io(() -> names.mkdir(directory, name, mode, caller));
+    return tree.names().mkdir(directory, name, mode, caller);
   }
 
   @Override
   public Node mknod(long directory, FileName name, int mode, long device, Caller caller)
       throws FsException {
-    return io(() -> names.mknod(directory, name, mode, device, caller));
+    return tree.names().mknod(directory, name, mode, device, caller);
   }
 
   @Override
   public Node symlink(long directory, FileName name, FileName target, Caller caller)
       throws FsException {
-    return io(() -> names.symlink(directory, name, target, caller));
+    return tree.names().symlink(directory, name, target, caller);
   }
 
   @Override
   public Node link(long inode, long directory, FileName name, Caller caller) throws FsException {
-    return io(() -> names.link(inode, directory, name, caller));
+    return tree.names().link(inode, directory, name, caller);
   }
 
   @Override
   public void unlink(long directory, FileName name, Caller caller) throws FsException {
-    run(() -> names.unlink(directory, name, caller));
+    tree.names().unlink(directory, name, caller);
   }
 
   @Override
   public void rmdir(long directory, FileName name, Caller caller) throws FsException {
-    run(() -> names.rmdir(directory, name, caller));
+    tree.names().rmdir(directory, name, caller);
   }
 
   @Override
   public void rename(
       long directory, FileName name, long newDirectory, FileName newName, int flags, Caller caller)
       throws FsException {
-    run(() -> renames.rename(directory, name, newDirectory, newName, flags, caller));
+    tree.renames().rename(directory, name, newDirectory, newName, flags, caller);
   }
 
   // ---- open files
@@ -336,36 +232,35 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   @Override
   public Opened create(long directory, FileName name, int mode, int flags, Caller caller)
       throws FsException {
-    return io(() -> openFiles.create(directory, name, mode, flags, -1, caller));
+    return data.open().create(directory, name, mode, flags, -1, caller);
   }
 
   @Override
   public Opened createHere(long directory, FileName name, int mode, int flags, Caller caller)
       throws FsException {
-    return io(
-        () -> openFiles.create(directory, name, mode, flags, openFiles.placeOf(caller), caller));
+    return data.open().create(directory, name, mode, flags, data.handles().placeOf(caller), caller);
   }
 
   @Override
   public Opened createUnnamed(long directory, int mode, int flags, Caller caller)
       throws FsException {
-    return io(() -> openFiles.createUnnamed(directory, mode, flags, caller));
+    return data.open().createUnnamed(directory, mode, flags, caller);
   }
 
   @Override
   public Opened open(long inode, int flags, Caller caller) throws FsException {
-    return io(() -> openFiles.open(inode, flags, -1, caller));
+    return data.open().open(inode, flags, -1, caller);
   }
 
   @Override
   public Opened openHere(long inode, int flags, Caller caller) throws FsException {
-    return io(() -> openFiles.open(inode, flags, openFiles.placeOf(caller), caller));
+    return data.open().open(inode, flags, data.handles().placeOf(caller), caller);
   }
 
   @Override
   public void read(long inode, long handle, long offset, int size, ReadSink sink)
       throws FsException {
-    run(() -> data.read(inode, offset, size, sink));
+    data.requests().read(inode, offset, size, sink);
   }
 
   @Override
@@ -378,42 +273,34 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
       boolean clearSetId,
       Caller caller)
       throws FsException {
-    return io(
-        () -> {
-          openFiles.use(inode, handle, caller);
-          return data.write(
-              inode, openFiles.origin(handle), offset, bytes, append, clearSetId, caller);
-        });
+    data.handles().use(inode, handle, caller);
+    return data.requests()
+        .write(inode, data.handles().origin(handle), offset, bytes, append, clearSetId, caller);
   }
 
   @Override
   public void flush(long inode, long handle, Caller caller) throws FsException {
-    run(() -> openFiles.flush(inode, caller));
+    data.open().announce(inode, caller);
+    drain.untold().tell(inode);
   }
 
   @Override
   public void fsync(long inode, long handle, boolean dataOnly, Caller caller) throws FsException {
-    run(
-        () -> {
-          if (syncsAtSource) {
-            openFiles.announce(inode, caller);
-          }
-          openFiles.fsync(inode);
-          if (syncsAtSource) {
-            awaitSource(inode);
-          } else {
-            untold.check(inode);
-          }
-        });
+    if (syncsAtSource) {
+      data.open().announce(inode, caller);
+    }
+    data.open().fsync(inode);
+    if (syncsAtSource) {
+      awaitSource(inode);
+    } else {
+      drain.untold().check(inode);
+    }
   }
 
   @Override
   public void fsyncDirectory(long inode, Caller caller) throws FsException {
-    run(
-        () -> {
-          state.sync();
-          awaitSource(inode);
-        });
+    state.sync();
+    awaitSource(inode);
   }
 
   /** Waits until the source has a node as it is now, if the user wants a sync to mean that. */
@@ -427,21 +314,18 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   @Override
   public void release(long inode, long handle) {
     try {
-      openFiles.release(inode, handle);
-    } catch (FsException | NamespaceException e) {
+      data.open().release(inode, handle);
+    } catch (FsException e) {
       log.warn("closing inode {}: {}; it is tried again", inode, e.getMessage());
-      drain.closeLater(inode, e);
+      drain.unclosed().closeLater(inode, e);
     }
   }
 
   @Override
   public void allocate(long inode, long handle, int mode, long offset, long length, Caller caller)
       throws FsException {
-    run(
-        () -> {
-          openFiles.use(inode, handle, caller);
-          data.allocate(inode, mode, offset, length, caller);
-        });
+    data.handles().use(inode, handle, caller);
+    data.requests().allocate(inode, mode, offset, length, caller);
   }
 
   @Override
@@ -455,17 +339,15 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
       long length,
       Caller caller)
       throws FsException {
-    return io(
-        () -> {
-          openFiles.use(toInode, toHandle, caller);
-          return data.copyRange(
-              inode, offset, toInode, openFiles.origin(toHandle), toOffset, length, caller);
-        });
+    data.handles().use(toInode, toHandle, caller);
+    return data.requests()
+        .copyRange(
+            inode, offset, toInode, data.handles().origin(toHandle), toOffset, length, caller);
   }
 
   @Override
   public long seek(long inode, long handle, long offset, int whence) throws FsException {
-    return io(() -> data.seek(inode, offset, whence));
+    return data.requests().seek(inode, offset, whence);
   }
 
   // ---- attributes
@@ -473,38 +355,35 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   @Override
   public Node setAttributes(long inode, NewAttributes attributes, Caller caller)
       throws FsException {
-    return io(
-        () -> {
-          if (attributes.size() != null) {
-            openFiles.use(inode, attributes.handle(), caller);
-          }
-          return data.setAttributes(inode, attributes, caller);
-        });
+    if (attributes.size() != null) {
+      data.handles().use(inode, attributes.handle(), caller);
+    }
+    return data.requests().setAttributes(inode, attributes, caller);
   }
 
   @Override
   public void setExtendedAttribute(
       long inode, FileName name, byte[] value, int flags, Caller caller) throws FsException {
-    run(() -> extended.set(inode, name, value, flags, caller));
+    tree.extended().set(inode, name, value, flags, caller);
   }
 
   @Override
   public void removeExtendedAttribute(long inode, FileName name, Caller caller) throws FsException {
-    run(() -> extended.set(inode, name, null, 0, caller));
+    tree.extended().set(inode, name, null, 0, caller);
   }
 
   @Override
   public void forget(long inode, long lookups) {
     try {
-      openFiles.forget(inode);
-    } catch (FsException | NamespaceException e) {
+      data.open().forget(inode);
+    } catch (FsException e) {
       log.warn("forgetting inode {}: {}", inode, e.getMessage());
     }
   }
 
   @Override
   public void endSession() throws FsException {
-    run(sessions::end);
+    sessions.end();
   }
 
   // ---- other nodes of a cluster
@@ -516,7 +395,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   /** How the data files of other nodes are reached. Called once, before a node joins. */
   public void use(NodeData.Nodes others) {
-    local.use(others);
+    data.places().use(others);
   }
 
   /** A name for the state of this mount, which persists. */
@@ -532,12 +411,9 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
    * @return its number, for {@link Caller#on}
    */
   public int join(UUID session, UUID member, String name) throws FsException {
-    return io(
-        () -> {
-          int node = sessions.join(session);
-          openFiles.join(node, local.placeOf(member, name, state));
-          return node;
-        });
+    int node = sessions.join(session);
+    data.handles().join(node, data.places().placeOf(member, name, state));
+    return node;
   }
 
   /** Another node is back: what waits for it is tried again. */
@@ -547,7 +423,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   /** Nothing is open any more on another node, in whatever way it ended. */
   public void leave(int node) {
-    openFiles
+    data.handles()
         .handlesOf(node)
         .forEach(
             (handle, inode) -> {
@@ -558,34 +434,30 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   @Override
   public Node recorded(long inode) throws FsException {
-    return io(() -> new Node(inode, nodes.refresh(nodes.find(inode)).attributes()));
+    return new Node(inode, tree.nodes().refresh(tree.nodes().find(inode)).attributes());
   }
 
   @Override
   public long resume(
       long inode, long handle, long generation, long low, boolean onlyGrew, Caller caller)
       throws FsException {
-    return io(
-        () -> {
-          openFiles.use(inode, handle, caller);
-          return live.exclusively(inode, file -> contents.resume(file, generation, low, onlyGrew));
-        });
+    data.handles().use(inode, handle, caller);
+    try (OutputFiles.Locked locked = data.files().lock(inode)) {
+      return data.contents().resume(locked.file(), generation, low, onlyGrew);
+    }
   }
 
   @Override
-  public List<NodeData.Id> unused(List<NodeData.Id> files, Caller caller) throws FsException {
-    int place = openFiles.placeOf(caller);
-    return io(
-        () -> {
-          List<NodeData.Id> unused = new ArrayList<>();
-          for (NodeData.Id file : files) {
-            DataRow row = state.data(file.inode(), file.generation());
-            if (row == null || row.place() != place) {
-              unused.add(file);
-            }
-          }
-          return unused;
-        });
+  public List<NodeData.Id> unused(List<NodeData.Id> kept, Caller caller) throws FsException {
+    int place = data.handles().placeOf(caller);
+    List<NodeData.Id> unused = new ArrayList<>();
+    for (NodeData.Id file : kept) {
+      DataRow row = state.data(file.inode(), file.generation());
+      if (row == null || row.place() != place) {
+        unused.add(file);
+      }
+    }
+    return unused;
   }
 
   // ---- the way to the source
@@ -598,59 +470,27 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   @Override
   public @Nullable String sourceFailure() {
-    return tree.failure();
+    return tree.source().failure();
   }
 
   @Override
   public DrainStatus drainStatus() {
-    return status(drain.refusedCount() + conflicts.givenUpCount(), drain.failures());
-  }
-
-  private DrainStatus status(long refused, List<DrainStatus.Failure> failures) {
-    return new DrainStatus(
-        waiting.bytes(),
-        waiting.files() + drain.unclosedCount(),
-        state.waitingCount() + drain.unclosedCount(),
-        drain.oldestMillis() / MILLIS,
-        pace.totalBytes(),
-        committer.madeCount(),
-        pace.recentBytesPerSecond(),
-        local.usedBytes(),
-        conflicts.count(),
-        refused,
-        failures,
-        drain.away());
+    return drain.status();
   }
 
   @Override
   public DrainStatus acknowledge() throws FsException {
-    return io(
-        () -> {
-          try (State.Held held = state.hold()) {
-            DrainStatus told = status(conflicts.givenUpCount(), conflicts.last());
-            State.Update update = state.update();
-            state.scan(
-                Tables.CONFLICTS,
-                new byte[0],
-                (key, value) -> {
-                  update.delete(Tables.CONFLICTS, key);
-                  return true;
-                });
-            update.afterwards(conflicts::acknowledge);
-            update.commit();
-            return told;
-          }
-        });
+    return drain.acknowledge();
   }
 
   @Override
   public List<String> retry(FileName path) throws FsException {
-    return io(() -> refused.retry(path));
+    return drain.refused().retry(path);
   }
 
   @Override
   public List<String> drop(FileName path) throws FsException {
-    return io(() -> refused.drop(path));
+    return drain.refused().drop(path);
   }
 
   @Override
@@ -670,7 +510,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   /** What the source does not have is tried again in the next steps, for tests without threads. */
   public void tryAgain() {
-    committer.again().ask();
+    drain.tryAgain();
   }
 
   /** The same, with what the committer's thread does about a refusal. */
@@ -685,10 +525,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   /** Removes data files without use, for tests without threads. */
   public void tidy() throws FsException {
-    while (room.collect()) {
-      log.trace("removed data files");
-    }
-    room.tidyAtSource();
+    drain.tidy();
   }
 
   /** Brings files that stay open and grow to the journal, for tests without threads. */
@@ -699,12 +536,9 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   @Override
   public void close() {
     drain.close();
-    copies.close();
-    for (LiveFile file : live.all()) {
-      descriptors.close(file);
-    }
-    tree.close();
-    local.close();
+    data.files().close();
+    tree.source().close();
+    data.places().close();
     state.close();
   }
 }

@@ -2,7 +2,6 @@ package io.pmfs.writable.remote;
 
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.remote.RemoteNodes.NodeRequest;
 import java.io.IOException;
 import org.slf4j.Logger;

@@ -6,7 +6,6 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.NodeAway;
-import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
 import java.nio.ByteBuffer;

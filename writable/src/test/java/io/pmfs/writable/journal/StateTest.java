@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.metadata.TableStore;
 import io.pmfs.tier.FsException;
 import java.nio.file.Path;
+import java.time.InstantSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -12,7 +13,8 @@ class StateTest {
   @TempDir Path directory;
 
   private State open() throws FsException {
-    return new State(TableStore.open(directory, "test", Tables.ALL, 16L << 20));
+    return new State(
+        TableStore.open(directory, "test", Tables.ALL, 16L << 20), InstantSource.system());
   }
 
   /**

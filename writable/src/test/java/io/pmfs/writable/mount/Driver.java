@@ -12,7 +12,7 @@ import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;
-import io.pmfs.writable.SourceTree;
+import io.pmfs.writable.TemporaryNames;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Entry;
@@ -419,7 +419,7 @@ final class Driver implements AutoCloseable {
   private static void addSource(Map<String, String> tree, String path, FakeCalls.Node node) {
     node.children.forEach(
         (name, child) -> {
-          if (SourceTree.isTemporary(name)) {
+          if (TemporaryNames.contains(name)) {
             return;
           }
           String below = path.isEmpty() ? name.toString() : path + "/" + name;
@@ -488,7 +488,7 @@ final class Driver implements AutoCloseable {
     }
     node.children.forEach(
         (name, child) -> {
-          if (SourceTree.isTemporary(name)) {
+          if (TemporaryNames.contains(name)) {
             found.add(name.toString());
           }
           addTemporaries(found, child, seen);

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.writable.Listing;
-import io.pmfs.writable.Listing.Child;
-import io.pmfs.writable.PackedNames;
+import io.pmfs.writable.tree.Listing;
+import io.pmfs.writable.tree.Listing.Child;
+import io.pmfs.writable.tree.PackedNames;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -6,7 +6,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.OutputCalls;
-import io.pmfs.writable.SourceTree;
+import io.pmfs.writable.TemporaryNames;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -117,7 +117,7 @@ class NewFilesTest {
 
           @Override
           public void after(String call, FileName name) {
-            if (call.equals("unlink") && SourceTree.isTemporary(name)) {
+            if (call.equals("unlink") && TemporaryNames.contains(name)) {
               driver.calls.makeAtSource("d/other of " + name, "of another program");
             }
           }

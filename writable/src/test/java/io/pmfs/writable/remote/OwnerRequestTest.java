@@ -9,7 +9,6 @@ import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.StoreStatistics;
 import io.pmfs.writable.DrainStatus;
-import io.pmfs.writable.NodeFiles;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.OwnedFileSystem;
 import io.pmfs.writable.WritableFileSystem;

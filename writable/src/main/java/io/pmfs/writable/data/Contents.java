@@ -1,0 +1,355 @@
+package io.pmfs.writable.data;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Encoder;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.places.DataFile;
+import io.pmfs.writable.places.DataPlace;
+import io.pmfs.writable.places.DataPlaces;
+import io.pmfs.writable.places.LocalData;
+import io.pmfs.writable.places.LocalPlace;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Where the contents of files go on: a change leaves what the journal promised as it is, and goes
+ * to a place with room. The caller holds the lock of the file exclusively.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class Contents {
+  private static final Logger log = LoggerFactory.getLogger(Contents.class);
+
+  /** Writes clear these bits, which are the owner's. */
+  static final int SET_ID = 06000;
+
+  private final State state;
+  private final OutputFiles files;
+  private final DataPlaces places;
+  private final Room room;
+
+  public Contents(State state, OutputFiles files, DataPlaces places, Room room) {
+    this.state = state;
+    this.files = files;
+    this.places = places;
+    this.room = room;
+  }
+
+  // ---- before a change
+
+  /**
+   * Prepares a change of content: afterwards the file is local, what the journal promised stays as
+   * it is, and the tables say that the file is being written.
+   *
+   * @param low the first byte that changes
+   * @param keep how many bytes of the content are still needed
+   */
+  Inode prepare(OutputFile file, long low, long keep) throws FsException {
+    while (true) {
+      try {
+        Inode prepared = tryPrepare(file, low, keep);
+        if (prepared != null) {
+          return prepared;
+        }
+      } catch (FsException e) {
+        if (!file.isReplaced(e)) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  private @Nullable Inode tryPrepare(OutputFile file, long low, long keep) throws FsException {
+    Inode inode = state.inode(file.number());
+    if (!inode.isRegular()) {
+      throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "not a file");
+    }
+    inode = file.load(inode);
+    boolean isPromised = state.isPending(inode.contentChange()) && low < inode.announcedSize();
+    if (inode.generation() == 0 || isPromised || file.isRemote()) {
+      return newData(file, inode, low, keep);
+    }
+    return written(file, inode, low);
+  }
+
+  /**
+   * Bytes of a file change that nothing promised: the tables say so.
+   *
+   * @return null if the data file is of no use any more, as the source has its content now
+   */
+  private @Nullable Inode written(OutputFile file, Inode inode, long low) throws FsException {
+    boolean spoils = low < inode.drainedSize();
+    if (inode.is(Inode.WRITING) && !spoils) {
+      return inode;
+    }
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(file.number());
+      if (now.generation() != inode.generation()) {
+        return null;
+      }
+      long drained = low < now.drainedSize() ? -1 : now.drainedSize();
+      State.Update update = state.update();
+      Inode next = begin(update, file, now);
+      next = next.withData(now.generation(), now.announcedSize(), drained);
+      update.put(next);
+      update.commit();
+      return next;
+    }
+  }
+
+  /** From this update on, the tables say that the file is being written. */
+  private static Inode begin(State.Update update, OutputFile file, Inode now) {
+    file.begin(now);
+    update.put(Tables.WRITING, Tables.key(file.number()), new byte[0]);
+    return now.withFlag(Inode.WRITING, true);
+  }
+
+  /**
+   * Another node goes on writing to a data file that it keeps.
+   *
+   * @return the first byte that it may change; -1 if this node must write
+   */
+  public long resume(OutputFile file, long generation, long low, boolean onlyGrew)
+      throws FsException {
+    Inode inode = state.inode(file.number());
+    long promised = state.isPending(inode.contentChange()) ? inode.announcedSize() : 0;
+    boolean hasSetId = (inode.attributes().mode() & SET_ID) != 0;
+    if (inode.generation() != generation || low < promised || hasSetId) {
+      return -1;
+    }
+    file.attach(inode);
+    Inode next = file.isRemote() ? written(file, inode, low) : null;
+    if (next == null) {
+      return -1;
+    }
+    file.resumed(onlyGrew);
+    return Math.max(promised, next.drainedSize());
+  }
+
+  /** The content of a file begins anew, in a data file of another node. */
+  void restart(OutputFile file, int place) throws FsException {
+    restart(file, places.get(place), false);
+    file.emptied();
+  }
+
+  /**
+   * The data file comes with the first byte: a full disk does not keep a file from being emptied.
+   */
+  private Inode restart(OutputFile file, DataPlace place, boolean isEmptyAtSource)
+      throws FsException {
+    Inode next;
+    long generation;
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(file.number());
+      State.Update update = state.update();
+      generation = update.newNumber();
+      Instant time = state.now();
+      next =
+          begin(update, file, now)
+              .withData(generation, 0, isEmptyAtSource ? 0 : -1)
+              .withTimes(time, time);
+      update.put(next);
+      update.data(file.number(), generation, new DataRow(place.number(), 0));
+      files.drop(update, now);
+      update.commit();
+    }
+    file.restart(place, generation);
+    return next;
+  }
+
+  /** Gives a file a new data file with the first bytes of its content. */
+  private Inode newData(OutputFile file, Inode inode, long low, long keep) throws FsException {
+    long kept = Math.min(file.size(inode), keep);
+    if (kept == 0) {
+      return restart(file, places.forNew(), drainedSize(inode) == 0);
+    }
+    Room.Search search = room.search();
+    while (true) {
+      LocalPlace place = search.placeFor(kept);
+      try {
+        return newData(file, inode, low, kept, place);
+      } catch (FsException e) {
+        if (!DataPlaces.isRefusal(e)) {
+          throw e;
+        }
+        log.debug("inode {} goes on elsewhere: {}", file.number(), e.getMessage());
+      }
+    }
+  }
+
+  private Inode newData(OutputFile file, Inode inode, long low, long kept, LocalPlace place)
+      throws FsException {
+    LocalData made = place.file(new NodeData.Id(file.number(), beginCopy(file, place)));
+    boolean isDone = false;
+    try {
+      made.make();
+      file.fill(inode, made, kept);
+      Inode next = recordCopy(file, made, low, kept);
+      isDone = true;
+      file.take(made);
+      return next;
+    } finally {
+      if (!isDone) {
+        made.close();
+        discardCopy(made);
+      }
+    }
+  }
+
+  /** The next process removes a data file that is being filled, unless more is recorded. */
+  private long beginCopy(OutputFile file, LocalPlace place) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      long generation = update.newNumber();
+      update.put(
+          Tables.COPYING,
+          Tables.key(file.number(), generation),
+          new Encoder().number(place.number()).toBytes());
+      update.commit();
+      return generation;
+    }
+  }
+
+  private Inode recordCopy(OutputFile file, LocalData made, long low, long kept)
+      throws FsException {
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(file.number());
+      long generation = made.id().generation();
+      long had = drainedSize(now);
+      boolean isPrefix = had >= 0 && low >= had && kept >= had;
+      State.Update update = state.update();
+      Inode next = begin(update, file, now).withData(generation, 0, isPrefix ? had : -1);
+      update.put(next);
+      update.data(file.number(), generation, new DataRow(made.place().number(), 0));
+      update.delete(Tables.COPYING, Tables.key(file.number(), generation));
+      files.drop(update, now);
+      update.commit();
+      return next;
+    }
+  }
+
+  /**
+   * A data file that was not filled is of no use. If that cannot be said, the next process does.
+   */
+  private void discardCopy(LocalData made) {
+    NodeData.Id id = made.id();
+    try (State.Held held = state.hold()) {
+      if (state.data(id.inode(), id.generation()) == null) {
+        State.Update update = state.update();
+        update.delete(Tables.COPYING, Tables.key(id.inode(), id.generation()));
+        Room.garbage(update, id.inode(), id.generation(), made.place().number());
+        update.commit();
+      }
+    } catch (FsException e) {
+      log.debug("a data file of inode {} stays: {}", id.inode(), e.getMessage());
+    }
+  }
+
+  /** The source's content of a file without a data file is what the file has. */
+  private static long drainedSize(Inode inode) {
+    if (inode.generation() != 0) {
+      return inode.drainedSize();
+    }
+    Stat seen = inode.seen();
+    return seen == null ? -1 : seen.attributes().size();
+  }
+
+  // ---- a change
+
+  /** A change of a data file. */
+  interface Change {
+    void make(LocalData data) throws FsException;
+  }
+
+  /**
+   * Makes a change of a prepared file where there is room for it: if its place has none, the file
+   * goes on in the next one, at last at the source.
+   *
+   * @param more how many bytes it may grow by
+   */
+  void change(OutputFile file, long more, Change change) throws FsException {
+    Room.Search search = room.search();
+    boolean isRefused = false;
+    while (true) {
+      LocalPlace before = file.here().place();
+      LocalPlace place = search.placeFor(before, file.size(), more, isRefused);
+      try {
+        if (place != before) {
+          move(file, place, file.size());
+        }
+        change.make(file.made());
+        return;
+      } catch (FsException e) {
+        file.cutOff();
+        if (!DataPlaces.isRefusal(e)) {
+          throw e;
+        }
+        log.debug("inode {} goes on elsewhere: {}", file.number(), e.getMessage());
+        isRefused = place == file.here().place();
+      }
+    }
+  }
+
+  /** A small content comes here from the node that keeps it, once nobody writes it. */
+  public void bring(OutputFile file) throws FsException {
+    Inode inode = state.inode(file.number());
+    file.attach(inode);
+    if (file.isRemote() && !inode.isRemoved()) {
+      file.load(inode);
+      long size = file.size(inode);
+      LocalPlace place = places.withRoom(size);
+      if (size <= NodeData.SMALL_BYTES && place != null) {
+        move(file, place, size);
+      }
+    }
+  }
+
+  /** Moves the data file of a file to another place. */
+  private void move(OutputFile file, LocalPlace place, long size) throws FsException {
+    DataFile from = file.data();
+    LocalData made = place.file(from.id());
+    boolean isDone = false;
+    boolean isRecorded = false;
+    try {
+      made.make();
+      made.truncate(0); // A former process may have begun the same.
+      from.fill(made, size);
+      try (State.Held held = state.hold()) {
+        NodeData.Id id = from.id();
+        DataRow row = state.data(id.inode(), id.generation());
+        if (row == null) {
+          throw new FsException(Errno.EIO, "no data file of inode " + id.inode());
+        }
+        State.Update update = state.update();
+        update.data(id.inode(), id.generation(), new DataRow(place.number(), row.waiting()));
+        Room.garbage(update, id.inode(), id.generation(), from.place().number());
+        isRecorded = true; // Perhaps, if that fails.
+        update.commit();
+      }
+      isDone = true;
+      file.take(made);
+    } finally {
+      if (!isDone) {
+        made.close();
+      }
+      if (!isRecorded) {
+        removeQuietly(made);
+      }
+    }
+  }
+
+  private static void removeQuietly(LocalData made) {
+    try {
+      made.place().remove(made.id());
+    } catch (FsException e) {
+      log.debug("a copy of a data file of inode {} stays: {}", made.id().inode(), e.getMessage());
+    }
+  }
+}

@@ -1,0 +1,638 @@
+package io.pmfs.writable.data;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.NodeData.Frozen;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.places.CopyBuffers;
+import io.pmfs.writable.places.DataFile;
+import io.pmfs.writable.places.DataPlace;
+import io.pmfs.writable.places.LocalData;
+import io.pmfs.writable.places.RemoteData;
+import io.pmfs.writable.tree.SourceTree;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A regular file that is open or was written to: its data file, the source's file, and what writes
+ * changed that the tables do not have yet. Whoever calls a method holds the {@linkplain #lock lock}
+ * exclusively, unless the method says something else; an inode is what the tables say now.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class OutputFile {
+  private static final Logger log = LoggerFactory.getLogger(OutputFile.class);
+
+  private final long number;
+  private final OutputFiles files;
+
+  /** Writers hold it exclusively, readers hold it shared. */
+  private final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
+
+  private int users; // GUARDED_BY(files)
+
+  /** Handles of this process that may write. */
+  private final AtomicInteger writers = new AtomicInteger();
+
+  // GUARDED_BY(lock)
+  /** The content in this node's or another one's place; null if only the source has it. */
+  private @Nullable DataFile data;
+
+  private @Nullable SourceFile source;
+
+  /** Whether it only grew since it was announced last, without gaps. */
+  private boolean onlyGrew = true;
+
+  /** Bytes; -1 if only the data file knows. Of meaning while the inode is being written. */
+  private volatile long size = -1;
+
+  private volatile long blocks;
+  private volatile Instant modified = Instant.EPOCH;
+  private volatile Instant changed = Instant.EPOCH;
+
+  /** The source's file, open for reading. */
+  private record SourceFile(int descriptor, Stat stat) {
+    boolean isStill(@Nullable Stat seen) {
+      return seen == null || stat.isSameFile(seen);
+    }
+  }
+
+  OutputFile(long number, OutputFiles files) {
+    this.number = number;
+    this.files = files;
+  }
+
+  public long number() {
+    return number;
+  }
+
+  ReentrantReadWriteLock lock() {
+    return lock;
+  }
+
+  // ---- uses
+
+  void beginUse() { // GUARDED_BY(files)
+    users++;
+  }
+
+  /** Ends a use; returns whether it was the last one. */
+  boolean endUse() { // GUARDED_BY(files)
+    users--;
+    return users == 0;
+  }
+
+  void beginWriter() {
+    writers.incrementAndGet();
+  }
+
+  void endWriter() {
+    writers.decrementAndGet();
+  }
+
+  /** Whether a handle of this process may write; with or without the lock. */
+  boolean hasWriter() {
+    return writers.get() > 0;
+  }
+
+  /** Closes what is open; for its last user, with or without the lock. */
+  void close() {
+    closeData();
+    closeSource();
+  }
+
+  private void closeData() {
+    DataFile open = data;
+    if (open != null) {
+      open.close();
+    }
+    files.closed(this);
+    data = null;
+    size = -1;
+  }
+
+  private void closeSource() {
+    SourceFile open = source;
+    if (open != null) {
+      files.tree().closeLater(open.descriptor());
+      source = null;
+    }
+  }
+
+  /** Closes the data file if nothing uses it now; it is opened when it is used again. */
+  void park() {
+    if (!lock.isWriteLockedByCurrentThread() && lock.writeLock().tryLock()) {
+      try {
+        DataFile open = data;
+        if (open != null) {
+          open.close();
+        }
+        files.closed(this);
+      } finally {
+        lock.writeLock().unlock();
+      }
+    }
+  }
+
+  // ---- the data file
+
+  /**
+   * Opens the data file if there is one, and learns its size if a write may be recorded.
+   *
+   * @return the file as it is now: one whose data file is gone is read from the source, if that has
+   *     all of it
+   */
+  Inode load(Inode inode) throws FsException {
+    Inode now = attach(inode);
+    DataFile attached = data;
+    if (attached != null && now.is(Inode.WRITING) && (size < 0 || !attached.isHere())) {
+      recover(attached, now);
+    }
+    return now;
+  }
+
+  /** The same without its size. */
+  Inode attach(Inode inode) throws FsException {
+    if (generation() != inode.generation()) {
+      closeData();
+      if (inode.generation() != 0) {
+        open(files.places().get(row(inode).place()).file(id(inode.generation())));
+      }
+    } else if (data != null && size != 0) {
+      open(data);
+    }
+    return data != null && !data.isThere() ? withoutData(data, inode) : inode;
+  }
+
+  private void open(DataFile file) throws FsException {
+    boolean wasThere = file.isThere();
+    data = file;
+    file.open();
+    if (!wasThere && file.isThere()) {
+      files.opened(this);
+    }
+  }
+
+  private long generation() {
+    return data == null ? 0 : data.id().generation();
+  }
+
+  private NodeData.Id id(long generation) {
+    return new NodeData.Id(number, generation);
+  }
+
+  private DataRow row(Inode inode) throws FsException {
+    DataRow row = files.state().data(number, inode.generation());
+    if (row == null) {
+      throw new FsException(Errno.EIO, "no data file of inode " + number);
+    }
+    return row;
+  }
+
+  /** The data file was not made yet, or somebody removed it: the source may have the same. */
+  private Inode withoutData(DataFile missing, Inode inode) throws FsException {
+    if (inode.is(Inode.WRITING) || inode.attributes().size() == 0) {
+      return inode;
+    }
+    State state = files.state();
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(number);
+      boolean isAtSource = now.hasHome() && now.drainedSize() == now.attributes().size();
+      if (now.generation() != missing.id().generation() || !isAtSource || state.isBusy(now)) {
+        return now;
+      }
+      State.Update update = state.update();
+      Room.discard(update, number, now.generation(), missing.place().number());
+      Inode next = now.withData(0, 0, -1);
+      update.put(next);
+      update.commit();
+      log.warn("inode {} is read from the source: its data file cannot be read", number);
+      closeData();
+      return next;
+    }
+  }
+
+  /**
+   * Whether a failed read, of data that are not needed any more, is to be tried again: another node
+   * has removed them meanwhile, or the source has the same. The caller has not locked the file.
+   *
+   * @throws FsException if the node has lost what is still needed
+   */
+  boolean isToBeReadAgain(FsException e) throws FsException {
+    lock.writeLock().lock();
+    try {
+      return isReplaced(e) || isUnneeded(e);
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  private boolean isUnneeded(FsException e) throws FsException {
+    DataFile failed = data;
+    if (e.errno() != Errno.EIO || failed == null || !failed.isHere()) {
+      return false;
+    }
+    Inode inode = files.state().inode(number);
+    return inode.generation() == failed.id().generation()
+        && withoutData(failed, inode).generation() == 0;
+  }
+
+  /**
+   * Whether a node no longer has the data file because something else took its place meanwhile:
+   * then another attempt finds that.
+   *
+   * @throws FsException if the node has lost what is still needed
+   */
+  boolean isReplaced(FsException e) throws FsException {
+    if (e.errno() == Errno.ENOENT && data instanceof RemoteData remote) {
+      if (files.state().inode(number).generation() == remote.id().generation()) {
+        throw remote.missing(e);
+      }
+      return true;
+    }
+    return false;
+  }
+
+  /** A former process, or another node, wrote to the data file and did not record it. */
+  private void recover(DataFile written, Inode inode) throws FsException {
+    Frozen found = written.freeze(empty(inode));
+    Attributes recorded = inode.attributes();
+    boolean isLater = found.modified().isAfter(recorded.modificationTime());
+    modified = isLater ? found.modified() : recorded.modificationTime();
+    changed =
+        isLater && found.modified().isAfter(recorded.changeTime())
+            ? found.modified()
+            : recorded.changeTime();
+    blocks = found.blocks();
+    onlyGrew =
+        found.size() >= inode.announcedSize() && found.onlyGrew() && (written.isHere() || onlyGrew);
+    size = found.size();
+  }
+
+  private static Frozen empty(Inode inode) {
+    return new Frozen(0, 0, inode.attributes().modificationTime(), true, ByteBuffer.allocate(0));
+  }
+
+  /** Whether another node keeps the content. */
+  boolean isRemote() {
+    return data instanceof RemoteData;
+  }
+
+  /** Whether there is nothing that only a data file knows. */
+  boolean isEmpty() {
+    return size == 0 && (data == null || (data.isHere() && !data.isThere()));
+  }
+
+  // ---- what is seen
+
+  /** The size now; the caller holds the lock at least shared. */
+  long size(Inode inode) {
+    return inode.is(Inode.WRITING) ? size : inode.attributes().size();
+  }
+
+  /** The size while it is being written. */
+  long size() {
+    return size;
+  }
+
+  /** The attributes while it is being written. */
+  Attributes attributes(Inode inode) {
+    Attributes a = inode.attributes();
+    return new Attributes(
+        a.mode(),
+        a.linkCount(),
+        a.uid(),
+        a.gid(),
+        a.device(),
+        size,
+        blocks,
+        a.accessTime(),
+        modified,
+        changed.isAfter(a.changeTime()) ? changed : a.changeTime());
+  }
+
+  /**
+   * The attributes of a file that is being written, without waiting for writers if they are known;
+   * as they were last, if the node that writes it does not answer. The caller has not locked it.
+   */
+  Attributes shown(Inode inode) throws FsException {
+    if (size >= 0 && !isRemote()) {
+      return attributes(inode);
+    }
+    lock.writeLock().lock();
+    try {
+      Inode now = files.state().inode(number);
+      if (!now.is(Inode.WRITING)) {
+        return now.attributes();
+      }
+      try {
+        load(now);
+      } catch (FsException e) {
+        if (!isRemote()) {
+          throw e;
+        }
+        return size < 0 ? now.attributes() : attributes(now);
+      }
+      return attributes(now);
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
+  /** Whether it has more than was announced, and nothing else changed. */
+  public boolean hasGrown(Inode inode) throws FsException {
+    if (isRemote()) {
+      load(inode);
+    }
+    return onlyGrew && size > 0;
+  }
+
+  // ---- reading
+
+  /** Whether what is to be read is open already; the caller holds the lock at least shared. */
+  boolean isReadable(Inode inode) {
+    DataFile open = data;
+    boolean isWriting = inode.is(Inode.WRITING);
+    if (inode.generation() != 0) {
+      return open != null
+          && open.id().generation() == inode.generation()
+          && (!isWriting || size >= 0)
+          && open.isReadable(isWriting);
+    }
+    SourceFile known = source;
+    return open == null && known != null && known.isStill(inode.seen());
+  }
+
+  /** Opens what is to be read. */
+  Inode prepareRead(Inode inode) throws FsException {
+    Inode now = load(inode);
+    if (now.generation() == 0 && (now.hasHome() || now.attributes().size() > 0)) {
+      openSource(now);
+    }
+    return now;
+  }
+
+  /** Reads from the data file; the caller holds the lock at least shared. */
+  int read(ByteBuffer destination, long offset) throws FsException {
+    return data().read(destination, offset);
+  }
+
+  /**
+   * Reads from the source's file; the caller holds the lock at least shared.
+   *
+   * @return for {@link CopyBuffers#give}
+   */
+  ByteBuffer readSource(long offset, int wanted) throws FsException {
+    SourceFile open = source;
+    if (open == null) {
+      throw new FsException(Errno.EIO, "the data of inode " + number + " are nowhere");
+    }
+    OutputCalls calls = files.calls();
+    return files
+        .tree()
+        .looks()
+        .await(
+            () -> {
+              ByteBuffer buffer = CopyBuffers.take();
+              buffer.limit(Math.min(wanted, buffer.capacity()));
+              int count = calls.read(open.descriptor(), buffer, offset);
+              return buffer.position(0).limit(count);
+            },
+            CopyBuffers::give);
+  }
+
+  /** Whether its data file on this node has these bytes at an offset. */
+  boolean has(ByteBuffer bytes, long offset) throws FsException {
+    return data instanceof LocalData here && here.isOpen() && here.has(bytes, offset);
+  }
+
+  /** The next data or hole at or behind an offset, as lseek(2). */
+  long seek(Inode inode, long offset, int whence) throws FsException {
+    long end = size(inode);
+    if (offset < 0 || offset >= end) {
+      throw new FsException(Errno.ENXIO, "offset " + offset);
+    }
+    if (inode.generation() != 0 && data != null) {
+      return data.seek(offset, end, whence);
+    }
+    SourceFile open = source;
+    return open == null
+        ? whence == OutputCalls.SEEK_HOLE ? offset : end
+        : Math.min(end, files.calls().seek(open.descriptor(), offset, whence));
+  }
+
+  /** Opens the source's file for reading. */
+  public int openSource(Inode inode) throws FsException {
+    SourceFile known = source;
+    if (known != null && known.isStill(inode.seen())) {
+      return known.descriptor();
+    }
+    closeSource();
+    if (!inode.hasHome()) {
+      throw new FsException(Errno.EIO, "the data of inode " + number + " are nowhere");
+    }
+    SourceTree tree = files.tree();
+    SourceFile opened =
+        tree.looks()
+            .await(
+                () -> tree.still(() -> openStill(files.state().inode(number))),
+                unwanted -> files.calls().close(unwanted.descriptor()));
+    source = opened;
+    return opened.descriptor();
+  }
+
+  private SourceFile openStill(Inode inode) throws FsException {
+    SourceTree tree = files.tree();
+    OutputCalls calls = files.calls();
+    int opened = -1;
+    try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+      opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
+      return new SourceFile(opened, tree.stat(calls.status(opened, Inode.NO_NAME)));
+    } catch (FsException e) {
+      if (opened >= 0) {
+        calls.close(opened);
+      }
+      throw e.errno() == Errno.ENOENT
+          ? new FsException(Errno.ESTALE, inode.homeName().toString(), e)
+          : e;
+    }
+  }
+
+  // ---- the next content, which nothing has promised
+
+  /** A file that is not being written begins to be: it is as the tables say. */
+  void begin(Inode inode) {
+    if (!inode.is(Inode.WRITING)) {
+      size = inode.attributes().size();
+      blocks = inode.attributes().blocks();
+      modified = inode.attributes().modificationTime();
+      changed = inode.attributes().changeTime();
+    }
+  }
+
+  /** A file was made; its data file comes with the first byte. */
+  void beginNew(Inode inode) throws FsException {
+    DataRow row = inode.generation() == 0 ? null : files.state().data(number, inode.generation());
+    DataPlace place = row == null ? null : files.places().get(row.place());
+    if (place != null && place.isOfNode()) {
+      attach(inode);
+      beginRemote();
+    } else if (size < 0 && (data == null || !data.isThere())) {
+      if (place != null) {
+        data = place.file(id(inode.generation()));
+      }
+      size = 0;
+      blocks = 0;
+      modified = inode.attributes().modificationTime();
+      changed = inode.attributes().changeTime();
+    }
+  }
+
+  private void beginRemote() {
+    if (data instanceof RemoteData remote) {
+      remote.begin();
+    }
+  }
+
+  /** The content goes on, empty, in a data file that comes with the first byte. */
+  void restart(DataPlace place, long generation) throws FsException {
+    long kept = size;
+    closeData();
+    data = place.file(id(generation));
+    beginRemote();
+    size = kept;
+    blocks = 0;
+  }
+
+  /** The content goes on in another data file, which has what it had. */
+  void take(LocalData next) throws FsException {
+    if (data instanceof LocalData former) {
+      former.closeCounted();
+    }
+    data = next;
+    files.opened(this);
+    recount();
+  }
+
+  /** Fills the next data file with the first bytes of the content. */
+  void fill(Inode inode, LocalData next, long bytes) throws FsException {
+    if (inode.generation() == 0) {
+      next.fill(openSource(inode), bytes);
+    } else {
+      Objects.requireNonNull(data).fill(next, bytes);
+    }
+  }
+
+  /** Its data file on this node; it is made with the first byte. */
+  LocalData made() throws FsException {
+    LocalData made = here();
+    if (!made.isOpen()) {
+      if (size > 0) {
+        throw made.gone();
+      }
+      made.make();
+      files.opened(this);
+    }
+    return made;
+  }
+
+  /** Its data file on this node, which need not be there. */
+  LocalData here() throws FsException {
+    if (data instanceof LocalData here) {
+      return here;
+    }
+    throw new FsException(Errno.EIO, "inode " + number + " has no data file on this node");
+  }
+
+  /** Its data file, wherever it is. */
+  DataFile data() throws FsException {
+    DataFile known = data;
+    if (known == null) {
+      throw new FsException(Errno.EIO, "inode " + number + " has no data file");
+    }
+    return known;
+  }
+
+  /** What a change wrote before it failed is not taken for the file's. */
+  void cutOff() {
+    if (data instanceof LocalData here) {
+      here.cutOff(size);
+    }
+  }
+
+  /** Bytes were written. */
+  void wrote(long offset, int length, Instant now) throws FsException {
+    onlyGrew &= offset == size;
+    size = Math.max(size, offset + length);
+    blocks = Math.max(blocks, here().blocksAfter(length));
+    touch(now);
+    long counted = here().wrote(length);
+    blocks = counted < 0 ? blocks : counted;
+  }
+
+  /** The size was set, or room was allocated. */
+  void resized(long next) throws FsException {
+    size = next;
+    onlyGrew = false;
+    recount();
+  }
+
+  /** The content was emptied, and is another node's from now on. */
+  void emptied() {
+    size = 0;
+    onlyGrew = false;
+  }
+
+  void touch(Instant now) {
+    modified = now;
+    changed = now;
+  }
+
+  /** Another node has written more to its data file, and perhaps not only behind the end. */
+  void resumed(boolean grew) {
+    onlyGrew &= grew;
+  }
+
+  /** A program has set attributes, and perhaps the time of modification. */
+  void setTimes(Inode next, @Nullable Instant modificationTime) throws FsException {
+    changed = next.attributes().changeTime();
+    if (modificationTime != null) {
+      modified = modificationTime;
+      if (data != null) {
+        data.setTimes(next.attributes().accessTime(), modificationTime);
+      }
+    }
+  }
+
+  /** Counts the room of the data file exactly. */
+  void recount() throws FsException {
+    if (data instanceof LocalData here) {
+      long now = here.recount();
+      blocks = now < 0 ? blocks : now;
+    }
+  }
+
+  /** The content was announced as it is. */
+  void announced() {
+    onlyGrew = true;
+  }
+
+  /** Makes the data file and its name survive the machine. */
+  void sync() throws FsException {
+    Inode inode = load(files.state().inode(number));
+    if (data != null) {
+      data.sync(empty(inode));
+    }
+  }
+}

@@ -1,0 +1,226 @@
+package io.pmfs.writable.data;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.places.DataPlaces;
+import io.pmfs.writable.tree.Extended;
+import io.pmfs.writable.tree.SourceTree;
+import io.pmfs.writable.tree.WrittenFiles;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The files in use. A file stays until its last use ends. Only some have their data files open at
+ * the same time. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class OutputFiles implements WrittenFiles {
+  private final State state;
+  private final SourceTree tree;
+  private final DataPlaces places;
+  private final Announcer announcer;
+
+  /** How many data files are open at the same time; reads need descriptors, too. */
+  private final int mostOpen;
+
+  private final Map<Long, OutputFile> files = new HashMap<>(); // GUARDED_BY(this)
+
+  /** Files whose data file is open, the one that was opened first in front. */
+  private final Set<OutputFile> open = new LinkedHashSet<>(); // GUARDED_BY(open)
+
+  public OutputFiles(State state, SourceTree tree, DataPlaces places, Extended extended) {
+    this.state = state;
+    this.tree = tree;
+    this.places = places;
+    this.announcer = new Announcer(state, extended);
+    this.mostOpen = places.calls().mostDataFiles();
+  }
+
+  State state() {
+    return state;
+  }
+
+  SourceTree tree() {
+    return tree;
+  }
+
+  DataPlaces places() {
+    return places;
+  }
+
+  OutputCalls calls() {
+    return places.calls();
+  }
+
+  // ---- uses
+
+  /** The file, which the caller releases once for each call. */
+  public synchronized OutputFile acquire(long number) {
+    OutputFile file = files.computeIfAbsent(number, key -> new OutputFile(key, this));
+    file.beginUse();
+    return file;
+  }
+
+  /** Ends one use. */
+  public void release(OutputFile file) {
+    synchronized (this) {
+      if (file.endUse()) {
+        files.remove(file.number());
+        // While others wait for a new object of the same file, so that there is one at a time.
+        file.close();
+      }
+    }
+  }
+
+  /** The numbers of the files in use. */
+  public synchronized List<Long> numbers() {
+    return new ArrayList<>(files.keySet());
+  }
+
+  private synchronized boolean isInUse(long number) {
+    return files.containsKey(number);
+  }
+
+  /** A file in use, locked exclusively until this is closed. */
+  public final class Locked implements AutoCloseable {
+    private final OutputFile file;
+
+    private Locked(OutputFile file) {
+      this.file = file;
+    }
+
+    public OutputFile file() {
+      return file;
+    }
+
+    @Override
+    public void close() {
+      file.lock().writeLock().unlock();
+      release(file);
+    }
+  }
+
+  /** Waits until nothing else uses the content of a file. */
+  public Locked lock(long number) {
+    OutputFile file = acquire(number);
+    file.lock().writeLock().lock();
+    return new Locked(file);
+  }
+
+  /** The same without waiting: null if something uses the content. */
+  public @Nullable Locked tryLock(long number) {
+    OutputFile file = acquire(number);
+    if (file.lock().writeLock().tryLock()) {
+      return new Locked(file);
+    }
+    release(file);
+    return null;
+  }
+
+  /** The same for a file that is in use, after some time; null also if it is not in use. */
+  public @Nullable Locked tryLockUsed(long number, long patienceMillis) throws FsException {
+    if (!isInUse(number)) {
+      return null;
+    }
+    OutputFile file = acquire(number);
+    boolean isLocked = false;
+    try {
+      isLocked = file.lock().writeLock().tryLock(patienceMillis, TimeUnit.MILLISECONDS);
+      return isLocked ? new Locked(file) : null;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "waiting for inode " + number, e);
+    } finally {
+      if (!isLocked) {
+        release(file);
+      }
+    }
+  }
+
+  /** A data file was opened: others, which nothing uses now, are closed until they are used. */
+  void opened(OutputFile file) {
+    List<OutputFile> surplus = new ArrayList<>();
+    synchronized (open) {
+      open.remove(file);
+      open.add(file);
+      int left = open.size() - mostOpen;
+      for (OutputFile one : open) {
+        if (left-- <= 0) {
+          break;
+        }
+        surplus.add(one);
+      }
+    }
+    surplus.forEach(OutputFile::park);
+  }
+
+  void closed(OutputFile file) {
+    synchronized (open) {
+      open.remove(file);
+    }
+  }
+
+  /** Closes what is open; nothing uses the files any more. */
+  public void close() {
+    List<OutputFile> left;
+    synchronized (this) {
+      left = new ArrayList<>(files.values());
+    }
+    left.forEach(OutputFile::close);
+  }
+
+  // ---- what the tables do not have yet
+
+  @Override
+  public Attributes attributes(Inode inode) throws FsException {
+    OutputFile file = acquire(inode.number());
+    try {
+      return file.shown(inode);
+    } finally {
+      release(file);
+    }
+  }
+
+  @Override
+  public boolean announce(long number, Caller caller) throws FsException {
+    try (Locked locked = lock(number)) {
+      return announce(locked.file(), caller);
+    }
+  }
+
+  /**
+   * Tells the journal of the content as it is now, if that is new. The caller has locked the file.
+   *
+   * @return whether it was
+   */
+  public boolean announce(OutputFile file, Caller caller) throws FsException {
+    return announcer.announce(file, caller);
+  }
+
+  @Override
+  public void alone(long number, Action action) throws FsException {
+    try (Locked locked = lock(number)) {
+      action.run();
+    }
+  }
+
+  @Override
+  public void drop(State.Update update, Inode inode) throws FsException {
+    DataRow row = inode.generation() == 0 ? null : state.data(inode.number(), inode.generation());
+    if (row != null && row.waiting() == 0) {
+      Room.discard(update, inode.number(), inode.generation(), row.place());
+    }
+  }
+}

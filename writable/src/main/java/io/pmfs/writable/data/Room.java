@@ -1,0 +1,297 @@
+package io.pmfs.writable.data;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.journal.Decoder;
+import io.pmfs.writable.journal.Encoder;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.places.DataPlaces;
+import io.pmfs.writable.places.LocalPlace;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Semaphore;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes room for data files: removes those without use, forgets those that the source has too, and
+ * lets writers wait for the source. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class Room {
+  private static final Logger log = LoggerFactory.getLogger(Room.class);
+
+  private static final int AT_ONCE = 64;
+  private static final long WAIT_MILLIS = 500;
+
+  /** Fewer than the threads that answer requests: further writers go on at the source. */
+  private static final int MOST_WAITING = 96;
+
+  private final State state;
+  private final DataPlaces places;
+  private final OutputFiles files;
+  private final Semaphore waiting = new Semaphore(MOST_WAITING);
+  private long garbageFrom; // GUARDED_BY(this)
+  private long cleanFrom; // GUARDED_BY(this)
+
+  /** A data file that may go. */
+  private record Item(long key, long number, long generation, int place) {
+    byte[] encode() {
+      return new Encoder().number(number).number(generation).number(place).toBytes();
+    }
+
+    static Item decode(byte[] key, byte[] value) {
+      Decoder in = new Decoder(value);
+      return new Item(Tables.first(key), in.number(), in.number(), in.small());
+    }
+  }
+
+  public Room(State state, DataPlaces places, OutputFiles files) {
+    this.state = state;
+    this.places = places;
+    this.files = files;
+  }
+
+  // ---- what is needed no more
+
+  /** The data file goes with this update. */
+  public static void discard(State.Update update, long number, long generation, int place) {
+    update.delete(Tables.DATA, Tables.key(number, generation));
+    garbage(update, number, generation, place);
+  }
+
+  public static void garbage(State.Update update, long number, long generation, int place) {
+    long key = update.newNumber();
+    update.put(Tables.GARBAGE, Tables.key(key), new Item(key, number, generation, place).encode());
+  }
+
+  /** The data file is the same as what the source has since this change. */
+  public static void clean(State.Update update, long number, long generation, int place) {
+    long key = update.newNumber();
+    update.put(Tables.CLEAN, Tables.key(key), new Item(key, number, generation, place).encode());
+  }
+
+  /** What a former process was filling is incomplete. */
+  public void begin() throws FsException {
+    List<byte[]> keys = new ArrayList<>();
+    List<Integer> places = new ArrayList<>();
+    state.scan(
+        Tables.COPYING,
+        new byte[0],
+        (key, value) -> {
+          keys.add(key);
+          places.add(new Decoder(value).small());
+          return true;
+        });
+    if (keys.isEmpty()) {
+      return;
+    }
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      for (int i = 0; i < keys.size(); i++) {
+        update.delete(Tables.COPYING, keys.get(i));
+        garbage(update, Tables.first(keys.get(i)), Tables.second(keys.get(i)), places.get(i));
+      }
+      update.commit();
+    }
+  }
+
+  /** Removes some data files; returns whether there were any. */
+  public synchronized boolean collect() throws FsException {
+    List<Item> items = new ArrayList<>();
+    state.scan(
+        Tables.GARBAGE,
+        Tables.key(garbageFrom),
+        (key, value) -> {
+          items.add(Item.decode(key, value));
+          return items.size() < AT_ONCE;
+        });
+    if (items.isEmpty()) {
+      return false;
+    }
+    List<Item> removed = new ArrayList<>();
+    for (Item item : items) {
+      try {
+        places.get(item.place()).remove(new NodeData.Id(item.number(), item.generation()));
+        removed.add(item);
+      } catch (FsException e) {
+        log.debug("a data file stays until the next start: {}", e.getMessage());
+      }
+    }
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      for (Item item : removed) {
+        update.delete(Tables.GARBAGE, Tables.key(item.key()));
+      }
+      update.commit();
+    }
+    garbageFrom = items.get(items.size() - 1).key() + 1;
+    state.wake();
+    return true;
+  }
+
+  /** Whether a data file waits to be removed. For the time before anything is written. */
+  public boolean isGarbage(long number, long generation) throws FsException {
+    boolean[] isFound = {false};
+    state.scan(
+        Tables.GARBAGE,
+        new byte[0],
+        (key, value) -> {
+          Item item = Item.decode(key, value);
+          isFound[0] = item.number() == number && item.generation() == generation;
+          return !isFound[0];
+        });
+    return isFound[0];
+  }
+
+  // ---- what the source has too
+
+  /** Forgets some data files that the source has too; returns whether there were any. */
+  private synchronized boolean evict() throws FsException {
+    List<Item> items = new ArrayList<>();
+    state.scan(
+        Tables.CLEAN,
+        Tables.key(cleanFrom),
+        (key, value) -> {
+          items.add(Item.decode(key, value));
+          return items.size() < AT_ONCE;
+        });
+    if (items.isEmpty()) {
+      return false;
+    }
+    for (Item item : items) {
+      evict(item);
+    }
+    cleanFrom = items.get(items.size() - 1).key() + 1;
+    return true;
+  }
+
+  /**
+   * Forgets all data files that the source has too. For a machine that was started anew: what they
+   * have was perhaps never synced, and the source's was.
+   */
+  public void evictAll() throws FsException {
+    cleanFrom = 0;
+    boolean isMore = true;
+    while (isMore) {
+      isMore = evict();
+    }
+    cleanFrom = 0;
+  }
+
+  private void evict(Item item) throws FsException {
+    try (OutputFiles.Locked locked = files.tryLock(item.number())) {
+      if (locked == null) {
+        return; // In use: it stays until it is written again.
+      }
+      try (State.Held held = state.hold()) {
+        Inode inode = state.find(item.number());
+        if (inode != null && inode.generation() != item.generation()) {
+          inode = null;
+        }
+        if (inode != null && state.isBusy(inode)) {
+          return; // The content may be at the source already, and never wait again.
+        }
+        State.Update update = state.update();
+        update.delete(Tables.CLEAN, Tables.key(item.key()));
+        if (inode != null && inode.hasHome() && inode.drainedSize() == inode.attributes().size()) {
+          update.put(inode.withData(0, 0, -1));
+          discard(update, item.number(), item.generation(), item.place());
+        }
+        update.commit();
+      }
+    }
+  }
+
+  // ---- room for more
+
+  /** Begins to look for a place for what is about to be written. */
+  public Search search() {
+    return new Search(state.head());
+  }
+
+  /**
+   * Looks for a place for a data file: the first tier with room and, once the source has all that
+   * waited when the search began, the source. So no writer waits for the changes of others that
+   * come later. The caller holds the lock of the file, but not that of the state. Used by one
+   * thread.
+   */
+  public final class Search {
+    private final long until;
+
+    private Search(long until) {
+      this.until = until;
+    }
+
+    /** The place for a new data file of so many bytes; waits while there is none. */
+    LocalPlace placeFor(long bytes) throws FsException {
+      do {
+        LocalPlace place = places.withRoom(bytes);
+        if (place != null) {
+          return place;
+        }
+      } while (makeRoom());
+      return places.atSource();
+    }
+
+    /**
+     * The place where a file goes on; waits while there is none.
+     *
+     * @param now where it is, with so many bytes
+     * @param more how many bytes it may grow by
+     * @param isRefused whether its place has just refused them
+     */
+    LocalPlace placeFor(LocalPlace now, long bytes, long more, boolean isRefused)
+        throws FsException {
+      boolean isTried = isRefused;
+      while (true) {
+        if (!isTried && (more == 0 || now.hasRoom(more))) {
+          return now;
+        }
+        isTried = false;
+        if (collect() || evict()) {
+          continue;
+        }
+        LocalPlace other = places.withRoom(bytes + more);
+        if (other != null && other != now) {
+          return other;
+        }
+        if (!isAwaited()) {
+          return places.atSource();
+        }
+      }
+    }
+
+    /** Makes some room, or waits a moment for it; returns false if nothing can make room. */
+    private boolean makeRoom() throws FsException {
+      return collect() || evict() || isAwaited();
+    }
+
+    /** Waits a moment for the source; returns false if it has what waited at the beginning. */
+    private boolean isAwaited() throws FsException {
+      long head = state.head();
+      long committed = state.committed();
+      boolean isOver = committed >= Math.min(until, head) || !places.mayGetRoom();
+      if (isOver || !waiting.tryAcquire()) {
+        return false;
+      }
+      try {
+        state.awaitChange(head, committed, WAIT_MILLIS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new FsException(Errno.EINTR, "waiting for room", e);
+      } finally {
+        waiting.release();
+      }
+      return true;
+    }
+  }
+
+  /** Removes the hidden directory of the source if it has no data file. */
+  public void tidyAtSource() {
+    places.tidyAtSource();
+  }
+}

@@ -1,0 +1,174 @@
+package io.pmfs.writable.drain;
+
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.data.Room;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.NameRow;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.places.DataPlaces;
+import io.pmfs.writable.steps.Step;
+import io.pmfs.writable.steps.Step.Recording;
+import io.pmfs.writable.steps.Temporaries;
+import io.pmfs.writable.tree.Extended;
+import io.pmfs.writable.tree.Names;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** What the tables keep no more of changes that the source has. Used by one thread. */
+@SuppressWarnings("try") // What is held is not otherwise used.
+final class Settlement {
+  private final State state;
+  private final DataPlaces places;
+  private final Extended extended;
+  private final Temporaries temporaries;
+
+  Settlement(State state, DataPlaces places, Extended extended, Temporaries temporaries) {
+    this.state = state;
+    this.places = places;
+    this.extended = extended;
+    this.temporaries = temporaries;
+  }
+
+  /** The source has these changes: forgets what the tables keep of them. */
+  void record(List<Change> done, Recording recording) throws FsException {
+    long last = done.get(done.size() - 1).sequence();
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      recording.record(update);
+      Map<List<Long>, DataRow> data = new HashMap<>();
+      Set<Long> made = done.stream().map(Change::sequence).collect(Collectors.toSet());
+      for (Change change : done) {
+        for (At name : change.names()) {
+          settleName(update, name, last, made);
+        }
+        update.done(change);
+        if (!temporaries.isLeft(change)) {
+          update.delete(Tables.INTENTS, Tables.key(change.sequence()));
+        }
+        if (change instanceof Change.Content content) {
+          settleContent(content, data);
+        }
+      }
+      for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
+        settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue());
+      }
+      Left left = left(done, made);
+      for (Change change : done) {
+        settleInode(update, change, last, left);
+      }
+      update.committed(last);
+      update.commit();
+    }
+  }
+
+  /** A name that the source has as the mount has it needs no row. */
+  private void settleName(State.Update update, At name, long last, Set<Long> made)
+      throws FsException {
+    NameRow row = state.name(name.directory(), name.name());
+    boolean isMade =
+        row != null
+            && row.change() <= last
+            && (made.contains(row.change()) || !state.deferred().contains(row.change()));
+    if (row != null && row.announced() && isMade) {
+      update.deleteName(name.directory(), name.name());
+    }
+  }
+
+  private void settleContent(Change.Content change, Map<List<Long>, DataRow> data)
+      throws FsException {
+    if (change.generation() == 0) {
+      return;
+    }
+    List<Long> key = List.of(change.inode(), change.generation());
+    DataRow row = data.get(key);
+    if (row == null) {
+      row = state.data(change.inode(), change.generation());
+    }
+    if (row != null) {
+      data.put(key, row.withWaiting(Math.max(0, row.waiting() - 1)));
+    }
+  }
+
+  private void settleData(State.Update update, long number, long generation, DataRow row)
+      throws FsException {
+    Inode inode = update.find(number);
+    if (row.waiting() > 0) {
+      update.data(number, generation, row);
+    } else if (inode == null || inode.generation() != generation) {
+      Room.discard(update, number, generation, row.place());
+    } else if (places.get(row.place()).isElsewhere() && isAtSource(inode)) {
+      // The source is as good a place, and nearer than another node.
+      update.put(inode.withData(0, 0, -1));
+      Room.discard(update, number, generation, row.place());
+    } else {
+      update.data(number, generation, row);
+      Room.clean(update, number, generation, row.place());
+    }
+  }
+
+  private static boolean isAtSource(Inode inode) {
+    return inode.hasHome()
+        && !inode.isRemoved()
+        && !inode.is(Inode.WRITING)
+        && inode.drainedSize() == inode.attributes().size();
+  }
+
+  /** What the source does not have once some changes are recorded. */
+  private interface Left {
+    boolean concerns(Inode inode);
+  }
+
+  private Left left(List<Change> done, Set<Long> made) {
+    long position = Math.max(state.committed(), done.get(done.size() - 1).sequence());
+    return inode ->
+        inode.change() > position
+            || inode.contentChange() > position
+            || state.deferred().concerns(inode.number(), made);
+  }
+
+  private void settleInode(State.Update update, Change change, long last, Left left)
+      throws FsException {
+    Inode inode = update.find(change.inode());
+    if (inode != null) {
+      if (inode.is(Inode.XATTRS) && isExtended(change)) {
+        extended.committed(update, inode.number(), last);
+      }
+      settleTimes(update, change, left);
+      removeForgotten(update, change.inode(), left);
+    }
+    if (change.other() != 0) {
+      removeForgotten(update, change.other(), left);
+    }
+  }
+
+  /** The source may not be able to keep the times that a file was given. */
+  private static void settleTimes(State.Update update, Change change, Left left)
+      throws FsException {
+    Inode inode = update.inode(change.inode());
+    Stat seen = inode.seen();
+    boolean isQuiet = !inode.is(Inode.WRITING) && inode.is(Inode.ANNOUNCED);
+    if (change.setsTimes() && seen != null && inode.hasHome() && isQuiet && !left.concerns(inode)) {
+      update.put(Step.agreed(inode, seen));
+    }
+  }
+
+  private static boolean isExtended(Change change) {
+    return change instanceof Change.SetExtended
+        || (change instanceof Change.Content content && content.isFirst());
+  }
+
+  private void removeForgotten(State.Update update, long number, Left left) throws FsException {
+    Inode inode = update.find(number);
+    if (inode != null && inode.isRemoved() && inode.is(Inode.FORGOTTEN) && !left.concerns(inode)) {
+      Names.removeNode(state, update, inode);
+    }
+  }
+}

@@ -1,0 +1,240 @@
+package io.pmfs.writable.places;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.Place;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.tree.SourceTree;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The places for data files: tiers of this node, other nodes, and at last a hidden directory of the
+ * source. Which place has a data file is in the tables. Safe for use by many threads.
+ */
+public final class DataPlaces implements AutoCloseable {
+  /** The size of the largest file, in bytes. */
+  public static final long MAX_SIZE = Long.MAX_VALUE - 4096;
+
+  /** The number of the place at the source. */
+  private static final int AT_SOURCE = 0;
+
+  /** Prefix of a place's path in the tables if another node keeps its files. */
+  private static final String NODE = "node:";
+
+  private final OutputCalls calls;
+
+  /** Where new data files are made, the fastest first. */
+  private final List<TierPlace> tiers = new ArrayList<>();
+
+  private final Map<Integer, DataPlace> places = new ConcurrentHashMap<>();
+  private final @Nullable SourcePlace atSource;
+  private volatile NodeData.Nodes nodes = DataPlaces::unknownNode;
+
+  /**
+   * The places of a mount. They keep their numbers in the tables, also those that are no longer
+   * among the settings.
+   */
+  public DataPlaces(List<Place> configured, State state, SourceTree tree, String mount)
+      throws FsException {
+    this.calls = tree.calls();
+    InstantSource clock = state.clock();
+    atSource = new SourcePlace(AT_SOURCE, tree, mount, calls);
+    places.put(AT_SOURCE, atSource);
+    Map<String, Integer> known = new HashMap<>();
+    state.scan(
+        Tables.PLACES,
+        new byte[0],
+        (key, value) -> {
+          known.put(new String(value, StandardCharsets.UTF_8), (int) Tables.first(key));
+          return true;
+        });
+    for (Place place : configured) {
+      String path = place.directory().toString();
+      Integer number = known.remove(path);
+      addTier(new TierPlace(number == null ? register(state, path) : number, place, calls, clock));
+    }
+    known.forEach((text, number) -> places.put(number, former(number, text, state, clock)));
+  }
+
+  /** The places for what a node keeps for the owner of a mount. */
+  public DataPlaces(OutputCalls calls, List<Place> configured, InstantSource clock) {
+    this.calls = calls;
+    this.atSource = null;
+    for (Place place : configured) {
+      addTier(new TierPlace(tiers.size() + 1, place, calls, clock));
+    }
+  }
+
+  private void addTier(TierPlace tier) {
+    tiers.add(tier);
+    places.put(tier.number(), tier);
+  }
+
+  private DataPlace former(int number, String text, State state, InstantSource clock) {
+    if (!text.startsWith(NODE)) {
+      return new TierPlace(number, new Place(text, Path.of(text), 0, 0), calls, clock);
+    }
+    int end = text.indexOf(' ');
+    UUID node = UUID.fromString(text.substring(NODE.length(), end));
+    return new NodePlace(number, node, text.substring(end + 1), this, state);
+  }
+
+  @SuppressWarnings("try") // The lock is held, not used.
+  private static int register(State state, String path) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      long number = update.newNumber();
+      update.put(Tables.PLACES, Tables.key(number), path.getBytes(StandardCharsets.UTF_8));
+      update.commit();
+      return Math.toIntExact(number);
+    }
+  }
+
+  public OutputCalls calls() {
+    return calls;
+  }
+
+  /** The place with this number. */
+  public DataPlace get(int number) throws FsException {
+    DataPlace place = places.get(number);
+    if (place == null) {
+      throw new FsException(Errno.EIO, "no place " + number + " for data files");
+    }
+    return place;
+  }
+
+  /** A place of this node with this number. */
+  LocalPlace here(int number) throws FsException {
+    DataPlace place = get(number);
+    if (place instanceof LocalPlace here) {
+      return here;
+    }
+    throw new FsException(Errno.EIO, place.name() + " keeps these data files");
+  }
+
+  /** The place at the source. */
+  public LocalPlace atSource() throws FsException {
+    return here(AT_SOURCE);
+  }
+
+  // ---- other nodes
+
+  /** How data files of other nodes are reached. Called once. */
+  public void use(NodeData.Nodes others) {
+    nodes = others;
+  }
+
+  NodeData.Nodes nodes() {
+    return nodes;
+  }
+
+  private static NodeData unknownNode(UUID node, String name) throws FsException {
+    throw new FsException(
+        Errno.EIO, name + " keeps what was written there; mount there and here with --cluster");
+  }
+
+  /**
+   * The number of the place whose data files a node keeps.
+   *
+   * @param node its id, which persists
+   * @param name for messages
+   */
+  public int placeOf(UUID node, String name, State state) throws FsException {
+    synchronized (tiers) {
+      for (DataPlace place : places.values()) {
+        if (place instanceof NodePlace known && known.node().equals(node)) {
+          return known.number();
+        }
+      }
+      int number = register(state, NODE + node + " " + name);
+      places.put(number, new NodePlace(number, node, name, this, state));
+      return number;
+    }
+  }
+
+  // ---- room
+
+  /** Whether a file can go on elsewhere after this failure: another place may take it. */
+  public static boolean isRefusal(FsException e) {
+    return e.getCause() instanceof TierPlace.Refusal;
+  }
+
+  /** The first tier that seems to take a file of so many bytes; null if none does. */
+  public @Nullable LocalPlace withRoom(long bytes) {
+    for (TierPlace tier : tiers) {
+      if (!tier.isAvoided() && tier.hasRoom(bytes)) {
+        return tier;
+      }
+    }
+    return null;
+  }
+
+  /** The place for a file that has no data yet. */
+  public LocalPlace forNew() {
+    LocalPlace place = withRoom(0);
+    return place == null ? tiers.get(0) : place;
+  }
+
+  /** Whether a tier takes more once the source has what it has: not if all disks fail. */
+  public boolean mayGetRoom() {
+    return tiers.stream().anyMatch(TierPlace::mayGetRoom);
+  }
+
+  public long usedBytes() {
+    return places.values().stream().mapToLong(DataPlace::usedBytes).sum();
+  }
+
+  /** Removes the hidden directory of the source if it has no data file. */
+  public void tidyAtSource() {
+    if (atSource != null) {
+      atSource.tidy();
+    }
+  }
+
+  // ---- what former processes left
+
+  /** A data file that a former process left. */
+  public interface Left {
+    /** Whether the tables know it. */
+    boolean isKnown(LocalPlace place, NodeData.Id id) throws FsException;
+  }
+
+  /** Something that may fail. */
+  interface Action {
+    void run() throws FsException;
+  }
+
+  /**
+   * Counts the room of all data files of former processes, and removes those that the state does
+   * not know.
+   *
+   * @param end the first generation that is not a former process's
+   */
+  public void count(long end, Left left) throws FsException {
+    for (DataPlace place : places.values()) {
+      if (place != atSource) {
+        place.count(end, left);
+      }
+    }
+    if (atSource != null) {
+      atSource.count(end, left); // At last: the source may take long.
+    }
+  }
+
+  @Override
+  public void close() {
+    places.values().forEach(DataPlace::close);
+  }
+}

@@ -1,0 +1,324 @@
+package io.pmfs.writable.places;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.NodeData.Frozen;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.journal.Inode;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A data file that this node keeps. The caller holds the lock of its file. */
+public final class LocalData implements DataFile {
+  private static final Logger log = LoggerFactory.getLogger(LocalData.class);
+
+  /** The unit of st_blocks (stat(2)). */
+  static final long BLOCK_BYTES = 512;
+
+  private static final long RECOUNT_BYTES = 8L << 20;
+
+  private final LocalPlace place;
+  private final OutputCalls calls;
+  private final NodeData.Id id;
+  private int descriptor = -1;
+
+  /** The room that is counted for it, exactly when it was counted last, and roughly since. */
+  private long countedBytes;
+
+  private long uncountedBytes;
+  private boolean isNameSynced;
+
+  LocalData(LocalPlace place, NodeData.Id id) {
+    this.place = place;
+    this.calls = place.calls;
+    this.id = id;
+  }
+
+  @Override
+  public NodeData.Id id() {
+    return id;
+  }
+
+  @Override
+  public LocalPlace place() {
+    return place;
+  }
+
+  @Override
+  public boolean isHere() {
+    return true;
+  }
+
+  public boolean isOpen() {
+    return descriptor >= 0;
+  }
+
+  @Override
+  public boolean isThere() {
+    return isOpen();
+  }
+
+  @Override
+  public boolean isReadable(boolean isWriting) {
+    return isOpen();
+  }
+
+  // ---- opening and closing
+
+  /** Opens it, and makes it if it is not there. */
+  public void make() throws FsException {
+    if (descriptor < 0) {
+      descriptor = place.create(id);
+    }
+  }
+
+  @Override
+  public void open() throws FsException {
+    if (descriptor >= 0) {
+      return;
+    }
+    try {
+      descriptor = place.open(id, OutputCalls.O_RDWR);
+      countedBytes = status().blocks() * BLOCK_BYTES;
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+    }
+  }
+
+  void openForReading() throws FsException {
+    descriptor = place.open(id, OutputCalls.O_RDONLY);
+  }
+
+  /** Whoever has the last use of a file closes it without its lock. */
+  @Override
+  public synchronized void close() {
+    if (descriptor >= 0) {
+      if (uncountedBytes != 0) {
+        recountQuietly();
+      }
+      calls.close(descriptor);
+      descriptor = -1;
+      uncountedBytes = 0;
+    }
+  }
+
+  /** Another one has taken its place. */
+  public void closeCounted() {
+    if (descriptor >= 0) {
+      recountQuietly();
+    }
+    close();
+  }
+
+  // ---- reading
+
+  @Override
+  public int read(ByteBuffer destination, long offset) throws FsException {
+    if (descriptor < 0) {
+      throw gone();
+    }
+    return calls.read(descriptor, destination, offset);
+  }
+
+  /** The failure to read what was only in a data file that is not there any more. */
+  public FsException gone() {
+    return new FsException(
+        Errno.EIO, "inode %d: its data file is gone from %s".formatted(id.inode(), place.name()));
+  }
+
+  /** Whether it has these bytes at an offset. */
+  public boolean has(ByteBuffer bytes, long offset) throws FsException {
+    ByteBuffer there = ByteBuffer.allocateDirect(bytes.remaining());
+    int count = calls.read(descriptor, there, offset);
+    return count == bytes.remaining() && there.flip().equals(bytes);
+  }
+
+  @Override
+  public long seek(long offset, long size, int whence) throws FsException {
+    if (descriptor < 0) {
+      return whence == OutputCalls.SEEK_HOLE ? offset : size;
+    }
+    return Math.min(size, calls.seek(descriptor, offset, whence));
+  }
+
+  public Attributes status() throws FsException {
+    return calls.status(descriptor, Inode.NO_NAME).attributes();
+  }
+
+  long size() throws FsException {
+    return status().size();
+  }
+
+  @Override
+  public Frozen freeze(Frozen empty) throws FsException {
+    if (descriptor < 0) {
+      return empty;
+    }
+    Attributes found = status();
+    return new Frozen(found.size(), found.blocks(), found.modificationTime(), true, null);
+  }
+
+  // ---- changes
+
+  /** Writes all of the buffer, which is as it was if that fails; the place may refuse it. */
+  public void write(ByteBuffer bytes, long offset) throws FsException {
+    int start = bytes.position();
+    place.asked(
+        () -> {
+          try {
+            calls.write(descriptor, bytes, offset);
+            return descriptor;
+          } catch (FsException e) {
+            bytes.position(start);
+            throw e;
+          }
+        });
+  }
+
+  /** Sets its size; the place may refuse that. */
+  public void truncate(long size) throws FsException {
+    place.asked(
+        () -> {
+          calls.truncate(descriptor, size);
+          return descriptor;
+        });
+  }
+
+  /** Allocates room, or makes holes; the place may refuse it. */
+  public void allocate(int mode, long offset, long length) throws FsException {
+    place.asked(
+        () -> {
+          calls.allocate(descriptor, mode, offset, length);
+          return descriptor;
+        });
+  }
+
+  /** What a change wrote before it failed is not taken for the file's. */
+  public void cutOff(long size) {
+    if (descriptor >= 0) {
+      try {
+        calls.truncate(descriptor, size);
+      } catch (FsException e) {
+        log.debug("inode {} may be too long: {}", id.inode(), e.getMessage());
+      }
+    }
+  }
+
+  @Override
+  public void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
+    if (descriptor >= 0) {
+      calls.setTimes(descriptor, Inode.NO_NAME, accessTime, modificationTime);
+    }
+  }
+
+  @Override
+  public void fill(LocalData to, long size) throws FsException {
+    if (size == 0) {
+      return;
+    }
+    if (descriptor < 0) {
+      throw gone();
+    }
+    if (to.place != place || !isCloned(to, size)) {
+      to.fill(descriptor, size);
+    }
+  }
+
+  private boolean isCloned(LocalData to, long size) {
+    try {
+      calls.cloneFile(descriptor, to.descriptor);
+      calls.truncate(to.descriptor, size);
+      return true;
+    } catch (FsException e) {
+      return false;
+    }
+  }
+
+  /** Fills it with the first bytes of an open file. */
+  public void fill(int from, long size) throws FsException {
+    DataCopy.copy(calls, from, this::write, 0, size, bytes -> {});
+    truncate(size);
+  }
+
+  /** Copies a range to an open file, whose other content is left in no hole. */
+  void copy(int to, long from, long end, boolean isOver, DataCopy.Before before)
+      throws FsException {
+    if (isOver) {
+      DataCopy.copyOver(calls, descriptor, to, end, before);
+    } else {
+      DataCopy.copy(calls, descriptor, to, from, end, before);
+    }
+  }
+
+  /** Copies a range to an open file. */
+  public void copyTo(int to, long from, long end) throws FsException {
+    copy(to, from, end, false, bytes -> {});
+  }
+
+  void syncContent() throws FsException {
+    calls.sync(descriptor, false);
+  }
+
+  public void sync() throws FsException {
+    if (descriptor >= 0) {
+      syncContent();
+      if (!isNameSynced) {
+        place.syncName(id);
+        isNameSynced = true;
+      }
+    }
+  }
+
+  @Override
+  public void sync(Frozen empty) throws FsException {
+    sync();
+  }
+
+  // ---- its room
+
+  /** What the room is after a write, roughly: in blocks of 512 bytes. */
+  public long blocksAfter(int length) {
+    return 8 * ((countedBytes + length + 4095) / 4096);
+  }
+
+  /**
+   * Counts the room of what was written, roughly until it is much.
+   *
+   * @return its room as {@link #recount} says, if that was counted; else -1
+   */
+  public long wrote(long more) throws FsException {
+    uncountedBytes += more;
+    place.charge(more);
+    return uncountedBytes >= RECOUNT_BYTES ? recount() : -1;
+  }
+
+  /**
+   * Counts its room exactly.
+   *
+   * @return in blocks of 512 bytes; -1 if it is not open
+   */
+  public long recount() throws FsException {
+    if (descriptor < 0) {
+      return -1;
+    }
+    long blocks = status().blocks();
+    place.charge(blocks * BLOCK_BYTES - countedBytes - uncountedBytes);
+    countedBytes = blocks * BLOCK_BYTES;
+    uncountedBytes = 0;
+    return blocks;
+  }
+
+  private void recountQuietly() {
+    try {
+      recount();
+    } catch (FsException e) {
+      log.debug("counting a data file: {}", e.getMessage());
+    }
+  }
+}

@@ -1,0 +1,193 @@
+package io.pmfs.writable.places;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.NodeData;
+import io.pmfs.writable.NodeData.Frozen;
+import io.pmfs.writable.OutputCalls;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/** A data file that another node keeps. Safe for use by many threads. */
+public final class RemoteData implements DataFile {
+  private final NodePlace place;
+  private final NodeData node;
+  private final NodeData.Id id;
+
+  /** What it was when it was frozen last, if it is small. */
+  private volatile @Nullable ByteBuffer content;
+
+  /** Whether the file may have been synced: at any time before this process, or by it. */
+  private volatile boolean mayBeSynced = true;
+
+  RemoteData(NodePlace place, NodeData node, NodeData.Id id) {
+    this.place = place;
+    this.node = node;
+    this.id = id;
+  }
+
+  @Override
+  public NodeData.Id id() {
+    return id;
+  }
+
+  @Override
+  public DataPlace place() {
+    return place;
+  }
+
+  @Override
+  public boolean isHere() {
+    return false;
+  }
+
+  @Override
+  public boolean isThere() {
+    return true;
+  }
+
+  /** The node has answered ENOENT although the file is needed: only the user knows why. */
+  public FsException missing(FsException answer) {
+    return new FsException(
+        Errno.EIO,
+        place.name() + " does not have what was written there; mount its disk, or remove the file",
+        new IOException(answer));
+  }
+
+  /** The file is about to be made. */
+  public void begin() {
+    mayBeSynced = false;
+  }
+
+  @Override
+  public void open() {}
+
+  @Override
+  public boolean isReadable(boolean isWriting) {
+    return !isWriting;
+  }
+
+  private Frozen freeze(boolean sync) throws FsException {
+    mayBeSynced |= sync;
+    Frozen frozen = node.freeze(id, sync);
+    content = frozen.content();
+    return frozen;
+  }
+
+  /** A file that its node has not made is empty: it makes it when the owner has answered. */
+  private Frozen freeze(boolean sync, Frozen empty) throws FsException {
+    try {
+      return freeze(sync);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      if (place.isPromised(id)) {
+        throw missing(e);
+      }
+      return empty;
+    }
+  }
+
+  @Override
+  public Frozen freeze(Frozen empty) throws FsException {
+    return freeze(false, empty);
+  }
+
+  @Override
+  public void sync(Frozen empty) throws FsException {
+    freeze(true, empty);
+  }
+
+  long size() throws FsException {
+    try {
+      return freeze(false).size();
+    } catch (FsException e) {
+      throw e.errno() == Errno.ENOENT ? missing(e) : e;
+    }
+  }
+
+  /** Reads into the buffer until it is full or the file ends; returns how many bytes. */
+  @Override
+  public int read(ByteBuffer destination, long offset) throws FsException {
+    int count = 0;
+    while (destination.hasRemaining()) {
+      int wanted = Math.min(destination.remaining(), CopyBuffers.BYTES);
+      byte[] bytes = node.read(id, offset + count, wanted);
+      if (bytes.length > wanted) {
+        throw new FsException(Errno.EIO, "more bytes than were asked for");
+      }
+      destination.put(bytes);
+      count += bytes.length;
+      if (bytes.length < wanted) {
+        break;
+      }
+    }
+    return count;
+  }
+
+  /** Its node knows of holes. */
+  @Override
+  public long seek(long offset, long size, int whence) {
+    return whence == OutputCalls.SEEK_HOLE ? size : offset;
+  }
+
+  @Override
+  public void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
+    node.setTimes(id, accessTime, modificationTime);
+  }
+
+  /** Lets the node copy a range to the source. */
+  public void copy(NodeData.Target target, long from, long end) throws FsException {
+    node.copy(id, target, from, end);
+  }
+
+  /** What was synced on the other node is synced here. */
+  @Override
+  public void fill(LocalData to, long size) throws FsException {
+    copyTo(to::write, 0, size, bytes -> {});
+    to.truncate(size);
+    if (mayBeSynced) {
+      to.syncContent();
+    }
+  }
+
+  /**
+   * Copies a range.
+   *
+   * @return where it ends: before {@code end} if the file is shorter
+   */
+  long copyTo(DataCopy.Target to, long from, long end, DataCopy.Before before) throws FsException {
+    ByteBuffer known = content;
+    ByteBuffer buffer = CopyBuffers.take();
+    try {
+      long at = from;
+      while (at < end) {
+        buffer.clear().limit((int) Math.min(buffer.capacity(), end - at));
+        int count = known == null ? read(buffer, at) : take(known, buffer, at);
+        if (count == 0) {
+          break;
+        }
+        buffer.flip();
+        before.writing(count);
+        to.write(buffer, at);
+        at += count;
+      }
+      return at;
+    } finally {
+      CopyBuffers.give(buffer);
+    }
+  }
+
+  private static int take(ByteBuffer bytes, ByteBuffer destination, long offset) {
+    int from = (int) Math.min(offset, bytes.limit());
+    int count = Math.min(destination.remaining(), bytes.limit() - from);
+    destination.put(bytes.duplicate().position(from).limit(from + count));
+    return count;
+  }
+
+  @Override
+  public void close() {}
+}

@@ -1,0 +1,203 @@
+package io.pmfs.writable.places;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.StoreStatistics;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.Place;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The directory of a mount on a tier of this node, which takes as much as its disk and the settings
+ * allow. Safe for use by many threads.
+ */
+final class TierPlace extends LocalPlace {
+  private static final Logger log = LoggerFactory.getLogger(TierPlace.class);
+
+  private static final long STATISTICS_MILLIS = 200;
+
+  /** How long new files avoid a place that had no room although it seemed to. */
+  private static final long FULL_MILLIS = 1000;
+
+  /** The same for a place whose disk fails. */
+  private static final long FAILED_MILLIS = 10_000;
+
+  private static final long TOLD_MILLIS = 60_000;
+
+  private final Place place;
+  private final InstantSource clock;
+
+  /** What the place's file system had left when it was asked, without what was written since. */
+  private final AtomicLong free = new AtomicLong();
+
+  private volatile long askedMillis = Long.MIN_VALUE;
+
+  /** Until then no new file is made here, as the last one was refused. */
+  private volatile long avoidedUntilMillis = Long.MIN_VALUE;
+
+  /** Whether that was because its disk fails. */
+  private volatile boolean isFailing;
+
+  /** When the log was told last that the place refuses what is written. */
+  private volatile long toldMillis = Long.MIN_VALUE;
+
+  TierPlace(int number, Place place, OutputCalls calls, InstantSource clock) {
+    super(number, place.name(), calls);
+    this.place = place;
+    this.clock = clock;
+  }
+
+  // ---- what it refuses
+
+  /** The cause of a failure because a place has no room, or because its disk fails. */
+  static final class Refusal extends IOException {
+    private static final long serialVersionUID = 1;
+
+    private Refusal(FsException answer) {
+      super(answer);
+    }
+  }
+
+  @Override
+  <T> T asked(Call<T> call) throws FsException {
+    try {
+      return call.make();
+    } catch (FsException e) {
+      if (DataPlaces.isRefusal(e) || !isOfPlace(e.errno())) {
+        throw e;
+      }
+      throw refused(e);
+    }
+  }
+
+  private static boolean isOfPlace(Errno errno) {
+    return switch (errno) {
+      case ENOSPC,
+          EDQUOT,
+          EFBIG,
+          EIO,
+          EROFS,
+          ENOENT,
+          ENOTDIR,
+          ESTALE,
+          ENODEV,
+          ENXIO,
+          EACCES,
+          EPERM ->
+          true;
+      default -> false;
+    };
+  }
+
+  private FsException refused(FsException e) {
+    boolean isFull =
+        e.errno() == Errno.ENOSPC || e.errno() == Errno.EDQUOT || e.errno() == Errno.EFBIG;
+    long now = clock.millis();
+    isFailing = !isFull;
+    avoidedUntilMillis = now + (isFull ? FULL_MILLIS : FAILED_MILLIS);
+    long told = toldMillis;
+    if (told == Long.MIN_VALUE || now - told >= TOLD_MILLIS || now < told) {
+      toldMillis = now;
+      log.warn(
+          "{} ({}) takes no more: {}; what is written goes on elsewhere",
+          name(),
+          place.directory(),
+          e.getMessage());
+    }
+    return new FsException(e.errno(), name(), new Refusal(e));
+  }
+
+  /** Whether new files avoid it, as it has just refused one. */
+  boolean isAvoided() {
+    long now = clock.millis();
+    return now < avoidedUntilMillis && avoidedUntilMillis - now <= FAILED_MILLIS;
+  }
+
+  /** Whether it takes more once the source has what it has: not if its disk fails. */
+  boolean mayGetRoom() {
+    return !isFailing || !isAvoided();
+  }
+
+  @Override
+  void removed() {
+    avoidedUntilMillis = Long.MIN_VALUE;
+  }
+
+  // ---- room
+
+  @Override
+  void charge(long bytes) {
+    super.charge(bytes);
+    free.addAndGet(-bytes);
+  }
+
+  @Override
+  public boolean hasRoom(long bytes) {
+    return usedBytes() + bytes <= place.capacityBytes()
+        && freeBytes() - bytes >= place.keepFreeBytes();
+  }
+
+  /** What the place's file system has left, as last asked. */
+  private long freeBytes() {
+    long now = clock.millis();
+    long asked = askedMillis;
+    if (asked == Long.MIN_VALUE || now - asked >= STATISTICS_MILLIS || now < asked) {
+      askedMillis = now;
+      try {
+        StoreStatistics found = in(0, true, calls::statistics);
+        free.set(found.blocksAvailable() * found.fragmentSize());
+      } catch (FsException e) {
+        refused(e);
+        free.set(0);
+      }
+    }
+    return free.get();
+  }
+
+  // ---- the directory
+
+  @Override
+  int openTop(boolean makes) throws FsException {
+    Path path = place.directory();
+    try {
+      if (makes) {
+        Files.createDirectories(path);
+      }
+    } catch (IOException e) {
+      throw new FsException(Errno.EIO, path + ": " + e.getMessage(), e);
+    }
+    return calls.openRoot(path);
+  }
+
+  @Override
+  public void checkThere(long inode) throws FsException {
+    int top = openTop(true);
+    try {
+      calls.close(calls.openDirectory(top, directoryName(inode)));
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      throw new FsException(
+          Errno.ENOENT,
+          place.directory()
+              + ": the data files of an earlier mount are not there; is its disk mounted?",
+          e);
+    } finally {
+      calls.close(top);
+    }
+  }
+
+  @Override
+  void count(long end, DataPlaces.Left left) throws FsException {
+    if (Files.isDirectory(place.directory())) {
+      super.count(end, left);
+    }
+  }
+}

@@ -1,0 +1,604 @@
+package io.pmfs.writable.steps;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.steps.Step.Recording;
+import io.pmfs.writable.tree.Homes;
+import io.pmfs.writable.tree.Listing;
+import io.pmfs.writable.tree.SourceTree;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Brings announced contents to the source. A new file appears whole under its name; a file that
+ * only grew is appended to; any other is replaced by a complete one. Used by one thread.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class ContentStep {
+  /** Larger files appear one by one: the first need not wait for the last. */
+  private static final int SMALL_BYTES = 1 << 20;
+
+  private final Step step;
+  private final Copies copies;
+  private final Temporaries temporaries;
+  private final SourceAttributes attributes;
+  private final State state;
+  private final OutputCalls calls;
+
+  public ContentStep(Step step, Copies copies, Temporaries temporaries) {
+    this.step = step;
+    this.copies = copies;
+    this.temporaries = temporaries;
+    this.attributes = step.attributes;
+    this.state = step.state;
+    this.calls = step.calls;
+  }
+
+  /** Whether a content will be appended to what the source has, and needs no copy before. */
+  public static boolean isAppended(Change.Content change, Inode inode) {
+    return !change.isFirst()
+        && inode.hasHome()
+        && inode.drainedSize() > 0
+        && inode.generation() == change.generation()
+        && inode.drainedSize() <= change.size();
+  }
+
+  /** Whether a former process brought a content to one of its names and did not record it. */
+  public boolean isDone(Change.Content change) throws FsException {
+    Inode inode = state.find(change.inode());
+    return inode != null
+        && inode.hasHome()
+        && (isAppended(change, inode)
+            ? Step.isVersion(step.tree.statusAtHome(inode), change)
+            : !look(change, inode).made.isEmpty());
+  }
+
+  public Recording apply(Change.Content change) throws FsException {
+    Inode inode = state.find(change.inode());
+    if (change.isTorn() && inode != null && inode.hasHome()) {
+      Recording whole = beforeCut(change, inode);
+      if (whole != null || change.isLost()) {
+        return whole == null ? Recording.NOTHING : whole;
+      }
+    }
+    At first = change.name();
+    if (first != null && change.isFirst()) {
+      return appear(change, first.directory(), first.name());
+    }
+    if (inode == null || !inode.hasHome()) {
+      return reappear(change, inode);
+    }
+    if (isAppended(change, inode)) {
+      return append(change, inode);
+    }
+    return replace(change, inode);
+  }
+
+  // ---- a new name
+
+  private Recording appear(Change.Content change, long where, FileName name) throws FsException {
+    step.disturb(change, where);
+    try (SourceTree.Directory directory = step.open(where)) {
+      Stat there = Step.find(directory, name);
+      if (there != null && step.isMade(there, null, change)) {
+        copies.discard(change);
+        agree(directory, name, change);
+        return appeared(change, directory, where, name);
+      }
+      boolean isEarlier = there != null && step.isOwnVersion(there, change.inode());
+      Copies.Copy copy = finish(copies.take(change), change);
+      temporaries.prove(List.of(copy));
+      try (SourceTree.Directory from = step.open(copy.directory())) {
+        step.tree.beginMove();
+        if (isEarlier) {
+          rename(change, from, copy, directory, new At(where, name));
+          return appeared(change, directory, where, name);
+        }
+        if (step.renameFreeAs(change, from, copy.name(), directory, name)) {
+          temporaries.used(change);
+          return appeared(change, directory, where, name);
+        }
+        FileName beside =
+            step.makeBeside(
+                name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
+        return appeared(change, directory, where, beside)
+            .and(step.aside(change.inode(), where))
+            .and(step.conflict(change, "another program made it; kept as " + beside));
+      }
+    }
+  }
+
+  /**
+   * Sets the attributes of a file that is there already: changes of them may be made together with
+   * the content, or be later than a former attempt that brought it.
+   */
+  private void agree(SourceTree.Directory directory, FileName name, Change.Content change)
+      throws FsException {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      attributes.set(directory, name, change.attributes(), acting);
+    }
+  }
+
+  private Recording appeared(
+      Change.Content change, SourceTree.Directory directory, long where, FileName name)
+      throws FsException {
+    step.sync(directory);
+    return named(change, directory, where, name);
+  }
+
+  private Recording named(
+      Change.Content change, SourceTree.Directory directory, long where, FileName name)
+      throws FsException {
+    Stat there = directory.status(name);
+    return step.added(change.inode(), where, name, there).and(drained(change, there));
+  }
+
+  /**
+   * Whether a content is that of a small new file, and no former attempt may have given it its
+   * name.
+   */
+  public boolean isNewFile(Change.Content change) throws FsException {
+    return change.isFirst()
+        && change.name() != null
+        && !change.isTorn()
+        && change.size() <= SMALL_BYTES
+        && (copies.isAhead(change.sequence()) || !temporaries.isIntended(change));
+  }
+
+  /**
+   * New files, whose directories are synced once for all of them.
+   *
+   * @throws FsException also if a name is taken; then some may have their names already, as after a
+   *     former attempt
+   */
+  public Recording appear(List<Change.Content> changes) throws FsException {
+    List<Copies.Copy> made = new ArrayList<>();
+    for (Change.Content change : changes) {
+      made.add(finish(copies.take(change), change));
+    }
+    temporaries.prove(made);
+    Recording recording = Recording.NOTHING;
+    Set<Long> directories = new LinkedHashSet<>();
+    step.tree.beginMove();
+    for (int i = 0; i < made.size(); i++) {
+      Change.Content change = changes.get(i);
+      At at = Objects.requireNonNull(change.name());
+      step.disturb(change, at.directory());
+      try (SourceTree.Directory directory = step.open(at.directory());
+          SourceTree.Directory from = step.open(made.get(i).directory())) {
+        if (!step.renameFreeAs(change, from, made.get(i).name(), directory, at.name())) {
+          throw new FsException(Errno.EEXIST, at.name().toString());
+        }
+        temporaries.used(change);
+        recording = recording.and(named(change, directory, at.directory(), at.name()));
+      }
+      directories.add(at.directory());
+    }
+    for (long where : directories) {
+      try (SourceTree.Directory directory = step.open(where)) {
+        step.sync(directory);
+      }
+    }
+    return recording;
+  }
+
+  /** The source has a content: bytes that are written behind it can be appended. */
+  private static Recording drained(Change.Content change, Stat there) {
+    boolean isMore = change.isLost() || there.attributes().size() > change.size();
+    return update -> {
+      Inode inode = update.find(change.inode());
+      if (inode != null && isMore && isShown(change, inode)) {
+        update.put(shown(inode, there.attributes()));
+      } else if (inode != null && inode.generation() == change.generation() && !isMore) {
+        update.put(inode.withData(inode.generation(), inode.announcedSize(), change.size()));
+      } else if (inode != null && inode.generation() != 0) {
+        update.put(inode.withData(inode.generation(), inode.announcedSize(), -1));
+      }
+    };
+  }
+
+  /** Whether the mount shows what a power cut left of a content. */
+  private static boolean isShown(Change.Content change, Inode inode) {
+    boolean isLeft =
+        inode.generation() == change.generation() && inode.attributes().size() == change.size();
+    return !inode.is(Inode.WRITING) && (inode.generation() == 0 || isLeft);
+  }
+
+  /** The mount shows the content that the source has. */
+  private static Inode shown(Inode inode, Attributes there) {
+    return inode
+        .withData(0, 0, -1)
+        .withSize(there.size(), there.blocks())
+        .withTimes(there.modificationTime(), inode.attributes().changeTime());
+  }
+
+  /**
+   * A power cut took some of a content, and the record that the source has it: then it has more
+   * than is left here.
+   *
+   * @return null if the source has only the content before
+   */
+  private @Nullable Recording beforeCut(Change.Content change, Inode inode) throws FsException {
+    Found found = look(change, inode);
+    boolean isReplaced = !found.made.isEmpty() && (found.old.isEmpty() || !found.hasOthers);
+    if (isReplaced) {
+      return replace(change, inode);
+    }
+    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
+      Stat there = Step.find(directory, inode.homeName());
+      Stat seen = inode.seen();
+      if (there == null || seen == null || !seen.isSameFile(there)) {
+        return null;
+      }
+      boolean isAppended = change.isLost() && temporaries.isIntended(change);
+      return isAppended || Step.isVersion(there, change)
+          ? Step.seen(inode.number(), there).and(drained(change, there))
+          : null;
+    }
+  }
+
+  /** A content for a file that vanished from the source. */
+  private Recording reappear(Change.Content change, @Nullable Inode inode) throws FsException {
+    if (inode == null || inode.isRemoved() || inode.parent() == 0) {
+      copies.discard(change);
+      return Recording.NOTHING;
+    }
+    return appear(change, inode.parent(), inode.name());
+  }
+
+  /** A change of attributes that is made together with the content may be later than the copy. */
+  private Copies.Copy finish(Copies.Copy copy, Change.Content change) throws FsException {
+    if (copy.attributes().equals(change.attributes())) {
+      return copy;
+    }
+    copies.discard(change);
+    return copies.take(change);
+  }
+
+  // ---- a file that grew
+
+  private Recording append(Change.Content change, Inode inode) throws FsException {
+    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
+      Stat there = Step.find(directory, inode.homeName());
+      if (there == null) {
+        return appear(change, inode.homeParent(), inode.homeName());
+      }
+      boolean isBegun = temporaries.isIntended(change);
+      if (!isUntouched(there, inode, change, isBegun)) {
+        return keepBeside(change, inode);
+      }
+      copies.discard(change);
+      temporaries.intendAppend(change, inode.homeParent());
+      int file = openToWrite(change, directory, inode.homeName());
+      if (file < 0) {
+        return replace(change, inode);
+      }
+      try {
+        if (!step.isMade(there, inode.seen(), change)) {
+          calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
+        }
+        agree(directory, inode.homeName(), change);
+        calls.sync(file, false);
+      } finally {
+        calls.close(file);
+      }
+      Stat now = directory.status(inode.homeName());
+      return Step.seen(inode.number(), now).and(drained(change, now));
+    }
+  }
+
+  /**
+   * Opens a file that the mount let its user write. The mode may forbid it by now, as it did not
+   * when the user opened the file; then root opens it.
+   *
+   * @return -1 if its mode forbids it
+   */
+  private int openToWrite(Change.Content change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      return calls.open(directory.file(), name, OutputCalls.O_WRONLY, 0);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EACCES) {
+        throw e;
+      }
+    }
+    try {
+      return calls.open(directory.file(), name, OutputCalls.O_WRONLY, 0);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EACCES) {
+        throw e;
+      }
+      return -1;
+    }
+  }
+
+  /** Whether the file is as this mount saw it last. */
+  private boolean isUntouched(Stat there, Inode inode, Change.Content change, boolean isBegun)
+      throws FsException {
+    if (step.isOwnVersion(there, inode.number())) {
+      return true;
+    }
+    Stat seen = inode.seen();
+    if (seen == null || !seen.isSameFile(there)) {
+      return false;
+    }
+    long size = there.attributes().size();
+    return seen.hasSameContent(there)
+        || (isBegun && size >= inode.drainedSize() && size <= change.attributes().size());
+  }
+
+  // ---- other content
+
+  /** The names of a file at the source, by what is there now. */
+  private static final class Found {
+    /** Names with the version before. */
+    final List<At> old = new ArrayList<>();
+
+    /** Names with the new version. */
+    final List<At> made = new ArrayList<>();
+
+    /** Names that another program removed. */
+    final List<At> gone = new ArrayList<>();
+
+    /** Names that another program gave to another file, or to other content. */
+    final List<At> foreign = new ArrayList<>();
+
+    /** Whether the version before has names that the mount does not know. */
+    boolean hasOthers;
+  }
+
+  private Found look(Change.Content change, Inode inode) throws FsException {
+    Found found = new Found();
+    List<At> homes;
+    try (State.Held held = state.hold()) {
+      homes = step.homes.all(inode);
+    }
+    Map<Long, Integer> more = new HashMap<>();
+    for (At home : homes) {
+      try (SourceTree.Directory directory = step.open(home.directory())) {
+        Stat there = Step.find(directory, home.name());
+        if (there == null) {
+          found.gone.add(home);
+        } else if (isMade(there, change, inode)) {
+          found.made.add(home);
+        } else if (isUntouched(there, inode, change, false)) {
+          found.old.add(home);
+          more.merge(there.inode(), there.attributes().linkCount() - 1, (left, one) -> left - 1);
+        } else {
+          found.foreign.add(home);
+        }
+      }
+    }
+    found.hasOthers = more.values().stream().anyMatch(left -> left > 0);
+    return found;
+  }
+
+  /** Whether a former attempt has put the new version there: it is another file than before. */
+  private boolean isMade(Stat there, Change.Content change, Inode inode) throws FsException {
+    Stat seen = inode.seen();
+    return (seen == null || !seen.isSameFile(there)) && step.isMade(there, seen, change);
+  }
+
+  /**
+   * Puts a complete copy in the place of a file: over each of its names in turn, so that each has
+   * the version before or the new one.
+   */
+  private Recording replace(Change.Content change, Inode inode) throws FsException {
+    Found found = look(change, inode);
+    if (found.old.isEmpty() && found.made.isEmpty()) {
+      if (found.foreign.isEmpty()) {
+        return without(change, found.gone)
+            .and(appear(change, inode.homeParent(), inode.homeName()));
+      }
+      return keepBeside(
+          change, inode.withHome(found.foreign.get(0).directory(), found.foreign.get(0).name()));
+    }
+    if (!found.old.isEmpty() && (found.hasOthers || step.isOverwriting(inode.number()))) {
+      return overwrite(change, found.old.get(0)).and(without(change, found.gone));
+    }
+    if (!found.made.isEmpty()) {
+      copies.discard(change);
+      At made = found.made.get(0);
+      try (SourceTree.Directory directory = step.open(made.directory())) {
+        agree(directory, made.name(), change);
+      }
+      step.tree.beginMove();
+    } else {
+      At first = found.old.get(0);
+      if (!putOver(change, first)) {
+        return overwrite(change, first).and(without(change, found.gone));
+      }
+      found.made.add(found.old.remove(0));
+    }
+    Recording kept = Recording.NOTHING;
+    for (At home : found.old) {
+      if (putOver(change, found.made.get(0), home)) {
+        found.made.add(home);
+      } else {
+        found.gone.add(home);
+        kept = kept.and(conflict(change, home, "the source does not let this name be replaced"));
+      }
+    }
+    for (At home : found.foreign) {
+      found.gone.add(home);
+      kept =
+          kept.and(conflict(change, home, "another program changed it; its other names are new"));
+    }
+    return replaced(change, found.made).and(without(change, found.gone)).and(kept);
+  }
+
+  private Recording conflict(Change.Content change, At home, String reason) throws FsException {
+    return step.conflict(change, step.path(home.directory(), home.name()), reason);
+  }
+
+  /** Names that the file does not have at the source any more. */
+  private Recording without(Change.Content change, List<At> gone) {
+    return update -> {
+      for (At home : gone) {
+        update.put(step.homes.remove(update, update.inode(change.inode()), home));
+        step.tree.forget(home.directory());
+      }
+    };
+  }
+
+  /**
+   * Renames a complete copy over a name.
+   *
+   * @return false if neither the writer nor the daemon may change the directory
+   */
+  private boolean putOver(Change.Content change, At home) throws FsException {
+    try (SourceTree.Directory directory = step.open(home.directory())) {
+      Copies.Copy copy = finish(copies.take(change), change);
+      temporaries.prove(List.of(copy));
+      try (SourceTree.Directory from = step.open(copy.directory())) {
+        copyExtended(directory, home.name(), from, copy.name());
+        step.tree.beginMove();
+        rename(change, from, copy, directory, home);
+      }
+      step.sync(directory);
+      return true;
+    } catch (FsException e) {
+      return refused(change, e);
+    }
+  }
+
+  /** Gives a name to the file that another name has already. */
+  private boolean putOver(Change.Content change, At made, At home) throws FsException {
+    try (SourceTree.Directory directory = step.open(home.directory())) {
+      Copies.Copy link = copies.link(change, made);
+      try (SourceTree.Directory from = step.open(link.directory())) {
+        rename(change, from, link, directory, home);
+      }
+      step.sync(directory);
+      return true;
+    } catch (FsException e) {
+      return refused(change, e);
+    }
+  }
+
+  private boolean refused(Change.Content change, FsException e) throws FsException {
+    if (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM) {
+      throw e;
+    }
+    temporaries.removeTemporary(change);
+    return false;
+  }
+
+  private void rename(
+      Change.Content change,
+      SourceTree.Directory from,
+      Copies.Copy copy,
+      SourceTree.Directory to,
+      At home)
+      throws FsException {
+    attributes.asWriter(
+        change, () -> calls.rename(from.file(), copy.name(), to.file(), home.name(), 0));
+    temporaries.used(change);
+  }
+
+  private Recording replaced(Change.Content change, List<At> homes) throws FsException {
+    Recording recording = Recording.NOTHING;
+    for (At home : homes) {
+      step.disturb(change, home.directory());
+      try (SourceTree.Directory directory = step.open(home.directory())) {
+        Stat stat = directory.status(home.name());
+        recording =
+            recording
+                .and(Step.seen(change.inode(), stat))
+                .and(drained(change, stat))
+                .and(update -> listed(home, stat));
+      }
+    }
+    return recording;
+  }
+
+  private void listed(At home, Stat stat) {
+    Listing listing = step.tree.known(home.directory());
+    if (listing != null) {
+      listing.add(home.name(), stat.inode(), stat.attributes().type());
+    }
+  }
+
+  private void copyExtended(
+      SourceTree.Directory directory, FileName name, SourceTree.Directory to, FileName toName)
+      throws FsException {
+    for (Map.Entry<FileName, byte[]> attribute :
+        calls.extendedAttributes(directory.file(), name).entrySet()) {
+      if (attribute.getKey().toString().startsWith("user.")) {
+        calls.setExtendedAttribute(to.file(), toName, attribute.getKey(), attribute.getValue());
+      }
+    }
+  }
+
+  /**
+   * Writes into a file in its place: it has names that the mount does not know and that would keep
+   * the version before, or its directory may not be changed. It is never shorter than the shorter
+   * of both versions.
+   */
+  private Recording overwrite(Change.Content change, At home) throws FsException {
+    copies.discard(change);
+    try (SourceTree.Directory directory = step.open(home.directory())) {
+      temporaries.intendOverwrite(change, home.directory());
+      int file = openToWrite(change, directory, home.name());
+      if (file < 0) {
+        throw new FsException(Errno.EACCES, home.name().toString());
+      }
+      try {
+        calls.truncate(file, copies.transferOver(change, file));
+        agree(directory, home.name(), change);
+        calls.sync(file, false);
+      } finally {
+        calls.close(file);
+      }
+      Stat now = directory.status(home.name());
+      return Step.seen(change.inode(), now).and(drained(change, now));
+    }
+  }
+
+  // ---- conflicts
+
+  /** Another program changed the file: this mount's content gets a name beside it. */
+  private Recording keepBeside(Change.Content change, Inode inode) throws FsException {
+    FileName name = inode.homeName();
+    Copies.Copy copy = finish(copies.take(change), change);
+    temporaries.prove(List.of(copy));
+    try (SourceTree.Directory directory = step.open(inode.homeParent());
+        SourceTree.Directory from = step.open(copy.directory())) {
+      FileName beside =
+          step.makeBeside(
+              name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
+      step.sync(directory);
+      Stat stat = directory.status(beside);
+      long where = inode.homeParent();
+      return update -> {
+        Inode now = step.homes.clear(update, update.inode(inode.number()));
+        update.put(Homes.unseen(update, now));
+        step.added(inode.number(), where, beside, stat)
+            .and(drained(change, stat))
+            .and(step.aside(inode.number(), where))
+            .and(
+                step.conflict(
+                    change,
+                    step.path(where, name),
+                    "another program changed it; kept as " + beside))
+            .record(update);
+        Inode kept = update.inode(inode.number());
+        update.put(kept.withPlace(where, beside));
+      };
+    }
+  }
+}

@@ -1,0 +1,466 @@
+package io.pmfs.writable.steps;
+
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.steps.Step.Recording;
+import io.pmfs.writable.tree.Homes;
+import io.pmfs.writable.tree.SourceTree;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes, links, removes and renames at the source. Each step can be repeated after a death at any
+ * moment: it looks first whether it was done. Used by one thread.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class NameStep {
+  private static final int PERMISSIONS = 07777;
+
+  /** Another owner drops these bits. */
+  private static final int SET_ID = 06000;
+
+  private final Step step;
+  private final Temporaries temporaries;
+  private final SourceAttributes attributes;
+  private final Remains remains;
+  private final State state;
+  private final OutputCalls calls;
+
+  public NameStep(Step step, Temporaries temporaries, Remains remains) {
+    this.step = step;
+    this.temporaries = temporaries;
+    this.attributes = step.attributes;
+    this.remains = remains;
+    this.state = step.state;
+    this.calls = step.calls;
+  }
+
+  // ---- making
+
+  public Recording mkdir(Change.MakeDirectory change) throws FsException {
+    try (SourceTree.Directory directory = step.open(change.at().directory())) {
+      FileName name = change.at().name();
+      boolean isMade = as(change, () -> calls.mkdir(directory.file(), name, mode(change)));
+      Stat there = directory.status(name);
+      if (there.attributes().type() != FileType.DIRECTORY) {
+        return makeBeside(
+            change,
+            directory,
+            free -> as(change, () -> calls.mkdir(directory.file(), free, mode(change))));
+      }
+      boolean isOwn =
+          isMade || step.isAgain() || there.attributes().modificationTime().isAfter(made(change));
+      if (isOwn) {
+        setRights(directory, name, change);
+        step.touchMoved(directory, name, change.inode());
+      }
+      Recording made = made(change, directory, name);
+      return isMade ? made.and(update -> step.tree.addEmpty(change.inode())) : made;
+    }
+  }
+
+  private static Instant made(Change.Made change) {
+    return change.attributes().changeTime();
+  }
+
+  private static int mode(Change.Made change) {
+    return change.attributes().mode() & PERMISSIONS;
+  }
+
+  /** A call that makes a name. */
+  private interface Call {
+    void make() throws FsException;
+  }
+
+  /**
+   * Makes a call as the user of a change. Nothing else may happen meanwhile: the tables and local
+   * files are not the user's.
+   *
+   * @return false if the name is taken
+   */
+  private boolean as(Change change, Call call) throws FsException {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      call.make();
+      return true;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EEXIST) {
+        throw e;
+      }
+      return false;
+    }
+  }
+
+  private void setRights(SourceTree.Directory directory, FileName name, Change.Made change)
+      throws FsException {
+    Attributes wanted = change.attributes();
+    Attributes there = directory.status(name).attributes();
+    if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
+      attributes.giveAway(directory, name, wanted);
+      there = directory.status(name).attributes();
+    }
+    if (wanted.type() != FileType.SYMBOLIC_LINK
+        && ((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
+      try (OutputCalls.Acting acting = step.actors.as(change)) {
+        attributes.setMode(directory, name, wanted, acting);
+      }
+    }
+  }
+
+  public Recording symlink(Change.MakeSymbolicLink change) throws FsException {
+    FileName target = change.target();
+    return make(
+        change,
+        (directory, name) -> calls.symlink(target, directory.file(), name),
+        (directory, name, there) ->
+            there.attributes().type() == FileType.SYMBOLIC_LINK
+                && calls.readSymbolicLink(directory.file(), name).equals(target));
+  }
+
+  public Recording mknod(Change.MakeNode change) throws FsException {
+    Attributes wanted = change.attributes();
+    return make(
+        change,
+        (directory, name) -> calls.mknod(directory.file(), name, wanted.mode(), wanted.device()),
+        (directory, name, there) ->
+            there.attributes().type() == wanted.type()
+                && there.attributes().device() == wanted.device());
+  }
+
+  /** Makes a node under a name. */
+  private interface Maker {
+    void make(SourceTree.Directory directory, FileName name) throws FsException;
+  }
+
+  /** Whether what is there is what was to be made. */
+  private interface Check {
+    boolean test(SourceTree.Directory directory, FileName name, Stat there) throws FsException;
+  }
+
+  private Recording make(Change.Made change, Maker maker, Check isOurs) throws FsException {
+    try (SourceTree.Directory directory = step.open(change.at().directory())) {
+      FileName name = change.at().name();
+      boolean isMade = as(change, () -> maker.make(directory, name));
+      if (!isMade && !isOurs.test(directory, name, directory.status(name))) {
+        return makeBeside(change, directory, free -> as(change, () -> maker.make(directory, free)));
+      }
+      setRights(directory, name, change);
+      Attributes wanted = change.attributes();
+      as(
+          change,
+          () ->
+              calls.setTimes(
+                  directory.file(), name, wanted.accessTime(), wanted.modificationTime()));
+      return made(change, directory, name);
+    }
+  }
+
+  private Recording made(Change.Named change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    step.sync(directory);
+    return step.added(change.inode(), change.at().directory(), name, directory.status(name));
+  }
+
+  private Recording makeBeside(
+      Change.Made change, SourceTree.Directory directory, Step.Making making) throws FsException {
+    FileName beside = step.makeBeside(change.at().name(), making);
+    return made(change, directory, beside)
+        .and(step.aside(change.inode(), change.at().directory()))
+        .and(renamedInMount(change.inode(), change.at().directory(), beside))
+        .and(step.conflict(change, "another program made it; kept as " + beside));
+  }
+
+  private static Recording renamedInMount(long number, long directory, FileName name) {
+    return update -> {
+      Inode inode = update.find(number);
+      if (inode != null && !inode.isRemoved()) {
+        update.put(inode.withPlace(directory, name));
+      }
+    };
+  }
+
+  // ---- links
+
+  public Recording link(Change.Link change) throws FsException {
+    Inode inode = state.find(change.inode());
+    if (inode == null || !inode.hasHome()) {
+      return Recording.NOTHING;
+    }
+    FileName from = inode.homeName();
+    try (SourceTree.Directory source = step.open(inode.homeParent());
+        SourceTree.Directory directory = step.open(change.at().directory())) {
+      FileName name = change.at().name();
+      Stat linked = Step.find(source, from);
+      if (linked == null) {
+        return step.conflict(change, "another program removed the file that it links to");
+      }
+      boolean isMade = as(change, () -> calls.link(source.file(), from, directory.file(), name));
+      if (isMade || directory.status(name).isSameFile(linked)) {
+        return made(change, directory, name);
+      }
+      FileName beside =
+          step.makeBeside(
+              name,
+              free -> as(change, () -> calls.link(source.file(), from, directory.file(), free)));
+      return made(change, directory, beside)
+          .and(step.conflict(change, "another program made it; kept as " + beside));
+    }
+  }
+
+  // ---- removing
+
+  /** Removes a name that is there. */
+  private interface Removal {
+    Recording remove(Inode inode, At home, SourceTree.Directory directory, Stat there)
+        throws FsException;
+  }
+
+  /** Removes the name that a change is about; one that is gone was removed. */
+  private Recording remove(Change.Removal change, Removal removal) throws FsException {
+    Inode inode = state.find(change.inode());
+    At known = inode == null ? null : home(inode, change.at());
+    At home = inode != null && known == null && !inode.hasHome() ? birth(inode) : known;
+    if (inode == null || home == null) {
+      return Recording.NOTHING;
+    }
+    step.disturb(change, home.directory());
+    try (SourceTree.Directory directory = step.openIfThere(home.directory())) {
+      Stat there = directory == null ? null : Step.find(directory, home.name());
+      if (there != null && known == null && !step.isOwnVersion(there, inode.number())) {
+        return Recording.NOTHING;
+      }
+      return directory == null || there == null
+          ? removed(inode, home)
+          : removal.remove(inode, home, directory, there);
+    }
+  }
+
+  /** Where a file is if an attempt to bring it failed late; null if there was none. */
+  private @Nullable At birth(Inode inode) throws FsException {
+    for (Change.Content content : step.contents(inode.number())) {
+      if (content.isFirst() && temporaries.isIntended(content)) {
+        return content.name();
+      }
+    }
+    return null;
+  }
+
+  private Recording removed(Inode inode, At home) {
+    return step.removed(inode.number(), home.directory(), home.name());
+  }
+
+  public Recording unlink(Change.Unlink change) throws FsException {
+    return remove(
+        change,
+        (inode, home, directory, there) -> unlinkThere(change, inode, home, directory, there));
+  }
+
+  private Recording unlinkThere(
+      Change change, Inode inode, At home, SourceTree.Directory directory, Stat there)
+      throws FsException {
+    Stat seen = inode.seen();
+    boolean isOther =
+        inode.isRegular()
+            ? seen == null || !seen.hasSameContent(there)
+            : seen == null || !seen.isSameFile(there);
+    if (isOther && !step.isOwnVersion(there, inode.number())) {
+      return lost(inode, home)
+          .and(step.conflict(change, "another program changed it; it was not removed"));
+    }
+    Recording remaining = remains.of(inode);
+    step.tree.beginMove();
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      calls.unlink(directory.file(), home.name());
+    }
+    step.sync(directory);
+    return removed(inode, home).and(remaining).and(linksOf(inode, home));
+  }
+
+  /** Other names of a file have another change time now, which this mount caused itself. */
+  private Recording linksOf(Inode inode, At gone) throws FsException {
+    List<At> left;
+    try (State.Held held = state.hold()) {
+      left = new ArrayList<>(step.homes.all(inode));
+    }
+    left.remove(gone);
+    if (left.isEmpty()) {
+      return Recording.NOTHING;
+    }
+    At other = left.get(0);
+    try (SourceTree.Directory parent = step.tree.open(other.directory())) {
+      Stat stat = Step.find(parent, other.name());
+      return stat == null ? Recording.NOTHING : Step.seen(inode.number(), stat);
+    }
+  }
+
+  /** Another program's file has the name now. */
+  private Recording lost(Inode inode, At home) {
+    return update -> {
+      Inode now = update.find(inode.number());
+      if (now != null) {
+        Inode next = step.homes.remove(update, now, home);
+        update.put(next.hasHome() ? next : Homes.unseen(update, next));
+      }
+      step.tree.forget(home.directory());
+    };
+  }
+
+  /** The name of a node at the source that a change is about; null if it has none. */
+  private @Nullable At home(Inode inode, At exact) throws FsException {
+    List<At> homes;
+    try (State.Held held = state.hold()) {
+      homes = step.homes.all(inode);
+    }
+    if (homes.contains(exact)) {
+      return exact;
+    }
+    // A node that was kept beside another's, or that another program moved.
+    return homes.size() == 1 && (inode.is(Inode.ASIDE) || inode.isDirectory())
+        ? homes.get(0)
+        : null;
+  }
+
+  public Recording rmdir(Change.RemoveDirectory change) throws FsException {
+    return remove(
+        change,
+        (inode, home, directory, there) -> rmdirThere(change, inode, home, directory, there));
+  }
+
+  private Recording rmdirThere(
+      Change change, Inode inode, At home, SourceTree.Directory directory, Stat there)
+      throws FsException {
+    Stat seen = inode.seen();
+    boolean isSame = seen != null && seen.isSameFile(there);
+    if (!isSame || !tryRmdir(change, directory, home.name())) {
+      return lost(inode, home)
+          .and(step.conflict(change, "another program uses the directory; it was not removed"));
+    }
+    step.sync(directory);
+    return removed(inode, home).and(update -> step.tree.forget(inode.number()));
+  }
+
+  private boolean tryRmdir(Change change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    return rmdir(change, directory, name)
+        || (temporaries.clear(change.inode()) && rmdir(change, directory, name));
+  }
+
+  private boolean rmdir(Change change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      calls.rmdir(directory.file(), name);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOTEMPTY && e.errno() != Errno.EEXIST) {
+        throw e;
+      }
+      return false;
+    }
+  }
+
+  // ---- attributes
+
+  public Recording attributes(Change.SetAttributes change) throws FsException {
+    Inode inode = state.find(change.inode());
+    boolean isThere =
+        inode != null && (inode.hasHome() || inode.number() == WritableFileSystem.ROOT);
+    if (inode == null || !isThere || change.isTouch()) {
+      return Recording.NOTHING;
+    }
+    boolean isRoot = inode.number() == WritableFileSystem.ROOT;
+    try (SourceTree.Directory directory =
+        step.open(isRoot ? WritableFileSystem.ROOT : inode.homeParent())) {
+      FileName name = isRoot ? Inode.NO_NAME : inode.homeName();
+      Stat there = Step.find(directory, name);
+      Stat seen = inode.seen();
+      if (there == null || seen == null || !seen.isSameFile(there)) {
+        return step.conflict(change, "another program replaced it; its attributes stay");
+      }
+      setAttributesAs(directory, name, change, there);
+      return Step.seen(inode.number(), directory.status(name));
+    }
+  }
+
+  /** The kernel has allowed the change; a process may have groups that its user has not. */
+  private void setAttributesAs(
+      SourceTree.Directory directory, FileName name, Change.SetAttributes change, Stat there)
+      throws FsException {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      setAttributes(directory, name, change, there, acting);
+      return;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES) {
+        throw e;
+      }
+    }
+    try (OutputCalls.Acting daemon = () -> {}) {
+      setAttributes(directory, name, change, there, daemon);
+    }
+  }
+
+  private void setAttributes(
+      SourceTree.Directory directory,
+      FileName name,
+      Change.SetAttributes change,
+      Stat there,
+      OutputCalls.Acting acting)
+      throws FsException {
+    Attributes wanted = change.attributes();
+    Attributes found = there.attributes();
+    if (change.sets(Change.SetAttributes.OWNER)
+        && (found.uid() != wanted.uid() || found.gid() != wanted.gid())) {
+      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+    }
+    boolean setsMode = change.sets(Change.SetAttributes.MODE);
+    if (!setsMode && change.sets(Change.SetAttributes.OWNER)) {
+      int now = directory.status(name).attributes().mode();
+      setsMode = ((now ^ wanted.mode()) & SET_ID) != 0;
+    }
+    if (setsMode && wanted.type() != FileType.SYMBOLIC_LINK) {
+      attributes.setMode(directory, name, wanted, acting);
+    }
+    if (change.setsTimes()) {
+      calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
+    }
+  }
+
+  public Recording extended(Change.SetExtended change) throws FsException {
+    Inode inode = state.find(change.inode());
+    if (inode == null || !inode.hasHome()) {
+      return Recording.NOTHING;
+    }
+    try (SourceTree.Directory directory = step.open(inode.homeParent());
+        OutputCalls.Acting acting = step.actors.as(change)) {
+      FileName value = change.value();
+      FileName attribute = change.name();
+      if (value != null) {
+        calls.setExtendedAttribute(directory.file(), inode.homeName(), attribute, value.bytes());
+      } else {
+        removeExtended(directory, inode.homeName(), attribute);
+      }
+      return Step.seen(inode.number(), directory.status(inode.homeName()));
+    }
+  }
+
+  private void removeExtended(SourceTree.Directory directory, FileName name, FileName attribute)
+      throws FsException {
+    try {
+      calls.removeExtendedAttribute(directory.file(), name, attribute);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENODATA) {
+        throw e;
+      }
+    }
+  }
+}

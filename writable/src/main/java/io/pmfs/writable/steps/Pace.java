@@ -1,0 +1,93 @@
+package io.pmfs.writable.steps;
+
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/** Limits and counts what is copied to the source. Safe for use by many threads. */
+public final class Pace {
+  private static final int LIMITED_BYTES = 1 << 20;
+
+  private static final int SECONDS = 10;
+
+  private final long bytesPerSecond;
+  private final LongSupplier nanoTime;
+  private final long[] perSecond = new long[SECONDS + 1]; // GUARDED_BY(this)
+  private long second; // GUARDED_BY(this)
+  private long total; // GUARDED_BY(this)
+  private long freeAtMillis; // GUARDED_BY(this)
+
+  /**
+   * A pace of so many bytes a second; 0 for no limit.
+   *
+   * @param nanoTime a monotonic clock
+   */
+  public Pace(long bytesPerSecond, LongSupplier nanoTime) {
+    this.bytesPerSecond = bytesPerSecond;
+    this.nanoTime = nanoTime;
+  }
+
+  private long millis() {
+    return TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong());
+  }
+
+  /** How much to take at once, at most: a limit is not to be exceeded by much for a moment. */
+  public int atOnce(int most) {
+    return bytesPerSecond == 0 ? most : Math.min(most, LIMITED_BYTES);
+  }
+
+  /** Waits until so many bytes may be copied. */
+  public void take(int bytes) throws FsException {
+    long pause = 0;
+    synchronized (this) {
+      long now = millis();
+      count(now, bytes);
+      if (bytesPerSecond > 0) {
+        pause = Math.max(0, freeAtMillis - now);
+        freeAtMillis = Math.max(freeAtMillis, now) + bytes * 1000L / bytesPerSecond;
+      }
+    }
+    if (pause > 0) {
+      try {
+        Thread.sleep(pause);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new FsException(Errno.EINTR, "waiting for the pace", e);
+      }
+    }
+  }
+
+  private void count(long now, int bytes) { // GUARDED_BY(this)
+    advance(now / 1000);
+    perSecond[(int) (second % perSecond.length)] += bytes;
+    total += bytes;
+  }
+
+  private void advance(long to) { // GUARDED_BY(this)
+    if (to - second > perSecond.length) {
+      Arrays.fill(perSecond, 0);
+      second = to;
+    }
+    while (second < to) {
+      second++;
+      perSecond[(int) (second % perSecond.length)] = 0;
+    }
+  }
+
+  /** What was copied since this process started. */
+  public synchronized long totalBytes() {
+    return total;
+  }
+
+  /** The mean of the last ten seconds. */
+  public synchronized long recentBytesPerSecond() {
+    advance(millis() / 1000);
+    long sum = 0;
+    for (long bytes : perSecond) {
+      sum += bytes;
+    }
+    return sum / SECONDS;
+  }
+}

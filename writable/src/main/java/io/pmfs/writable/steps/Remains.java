@@ -1,0 +1,61 @@
+package io.pmfs.writable.steps;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.data.OutputFiles;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.steps.Step.Recording;
+import io.pmfs.writable.tree.Extended;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a program still has of an open file when the source loses its last name: the content, as the
+ * daemon has it open too, and the extended attributes. Used by one thread.
+ */
+public final class Remains {
+  /** Who holds the lock of a file may wait for the committer. */
+  private static final long PATIENCE_MILLIS = 500;
+
+  private final State state;
+  private final OutputFiles files;
+  private final Extended extended;
+
+  public Remains(State state, OutputFiles files, Extended extended) {
+    this.state = state;
+    this.files = files;
+    this.extended = extended;
+  }
+
+  /** To be called before a name goes, and to be recorded afterwards; no name may be moving. */
+  public Recording of(@Nullable Inode inode) throws FsException {
+    if (inode == null
+        || !inode.isRegular()
+        || !inode.isRemoved()
+        || !inode.hasHome()
+        || inode.is(Inode.FORGOTTEN)) {
+      return Recording.NOTHING;
+    }
+    open(inode.number());
+    Map<FileName, byte[]> attributes = extended.atSource(inode.number());
+    return update -> extended.keep(update, inode.number(), attributes);
+  }
+
+  private void open(long number) throws FsException {
+    try (OutputFiles.Locked locked = files.tryLockUsed(number, PATIENCE_MILLIS)) {
+      Inode inode = locked == null ? null : state.find(number);
+      if (locked != null
+          && inode != null
+          && inode.generation() == 0
+          && inode.attributes().size() > 0) {
+        locked.file().openSource(inode);
+      }
+    } catch (FsException e) {
+      if (e.errno() != Errno.ESTALE && e.errno() != Errno.EACCES) {
+        throw e;
+      }
+    }
+  }
+}

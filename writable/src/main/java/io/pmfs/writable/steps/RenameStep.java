@@ -1,0 +1,333 @@
+package io.pmfs.writable.steps;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Intent;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.steps.Step.Recording;
+import io.pmfs.writable.tree.Homes;
+import io.pmfs.writable.tree.Listing;
+import io.pmfs.writable.tree.SourceTree;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Renames at the source. Used by one thread. */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class RenameStep {
+  private final Step step;
+  private final Copies copies;
+  private final Temporaries temporaries;
+  private final Remains remains;
+  private final State state;
+  private final OutputCalls calls;
+
+  public RenameStep(Step step, Copies copies, Temporaries temporaries, Remains remains) {
+    this.step = step;
+    this.copies = copies;
+    this.temporaries = temporaries;
+    this.remains = remains;
+    this.state = step.state;
+    this.calls = step.calls;
+  }
+
+  public Recording apply(Change.Rename change) throws FsException {
+    Inode inode = state.find(change.inode());
+    At from = inode == null ? null : home(inode, change.from());
+    if (inode == null || from == null) {
+      return Recording.NOTHING;
+    }
+    try (SourceTree.Directory directory = step.open(from.directory());
+        SourceTree.Directory to = step.open(change.to().directory())) {
+      Inode other = change.other() == 0 ? null : state.find(change.other());
+      if (change.isExchange() && other != null) {
+        return exchange(change, inode, other, directory, to);
+      }
+      Recording remaining = remains.of(other);
+      return move(change, inode, from, other, directory, to).and(remaining);
+    }
+  }
+
+  /** Whether a rename was made at the source, although that is not recorded. */
+  public boolean isMade(Change.Rename change) throws FsException {
+    Inode inode = state.find(change.inode());
+    At from = inode == null ? null : home(inode, change.from());
+    Stat seen = inode == null ? null : inode.seen();
+    if (from == null || seen == null) {
+      return false;
+    }
+    try (SourceTree.Directory directory = step.openIfThere(from.directory());
+        SourceTree.Directory to = step.openIfThere(change.to().directory())) {
+      Stat left = directory == null ? null : Step.find(directory, from.name());
+      Stat there = to == null ? null : Step.find(to, change.to().name());
+      boolean isThere = there != null && seen.isSameFile(there);
+      return isThere && (left == null || !seen.isSameFile(left));
+    }
+  }
+
+  private @Nullable At home(Inode inode, At exact) throws FsException {
+    try (State.Held held = state.hold()) {
+      List<At> homes = step.homes.all(inode);
+      if (homes.contains(exact)) {
+        return exact;
+      }
+      return homes.size() == 1 ? homes.get(0) : null;
+    }
+  }
+
+  // ---- one name
+
+  private Recording move(
+      Change.Rename change,
+      Inode inode,
+      At from,
+      @Nullable Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to)
+      throws FsException {
+    step.tree.beginMove();
+    FileName toName = change.to().name();
+    Stat moving = Step.find(directory, from.name());
+    Stat seen = inode.seen();
+    Stat target = Step.find(to, toName);
+    if (moving == null || seen == null || !seen.isSameFile(moving)) {
+      boolean isSame = target != null && seen != null && seen.isSameFile(target);
+      if (isSame || isCopied(change, target)) {
+        return moved(change, inode, from, other, directory, to, toName); // Done before a death.
+      }
+      return vanished(change, inode, from);
+    }
+    if (isCopied(change, target)) {
+      removeOld(change, directory, from.name());
+      return moved(change, inode, from, other, directory, to, toName);
+    }
+    if (target != null && target.isSameFile(moving)) {
+      // Two names of one file: the call would do nothing, but the mount has lost one of them.
+      calls.unlink(directory.file(), from.name());
+      return moved(change, inode, from, other, directory, to, toName);
+    }
+    boolean isMoved;
+    try {
+      isMoved =
+          tryMove(change, from, other, directory, to, target)
+              || (other != null
+                  && other.isDirectory()
+                  && temporaries.clear(other.number())
+                  && tryMove(change, from, other, directory, to, target));
+    } catch (FsException e) {
+      if (e.errno() != Errno.EXDEV || !isOnlyName(inode, moving)) {
+        throw e;
+      }
+      isMoved = moveCopy(change, from, other, directory, to, target, moving);
+    }
+    if (isMoved) {
+      return moved(change, inode, from, other, directory, to, toName);
+    }
+    FileName beside =
+        step.makeBeside(
+            toName, free -> step.renameFreeAs(change, directory, from.name(), to, free));
+    return moved(change, inode, from, null, directory, to, beside)
+        .and(step.aside(inode.number(), change.to().directory()))
+        .and(
+            update -> {
+              Inode now = update.inode(inode.number());
+              if (!now.isRemoved()) {
+                update.put(now.withPlace(change.to().directory(), beside));
+              }
+            })
+        .and(step.conflict(change, "another program changed it; kept as " + beside));
+  }
+
+  /** Whether nothing is lost if a file becomes another one: mv(1) does the same. */
+  private boolean isOnlyName(Inode inode, Stat there) throws FsException {
+    try (State.Held held = state.hold()) {
+      return inode.isRegular()
+          && there.attributes().linkCount() == 1
+          && step.homes.all(inode).size() == 1;
+    }
+  }
+
+  /** A rename between file systems or projects: a copy gets the new name, and the file goes. */
+  private boolean moveCopy(
+      Change.Rename change,
+      At from,
+      @Nullable Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to,
+      @Nullable Stat target,
+      Stat moving)
+      throws FsException {
+    Copies.Copy copy = copies.duplicate(change, directory, from.name(), moving);
+    temporaries.prove(List.of(copy));
+    At temporary = new At(change.to().directory(), copy.name());
+    if (!tryMove(change, temporary, other, to, to, target)) {
+      return false;
+    }
+    temporaries.used(change);
+    step.sync(to);
+    Stat old = Step.find(directory, from.name());
+    if (old != null && old.isUnchanged(moving)) {
+      removeOld(change, directory, from.name());
+    }
+    return true;
+  }
+
+  private boolean isCopied(Change.Rename change, @Nullable Stat target) throws FsException {
+    Intent intent = target == null ? null : Intent.of(state, change.sequence());
+    return intent != null && target != null && intent.isOf(target);
+  }
+
+  private void removeOld(Change.Rename change, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      calls.unlink(directory.file(), name);
+    }
+  }
+
+  private boolean tryMove(
+      Change.Rename change,
+      At from,
+      @Nullable Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to,
+      @Nullable Stat target)
+      throws FsException {
+    boolean isExpected = target == null || isExpected(change, other, target);
+    try (OutputCalls.Acting acting = step.actors.as(change)) {
+      if (target == null) {
+        return step.renameFree(directory, from.name(), to, change.to().name());
+      }
+      if (isExpected) {
+        calls.rename(directory.file(), from.name(), to.file(), change.to().name(), 0);
+      }
+      return isExpected;
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOTEMPTY || e.errno() == Errno.EEXIST) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  /** Whether the file under the new name is the one that the mount replaced. */
+  private boolean isExpected(Change.Rename change, @Nullable Inode other, Stat target)
+      throws FsException {
+    Stat expected = other == null ? null : other.seen();
+    return other != null
+        && expected != null
+        && isAt(other, change.to().directory(), change.to().name())
+        && (other.isRegular() ? expected.hasSameContent(target) : expected.isSameFile(target));
+  }
+
+  private boolean isAt(Inode inode, long directory, FileName name) throws FsException {
+    try (State.Held held = state.hold()) {
+      return step.homes.has(inode, directory, name);
+    }
+  }
+
+  private Recording moved(
+      Change.Rename change,
+      Inode inode,
+      At from,
+      @Nullable Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to,
+      FileName name)
+      throws FsException {
+    step.sync(to);
+    if (from.directory() != change.to().directory()) {
+      step.sync(directory);
+    }
+    step.disturb(change, from.directory());
+    step.touchMoved(to, name, inode.number());
+    Stat stat = to.status(name);
+    At there = new At(change.to().directory(), name);
+    Recording replaced =
+        other == null ? Recording.NOTHING : step.removed(other.number(), there.directory(), name);
+    return replaced
+        .and(update -> listed(from, there, stat))
+        .and(
+            update -> {
+              Inode now = update.inode(inode.number());
+              Inode next = step.homes.move(update, now, from, there);
+              update.put(Homes.seen(update, next, stat));
+              step.tree.markChecked(inode.number());
+            });
+  }
+
+  private void listed(At from, At to, Stat stat) {
+    Listing left = step.tree.known(from.directory());
+    if (left != null) {
+      left.remove(from.name());
+    }
+    Listing entered = step.tree.known(to.directory());
+    if (entered != null) {
+      entered.add(to.name(), stat.inode(), stat.attributes().type());
+    }
+  }
+
+  /** Another program removed or replaced the file before it could be renamed. */
+  private Recording vanished(Change.Rename change, Inode inode, At from) throws FsException {
+    return step.conflict(change, "another program removed or replaced it before it was renamed")
+        .and(
+            update -> {
+              Inode now = step.homes.clear(update, update.inode(inode.number()));
+              update.put(Homes.unseen(update, now));
+              step.tree.forget(from.directory());
+            });
+  }
+
+  // ---- two names
+
+  private Recording exchange(
+      Change.Rename change,
+      Inode inode,
+      Inode other,
+      SourceTree.Directory directory,
+      SourceTree.Directory to)
+      throws FsException {
+    step.tree.beginMove();
+    FileName name = change.from().name();
+    FileName toName = change.to().name();
+    Stat first = Step.find(directory, name);
+    Stat second = Step.find(to, toName);
+    Stat seen = inode.seen();
+    Stat otherSeen = other.seen();
+    if (first == null || second == null || seen == null || otherSeen == null) {
+      return vanished(change, inode, new At(change.from().directory(), name));
+    }
+    boolean isDone = seen.isSameFile(second) && otherSeen.isSameFile(first);
+    if (!isDone && !(seen.isSameFile(first) && otherSeen.isSameFile(second))) {
+      return step.conflict(change, "another program replaced one of two files to be exchanged");
+    }
+    if (!isDone) {
+      try (OutputCalls.Acting acting = step.actors.as(change)) {
+        calls.rename(directory.file(), name, to.file(), toName, OutputCalls.RENAME_EXCHANGE);
+      }
+    }
+    step.sync(directory);
+    step.sync(to);
+    step.touchMoved(to, toName, inode.number());
+    step.touchMoved(directory, name, other.number());
+    Stat now = to.status(toName);
+    Stat otherNow = directory.status(name);
+    At from = new At(change.from().directory(), name);
+    At there = new At(change.to().directory(), toName);
+    return update -> {
+      listed(new At(from.directory(), name), there, now);
+      Listing left = step.tree.known(from.directory());
+      if (left != null) {
+        left.add(name, otherNow.inode(), otherNow.attributes().type());
+      }
+      Inode moved = step.homes.move(update, update.inode(inode.number()), from, there);
+      update.put(Homes.seen(update, moved, now));
+      Inode back = step.homes.move(update, update.inode(other.number()), there, from);
+      update.put(Homes.seen(update, back, otherNow));
+    };
+  }
+}

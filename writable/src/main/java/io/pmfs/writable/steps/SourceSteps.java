@@ -1,0 +1,59 @@
+package io.pmfs.writable.steps;
+
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.steps.Step.Recording;
+
+/** Who makes which kind of change at the source. Used by one thread. */
+public record SourceSteps(ContentStep contents, NameStep names, RenameStep renames)
+    implements Change.Cases<Recording> {
+  @Override
+  public Recording content(Change.Content change) throws FsException {
+    return contents.apply(change);
+  }
+
+  @Override
+  public Recording makeDirectory(Change.MakeDirectory change) throws FsException {
+    return names.mkdir(change);
+  }
+
+  @Override
+  public Recording makeSymbolicLink(Change.MakeSymbolicLink change) throws FsException {
+    return names.symlink(change);
+  }
+
+  @Override
+  public Recording makeNode(Change.MakeNode change) throws FsException {
+    return names.mknod(change);
+  }
+
+  @Override
+  public Recording link(Change.Link change) throws FsException {
+    return names.link(change);
+  }
+
+  @Override
+  public Recording unlink(Change.Unlink change) throws FsException {
+    return names.unlink(change);
+  }
+
+  @Override
+  public Recording removeDirectory(Change.RemoveDirectory change) throws FsException {
+    return names.rmdir(change);
+  }
+
+  @Override
+  public Recording rename(Change.Rename change) throws FsException {
+    return renames.apply(change);
+  }
+
+  @Override
+  public Recording setAttributes(Change.SetAttributes change) throws FsException {
+    return names.attributes(change);
+  }
+
+  @Override
+  public Recording setExtended(Change.SetExtended change) throws FsException {
+    return names.extended(change);
+  }
+}

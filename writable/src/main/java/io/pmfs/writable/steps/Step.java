@@ -1,0 +1,599 @@
+package io.pmfs.writable.steps;
+
+import com.google.common.collect.Iterables;
+import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Encoder;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Intent;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.tree.Homes;
+import io.pmfs.writable.tree.Listing;
+import io.pmfs.writable.tree.SourceTree;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.temporal.ChronoField;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What steps at the source have in common: directories that must be there, names beside others, and
+ * what is recorded afterwards. Used by one thread.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class Step {
+  private static final int NAME_MAX = 255;
+  private static final int MAX_BESIDE = 10_000;
+
+  /** Consecutive changes are often of the same directories. */
+  private static final int KEPT = 8;
+
+  private static final long KEPT_NANOS = 1_000_000_000L;
+  private static final int MAX_DEPTH = 4096;
+  private static final int PERMISSIONS = 07777;
+
+  /** File systems keep times in one of these units. */
+  private static final List<Integer> UNIT_NANOS = List.of(1, 100, 1000, 1_000_000, 1_000_000_000);
+
+  public final State state;
+  public final SourceTree tree;
+  public final OutputCalls calls;
+  public final Actors actors;
+  final SourceAttributes attributes;
+  public final Homes homes;
+  public final Conflicts conflicts;
+  private final String host;
+  private final Map<Long, SourceTree.Directory> kept = new HashMap<>();
+  private long keptNanos = System.nanoTime();
+  private List<Change> window = List.of();
+  private boolean isAgain;
+
+  /** Records a step that was made at the source. The caller holds the state's lock. */
+  public interface Recording {
+    void record(State.Update update) throws FsException;
+
+    Recording NOTHING = update -> {};
+
+    default Recording and(Recording next) {
+      return update -> {
+        record(update);
+        next.record(update);
+      };
+    }
+  }
+
+  public Step(State state, SourceTree tree, Actors actors, Conflicts conflicts, String host) {
+    this.state = state;
+    this.tree = tree;
+    this.calls = tree.calls();
+    this.actors = actors;
+    this.homes = new Homes(state);
+    this.attributes = new SourceAttributes(calls, actors);
+    this.conflicts = conflicts;
+    this.host = host;
+  }
+
+  // ---- directories
+
+  /** Begins a step: directories that were opened long ago are opened again. */
+  public void begin(List<Change> changes) {
+    window = changes;
+    if (kept.size() > KEPT || System.nanoTime() - keptNanos > KEPT_NANOS) {
+      closeDirectories();
+    }
+  }
+
+  /** The next step may have been made before, and not recorded. */
+  public void setAgain(boolean isAgain) {
+    this.isAgain = isAgain;
+  }
+
+  public boolean isAgain() {
+    return isAgain;
+  }
+
+  /**
+   * Whether what is at the source is a version that this mount has announced, or a part of one: a
+   * former process, or a former attempt, brought it there and did not record it.
+   */
+  public boolean isOwnVersion(Stat there, long number) throws FsException {
+    Inode inode = state.find(number);
+    Stat seen = inode == null ? null : inode.seen();
+    for (Change.Content content : contents(number)) {
+      if (isMade(there, seen, content) || isPart(there, seen, content)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The next announcements of a file. */
+  public List<Change.Content> contents(long number) {
+    List<Change.Content> contents = new ArrayList<>();
+    for (Change change : Iterables.concat(state.deferred().of(number), window)) {
+      if (change instanceof Change.Content content && content.inode() == number) {
+        contents.add(content);
+      }
+    }
+    return contents;
+  }
+
+  /** Whether a former attempt made a file what a change wants; others may have made a like one. */
+  public boolean isMade(Stat there, @Nullable Stat seen, Change.Content change) throws FsException {
+    Intent intent = isVersion(there, change) ? Intent.of(state, change) : null;
+    boolean isInPlace =
+        intent != null
+            && intent.mark() != Intent.Mark.NOTHING
+            && seen != null
+            && seen.isSameFile(there);
+    return intent != null && (isInPlace || intent.isOf(there));
+  }
+
+  private boolean isPart(Stat there, @Nullable Stat seen, Change.Content change)
+      throws FsException {
+    long size = there.attributes().size();
+    return seen != null
+        && seen.isSameFile(there)
+        && (Temporaries.isOverwriting(state, change)
+            || (Temporaries.isAppending(state, change)
+                && size >= seen.attributes().size()
+                && size <= change.attributes().size()));
+  }
+
+  /**
+   * Whether a former attempt may have emptied a file that was to be written in its place. Several
+   * contents of a file may have become one since, under the number of the last.
+   */
+  public boolean isOverwriting(long number) throws FsException {
+    for (Change.Content content : contents(number)) {
+      if (Temporaries.isOverwriting(state, content)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Whether a file is just what a change was to make of it, also before a power cut took some of
+   * that from here.
+   */
+  public static boolean isVersion(Stat there, Change.Content change) {
+    Attributes wanted = change.attributes();
+    Attributes found = there.attributes();
+    return found.type() == wanted.type()
+        && (found.size() == change.size() || found.size() == wanted.size())
+        && isKept(found.modificationTime(), wanted.modificationTime());
+  }
+
+  /** Whether a file system that was given a time may show it like this: some cut it. */
+  private static boolean isKept(Instant there, Instant given) {
+    int nanos = given.get(ChronoField.NANO_OF_SECOND);
+    return UNIT_NANOS.stream().anyMatch(unit -> there.equals(given.minusNanos(nanos % unit)));
+  }
+
+  /** A node of which the source has all changes, with the times that the source has kept. */
+  public static Inode agreed(Inode inode, Stat there) {
+    Attributes a = inode.attributes();
+    Attributes kept = there.attributes();
+    return inode.with(
+        new Attributes(
+            a.mode(),
+            a.linkCount(),
+            a.uid(),
+            a.gid(),
+            a.device(),
+            a.size(),
+            a.blocks(),
+            kept.accessTime(),
+            kept.modificationTime(),
+            a.changeTime()));
+  }
+
+  /** After a failure, or for good. */
+  public void closeDirectories() {
+    kept.values().forEach(SourceTree.Directory::close);
+    kept.clear();
+    keptNanos = System.nanoTime();
+  }
+
+  /** Opens a directory at the source; one that vanished there is made again. */
+  public SourceTree.Directory open(long number) throws FsException {
+    SourceTree.Directory known = kept.get(number);
+    if (known == null) {
+      known = openAgain(number);
+      kept.put(number, known);
+    }
+    return known.shared();
+  }
+
+  private SourceTree.Directory openAgain(long number) throws FsException {
+    try {
+      return tree.open(number);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      recreate(number, e);
+      return tree.open(number);
+    }
+  }
+
+  private void recreate(long number, FsException why) throws FsException {
+    Inode inode = state.find(number);
+    if (inode == null || !inode.isDirectory() || number == WritableFileSystem.ROOT) {
+      throw why;
+    }
+    long parent = inode.hasHome() ? inode.homeParent() : inode.parent();
+    FileName name = inode.hasHome() ? inode.homeName() : inode.name();
+    if (parent == 0 || parent == number) {
+      throw why;
+    }
+    try (SourceTree.Directory above = open(parent)) {
+      try {
+        calls.mkdir(above.file(), name, inode.attributes().mode() & PERMISSIONS);
+        conflicts.add(path(parent, name), "vanished from the source, was made again", false);
+      } catch (FsException e) {
+        if (e.errno() != Errno.EEXIST) {
+          throw e;
+        }
+      }
+      Stat stat = above.status(name);
+      if (stat.attributes().type() != FileType.DIRECTORY) {
+        throw why;
+      }
+      try (State.Held held = state.hold()) {
+        State.Update update = state.update();
+        Inode now = update.inode(number).withHome(parent, name);
+        update.put(Homes.seen(update, now, stat));
+        update.commit();
+      }
+      tree.forget(number);
+      tree.forget(parent);
+    }
+  }
+
+  /** Opens a directory at the source; null if it is not there. */
+  public SourceTree.@Nullable Directory openIfThere(long number) throws FsException {
+    SourceTree.Directory known = kept.get(number);
+    if (known != null) {
+      return known.shared();
+    }
+    try {
+      return tree.open(number);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+      return null;
+    }
+  }
+
+  /** Makes changed names survive the source's machine. */
+  public void sync(SourceTree.Directory directory) throws FsException {
+    calls.sync(directory.file(), false);
+  }
+
+  /** What is under a name; null if nothing. */
+  public static @Nullable Stat find(SourceTree.Directory directory, FileName name)
+      throws FsException {
+    try {
+      return directory.status(name);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      return null;
+    }
+  }
+
+  // ---- names
+
+  /** Renames to a name that must be free; returns false if it is not. */
+  public boolean renameFree(
+      SourceTree.Directory from, FileName name, SourceTree.Directory to, FileName toName)
+      throws FsException {
+    try {
+      calls.rename(from.file(), name, to.file(), toName, OutputCalls.RENAME_NOREPLACE);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() == Errno.EEXIST) {
+        return false;
+      }
+      if (e.errno() != Errno.EINVAL) {
+        throw e;
+      }
+    }
+    if (find(to, toName) != null) {
+      return false;
+    }
+    calls.rename(from.file(), name, to.file(), toName, 0);
+    return true;
+  }
+
+  /** The same as the user of a change. */
+  public boolean renameFreeAs(
+      Change change,
+      SourceTree.Directory from,
+      FileName name,
+      SourceTree.Directory to,
+      FileName toName)
+      throws FsException {
+    try (OutputCalls.Acting acting = actors.as(change)) {
+      return renameFree(from, name, to, toName);
+    }
+  }
+
+  /** A name that tells what was kept beside another program's file. */
+  public FileName beside(FileName name, int count) {
+    byte[] suffix = (".pmfs-conflict-" + host + "-" + count).getBytes(StandardCharsets.UTF_8);
+    byte[] base = name.bytes();
+    int kept = Math.max(0, Math.min(base.length, NAME_MAX - suffix.length));
+    byte[] joined = Arrays.copyOf(base, kept + suffix.length);
+    System.arraycopy(suffix, 0, joined, kept, suffix.length);
+    return FileName.of(joined);
+  }
+
+  /** Makes something under the first free name beside a taken one. */
+  public interface Making {
+    /** Returns false if the name is taken. */
+    boolean make(FileName name) throws FsException;
+  }
+
+  public FileName makeBeside(FileName taken, Making making) throws FsException {
+    for (int count = 1; count <= MAX_BESIDE; count++) {
+      FileName name = beside(taken, count);
+      if (making.make(name)) {
+        return name;
+      }
+    }
+    throw new FsException(Errno.EEXIST, taken + ": too many conflicts");
+  }
+
+  // ---- recording
+
+  /** A node has a name at the source. */
+  public Recording added(long number, long directory, FileName name, Stat stat) {
+    return update -> {
+      Listing listing = tree.known(directory);
+      if (listing != null) {
+        listing.add(name, stat.inode(), stat.attributes().type());
+      }
+      Inode inode = update.find(number);
+      if (inode != null) {
+        Inode next = homes.add(update, inode, new At(directory, name));
+        update.put(Homes.seen(update, next, stat));
+        tree.markChecked(number);
+      }
+    };
+  }
+
+  /** A node has lost a name at the source. */
+  public Recording removed(long number, long directory, FileName name) {
+    return update -> {
+      Listing listing = tree.known(directory);
+      if (listing != null) {
+        listing.remove(name);
+      }
+      Inode inode = update.find(number);
+      if (inode != null) {
+        Inode next = homes.remove(update, inode, new At(directory, name));
+        update.put(next.hasHome() ? next : Homes.unseen(update, next));
+      }
+    };
+  }
+
+  /** A node is at the source as this says. */
+  public static Recording seen(long number, Stat stat) {
+    return update -> {
+      Inode inode = update.find(number);
+      if (inode != null) {
+        update.put(Homes.seen(update, inode, stat));
+      }
+    };
+  }
+
+  /** A change is about to change the names in a directory of the source. */
+  public void disturb(Change change, long directory) {
+    tree.disturbed().add(change.sequence(), directory);
+  }
+
+  /**
+   * Directories of the source get the times that the mount shows: all in which some changes make or
+   * leave out a name, or made a temporary file. Those that later changes are about wait for these.
+   */
+  public Recording touched(List<Change> done, Set<Long> sequences) throws FsException {
+    Set<Long> directories = tree.disturbed().of(sequences);
+    if (!directories.isEmpty()) {
+      tree.beginMove(); // Who looks sees them as they were, or as they are then.
+    }
+    for (Change change : done) {
+      change.names().forEach(name -> directories.add(name.directory()));
+      if (change instanceof Change.SetAttributes || change instanceof Change.SetExtended) {
+        directories.add(change.inode());
+      }
+    }
+    long position = Math.max(state.committed(), done.get(done.size() - 1).sequence());
+    Recording recording = Recording.NOTHING;
+    for (long number : directories) {
+      Inode inode = state.find(number);
+      boolean isDue =
+          inode != null
+              && inode.isDirectory()
+              && !inode.isRemoved()
+              && inode.change() <= position
+              && !tree.disturbed().isByOthers(number, sequences);
+      if (isDue) {
+        recording = recording.and(touched(number));
+      }
+    }
+    return recording;
+  }
+
+  /** A directory gets the times that the mount shows. */
+  private Recording touched(long number) throws FsException {
+    try (SourceTree.Directory directory = openIfThere(number)) {
+      Inode inode = state.find(number);
+      if (directory == null || inode == null) {
+        return Recording.NOTHING;
+      }
+      Stat there = directory.status(Inode.NO_NAME);
+      Stat seen = inode.seen();
+      if (seen == null || !seen.isSameFile(there)) {
+        return Recording.NOTHING; // Another program's, or it has just got another place.
+      }
+      Instant wanted = inode.attributes().modificationTime();
+      if (!wanted.equals(there.attributes().modificationTime())) {
+        setTimes(directory, Inode.NO_NAME, inode.attributes());
+        there = directory.status(Inode.NO_NAME);
+      }
+      return touched(number, there);
+    }
+  }
+
+  private static Recording touched(long number, Stat there) {
+    return update -> {
+      Inode now = update.find(number);
+      if (now != null) {
+        Instant shown = now.attributes().modificationTime();
+        boolean isKept = isKept(there.attributes().modificationTime(), shown);
+        update.put(Homes.seen(update, isKept ? agreed(now, there) : now, there));
+      }
+    };
+  }
+
+  /** A directory that has just got its place has the times that the mount shows. */
+  public void touchMoved(SourceTree.Directory directory, FileName name, long number)
+      throws FsException {
+    Inode inode = state.find(number);
+    if (inode != null && inode.isDirectory()) {
+      setTimes(directory, name, inode.attributes());
+    }
+  }
+
+  /** Sets right what no change will. */
+  public void touchLeft() throws FsException {
+    for (long number : tree.disturbed().left()) {
+      Inode inode = state.find(number);
+      if (inode != null && !inode.isRemoved() && inode.change() <= state.committed()) {
+        tree.beginMove();
+        Recording recording = touched(number);
+        try (State.Held held = state.hold()) {
+          State.Update update = state.update();
+          recording.record(update);
+          update.commit();
+        }
+      }
+      tree.disturbed().removeLeft(number);
+    }
+  }
+
+  /** The path of a name below the mount point, as far as it is known. */
+  public String path(long directory, FileName name) throws FsException {
+    FileName path = name;
+    long at = directory;
+    for (int depth = 0; at > WritableFileSystem.ROOT && depth < MAX_DEPTH; depth++) {
+      Inode inode = state.find(at);
+      if (inode == null || inode.parent() == 0) {
+        break;
+      }
+      path = inode.name().resolve(path);
+      at = inode.parent();
+    }
+    return path.toString();
+  }
+
+  /** Sets times of a directory, if its owner and its file system allow that. */
+  private void setTimes(SourceTree.Directory directory, FileName name, Attributes wanted)
+      throws FsException {
+    try {
+      calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
+    } catch (FsException e) {
+      switch (e.errno()) {
+        case EPERM, EACCES, EBADF, EINVAL, EOPNOTSUPP, EROFS, ENOSPC, EDQUOT, ENOENT -> {}
+        default -> throw e;
+      }
+    }
+  }
+
+  /** Another program had changed what a change was about. */
+  public Recording conflict(Change change, String reason) throws FsException {
+    return conflict(change, path(change), reason);
+  }
+
+  /** The same for a path that is another one than the change's. */
+  public Recording conflict(Change change, String path, String reason) {
+    return told(change, path, reason, false);
+  }
+
+  /** The source cannot do what a change wants. */
+  public Recording givenUp(Change change, String reason) throws FsException {
+    Recording recording = told(change, path(change), "given up: " + reason, true);
+    Inode inode = state.find(change.inode());
+    return inode != null && change instanceof Change.SetAttributes set
+        ? recording.and(takenBack(set, tree.statusAtHome(inode)))
+        : recording;
+  }
+
+  /** The mount shows the attributes of the source again, unless they were changed since. */
+  private static Recording takenBack(Change.SetAttributes change, Stat there) {
+    return update -> {
+      Inode now = update.inode(change.inode());
+      Attributes shown = change.takenBack(now.attributes(), there.attributes());
+      update.put(Homes.seen(update, now.with(shown), there));
+    };
+  }
+
+  /** The machine lost what a change was to bring. */
+  public Recording lost(Change change, String path, String reason) {
+    return told(change, path, reason, true);
+  }
+
+  private Recording told(Change change, String path, String reason, boolean isGivenUp) {
+    byte[] row =
+        new Encoder()
+            .name(FileName.of(path))
+            .name(FileName.of(reason))
+            .number(isGivenUp ? 1 : 0)
+            .toBytes();
+    return update -> {
+      update.put(Tables.CONFLICTS, Tables.key(change.sequence()), row);
+      update.afterwards(() -> conflicts.add(path, reason, isGivenUp));
+    };
+  }
+
+  /** The path that a change is about. */
+  public String path(Change change) throws FsException {
+    List<At> names = change.names();
+    if (!names.isEmpty()) {
+      At last = names.get(names.size() - 1);
+      return path(last.directory(), last.name());
+    }
+    Inode inode = state.find(change.inode());
+    return inode == null ? "inode " + change.inode() : path(inode.parent(), inode.name());
+  }
+
+  /** Another program's file has the name of a change: the mount shows it there. */
+  public Recording aside(long number, long directory) {
+    return update -> {
+      tree.forget(directory);
+      Inode inode = update.find(number);
+      if (inode != null) {
+        update.put(inode.withFlag(Inode.ASIDE, true));
+      }
+    };
+  }
+}

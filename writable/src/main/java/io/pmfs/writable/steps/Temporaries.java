@@ -1,0 +1,375 @@
+package io.pmfs.writable.steps;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.TemporaryNames;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Intent;
+import io.pmfs.writable.journal.Refusal;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.tree.SourceTree;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Unfinished copies at the source, and what is intended with them: the tables say so on the disk
+ * before the source has anything, so that nothing is left behind and each copy is known again. Safe
+ * for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class Temporaries {
+  private static final Logger log = LoggerFactory.getLogger(Temporaries.class);
+
+  private final State state;
+  private final SourceTree tree;
+  private final OutputCalls calls;
+  private final String mount;
+
+  /** Sequence numbers of changes whose temporary file may be there. */
+  private final Set<Long> present = ConcurrentHashMap.newKeySet();
+
+  /** Those whose copy has a name now, or had one when a former process ended. */
+  private final Set<Long> named = ConcurrentHashMap.newKeySet();
+
+  /** Inode numbers of copies at the source, by sequence number. */
+  private final Map<Long, Known> known = new ConcurrentHashMap<>();
+
+  private record Known(long inode, long number) {}
+
+  /** Those of which it was removed, for the sake of room. */
+  private final Set<Long> givenBack = ConcurrentHashMap.newKeySet();
+
+  /** Those of changes that are made, which could not be removed. */
+  private final Set<Long> left = ConcurrentHashMap.newKeySet();
+
+  /** The temporary files of a mount, which has its own names for them. */
+  public Temporaries(State state, SourceTree tree, String mount) {
+    this.state = state;
+    this.tree = tree;
+    this.calls = tree.calls();
+    this.mount = mount;
+  }
+
+  /** Whether a name is that of a temporary file of this mount. */
+  private boolean isOurs(FileName name) {
+    return name.toString().startsWith(TemporaryNames.PREFIX + mount + "-");
+  }
+
+  /** The temporary name of the copy for a change. */
+  FileName name(long sequence) {
+    return FileName.of(TemporaryNames.PREFIX + mount + "-" + Long.toHexString(sequence));
+  }
+
+  // ---- what is about to be done
+
+  /** A former attempt may have got anywhere. */
+  public boolean isIntended(Change.Content change) throws FsException {
+    return Intent.of(state, change) != null;
+  }
+
+  /** A former attempt may have written some of an append. */
+  public static boolean isAppending(State state, Change.Content change) throws FsException {
+    return mark(state, change) == Intent.Mark.APPENDS;
+  }
+
+  public void intendAppend(Change.Content change, long directory) throws FsException {
+    if (!isAppending(state, change)) {
+      mark(change, directory, Intent.Mark.APPENDS);
+    }
+  }
+
+  /** A former attempt may have emptied a file that was to be written in its place. */
+  public static boolean isOverwriting(State state, Change.Content change) throws FsException {
+    return mark(state, change) == Intent.Mark.OVERWRITES;
+  }
+
+  public void intendOverwrite(Change.Content change, long directory) throws FsException {
+    mark(change, directory, Intent.Mark.OVERWRITES);
+  }
+
+  private static Intent.Mark mark(State state, Change.Content change) throws FsException {
+    Intent intent = Intent.of(state, change);
+    return intent == null ? Intent.Mark.NOTHING : intent.mark();
+  }
+
+  private void mark(Change.Content change, long directory, Intent.Mark mark) throws FsException {
+    put(change, new Intent(directory, mark));
+    state.sync();
+  }
+
+  private void put(Change change, Intent intent) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.put(Tables.INTENTS, Tables.key(change.sequence()), intent.encode());
+      update.commit();
+    }
+  }
+
+  /** The tables say on the disk which files copies are, before these get their names. */
+  public void prove(List<Copies.Copy> copies) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      for (Copies.Copy copy : copies) {
+        long sequence = copy.change().sequence();
+        Intent intent = Intent.of(state, sequence);
+        Stat made = copy.made();
+        if (intent != null && made != null) {
+          Intent proof = intent.with(made);
+          update.put(Tables.INTENTS, Tables.key(sequence), proof.encode());
+          know(sequence, proof, copy.change().inode());
+        }
+      }
+      update.commit();
+    }
+    state.sync();
+  }
+
+  // ---- temporary files
+
+  /**
+   * Remembers in which directories temporary files will be, so that none is left behind: not even
+   * if the machine dies.
+   */
+  void record(Map<? extends Change, Long> directories) throws FsException {
+    if (directories.isEmpty()) {
+      return;
+    }
+    directories.forEach(
+        (change, where) -> {
+          present.add(change.sequence());
+          tree.disturbed().add(change.sequence(), where);
+        });
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      for (Map.Entry<? extends Change, Long> entry : directories.entrySet()) {
+        Change change = entry.getKey();
+        Intent before = Intent.of(state, change.sequence());
+        Intent intent =
+            before == null
+                ? new Intent(entry.getValue(), Intent.Mark.NOTHING)
+                : before.at(entry.getValue());
+        update.put(Tables.INTENTS, Tables.key(change.sequence()), intent.encode());
+      }
+      update.commit();
+    }
+    state.sync();
+  }
+
+  /** Finds what former processes left. The source need not be there. */
+  public void begin() throws FsException {
+    Map<Long, Intent> intents = new LinkedHashMap<>();
+    state.scan(
+        Tables.INTENTS,
+        new byte[0],
+        (key, value) -> {
+          intents.put(Tables.first(key), Intent.decode(value));
+          return true;
+        });
+    for (Map.Entry<Long, Intent> entry : intents.entrySet()) {
+      long sequence = entry.getKey();
+      present.add(sequence);
+      named.add(sequence);
+      tree.disturbed().add(sequence, entry.getValue().directory());
+      if (state.isPending(sequence)) {
+        know(sequence, entry.getValue());
+      } else {
+        left.add(sequence);
+      }
+    }
+  }
+
+  /** The mount knows a copy when it finds it under its name. */
+  private void know(long sequence, Intent intent) throws FsException {
+    Change change = intent.inode() == 0 ? null : state.change(sequence);
+    if (change != null) {
+      know(sequence, intent, change.inode());
+    }
+  }
+
+  private void know(long sequence, Intent intent, long number) {
+    forgetKnown(sequence); // It was made anew.
+    known.put(sequence, new Known(intent.inode(), number));
+    tree.copied(intent.inode(), intent.birth(), number);
+  }
+
+  private void forgetKnown(long sequence) {
+    Known copy = known.remove(sequence);
+    if (copy != null) {
+      tree.recorded(copy.inode(), copy.number());
+    }
+  }
+
+  /** The tables know the file of a change, or no longer need to. */
+  public void forget(Change change) {
+    present.remove(change.sequence());
+    named.remove(change.sequence());
+    givenBack.remove(change.sequence());
+    if (!isLeft(change)) {
+      tree.disturbed().remove(change.sequence());
+    }
+    forgetKnown(change.sequence());
+  }
+
+  /**
+   * Removes what is left of changes that are made, before they are forgotten. What cannot be
+   * removed now stays intended, and is tried again later.
+   */
+  public void settle(List<Change> done) {
+    for (Change change : done) {
+      try {
+        removeTemporary(change);
+      } catch (FsException e) {
+        log.debug("{} is left: {}", name(change.sequence()), e.getMessage());
+        left.add(change.sequence());
+      }
+    }
+  }
+
+  /** Whether a temporary file of a change could not be removed. */
+  public boolean isLeft(Change change) {
+    return left.contains(change.sequence());
+  }
+
+  /** Tries to remove what could not be removed. */
+  public void tidy() throws FsException {
+    for (long sequence : left.isEmpty() ? List.<Long>of() : List.copyOf(left)) {
+      Intent intent = Intent.of(state, sequence);
+      try {
+        if (intent != null) {
+          remove(intent.directory(), sequence);
+          forgetIntent(sequence);
+        }
+        left.remove(sequence);
+        tree.disturbed().leave(sequence);
+      } catch (FsException e) {
+        log.debug("{} is still left: {}", name(sequence), e.getMessage());
+      }
+    }
+  }
+
+  private void forgetIntent(long sequence) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.delete(Tables.INTENTS, Tables.key(sequence));
+      update.commit();
+    }
+  }
+
+  /** Removes what a former attempt at a change left. */
+  public void removeTemporary(Change change) throws FsException {
+    Intent intent =
+        present.contains(change.sequence()) ? Intent.of(state, change.sequence()) : null;
+    if (intent != null) {
+      remove(intent.directory(), change.sequence());
+    }
+  }
+
+  /** A copy has its name now. */
+  public void used(Change change) {
+    present.remove(change.sequence());
+    named.add(change.sequence());
+  }
+
+  /**
+   * Removes the unfinished copy of a content that the source did not take: there may be no room for
+   * it. If it is certain that nothing of the content came to the source, nothing is intended then.
+   */
+  public void undo(Change change) throws FsException {
+    Intent intent = Intent.of(state, change.sequence());
+    if (intent == null || intent.mark() != Intent.Mark.NOTHING) {
+      return;
+    }
+    try {
+      boolean isRemoved = remove(intent.directory(), change.sequence());
+      boolean isUndone = givenBack.remove(change.sequence()) || isRemoved;
+      if (isUndone && !named.contains(change.sequence())) {
+        forgetIntent(change.sequence());
+      }
+    } catch (FsException e) {
+      present.add(change.sequence());
+      log.debug("the copy of inode {} is left: {}", change.inode(), e.getMessage());
+    }
+  }
+
+  /** Returns whether the temporary file was there. */
+  private boolean remove(long where, long sequence) throws FsException {
+    boolean wasThere = true;
+    tree.disturbed().add(sequence, where);
+    try (SourceTree.Directory directory = tree.open(where)) {
+      unlink(directory, name(sequence));
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      wasThere = false;
+    }
+    present.remove(sequence);
+    return wasThere;
+  }
+
+  /** Removes a temporary file; if it had no other name, its number is soon that of another file. */
+  private void unlink(SourceTree.Directory directory, FileName name) throws FsException {
+    if (!known.isEmpty()) {
+      Stat there = directory.status(name);
+      if (there.attributes().linkCount() <= 1) {
+        known.entrySet().stream()
+            .filter(entry -> entry.getValue().inode() == there.inode())
+            .map(Map.Entry::getKey)
+            .toList()
+            .forEach(this::forgetKnown);
+      }
+    }
+    calls.unlink(directory.file(), name);
+  }
+
+  /**
+   * Removes temporary files from a directory that is to go.
+   *
+   * @return false if it has other names
+   */
+  public boolean clear(long number) throws FsException {
+    boolean[] isForeign = {false};
+    List<FileName> temporaries = new ArrayList<>();
+    try (SourceTree.Directory inside = tree.open(number)) {
+      calls.list(
+          inside.file(),
+          (name, inode, type) -> {
+            if (isOurs(name)) {
+              temporaries.add(name);
+            } else {
+              isForeign[0] = true;
+            }
+          });
+      if (isForeign[0]) {
+        return false;
+      }
+      for (FileName name : temporaries) {
+        unlink(inside, name);
+      }
+    }
+    return true;
+  }
+
+  /** What was written of a copy for which there is no room goes: others may fit. */
+  void giveBack(SourceTree.Directory directory, Change change, FsException why) {
+    if (Refusal.isOfRoom(why.errno())) {
+      FileName name = name(change.sequence());
+      try {
+        calls.unlink(directory.file(), name);
+        givenBack.add(change.sequence());
+      } catch (FsException e) {
+        log.debug("{} is left: {}", name, e.getMessage());
+      }
+    }
+  }
+}

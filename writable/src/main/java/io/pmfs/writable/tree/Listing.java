@@ -1,0 +1,169 @@
+package io.pmfs.writable.tree;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.Tables;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Iterator;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The names of a directory of the source, in the order of their positions, and the changes that
+ * this mount has made there since they were listed. Safe for use by many threads.
+ */
+public final class Listing {
+  private static final Comparator<Child> ORDER =
+      Comparator.comparingLong(Child::position).thenComparing(Child::name);
+
+  /** With more changes, they are packed too. */
+  private static final int FEW_CHANGES = 4096;
+
+  private static final int FEW_PART = 8;
+
+  /** No look yet. */
+  public static final long NEVER = -1;
+
+  /** Held while the directory is read. */
+  public final ReentrantLock loading = new ReentrantLock();
+
+  private PackedNames listed = new PackedNames(); // GUARDED_BY(this)
+  private TreeMap<Child, Child> changes = new TreeMap<>(ORDER); // GUARDED_BY(this)
+  private @Nullable List<Child> changesMeanwhile; // GUARDED_BY(this)
+  private volatile int count;
+
+  // The time of the last look, and what the directory was then; GUARDED_BY(loading).
+  public volatile long checkedMillis = NEVER;
+  public long listedMillis;
+  public volatile long costMillis;
+  @Nullable public Stat stat;
+  public volatile boolean isListed;
+
+  /**
+   * A name at the source.
+   *
+   * @param inode st_ino at the source; 0 stands for a name that is gone
+   * @param type null if the source did not say
+   */
+  public record Child(long position, FileName name, long inode, @Nullable FileType type) {
+    public static Child of(FileName name, long inode, @Nullable FileType type) {
+      return new Child(Tables.position(name), name, inode, type);
+    }
+  }
+
+  /** From now on, changes are applied to what is being listed, too. */
+  public synchronized void beginLoading() {
+    changesMeanwhile = new ArrayList<>();
+  }
+
+  /**
+   * Takes what was listed.
+   *
+   * @param next null if the names are as before
+   */
+  public synchronized void endLoading(@Nullable PackedNames next) {
+    List<Child> meanwhile = changesMeanwhile;
+    changesMeanwhile = null;
+    if (next == null) {
+      return;
+    }
+    next.sort();
+    listed = next;
+    changes = new TreeMap<>(ORDER);
+    if (meanwhile != null) {
+      for (Child child : meanwhile) {
+        changes.remove(child);
+        changes.put(child, child);
+      }
+    }
+    count = listed.count() + changes.size();
+    isListed = true;
+  }
+
+  /** The directory was made: until it is listed, it has what is added. */
+  public synchronized void makeEmpty() {
+    isListed = true;
+  }
+
+  public synchronized void add(FileName name, long inode, FileType type) {
+    change(Child.of(name, inode, type));
+  }
+
+  public synchronized void remove(FileName name) {
+    change(Child.of(name, 0, null));
+  }
+
+  private void change(Child child) { // GUARDED_BY(this)
+    if (changesMeanwhile != null) {
+      changesMeanwhile.add(child);
+    }
+    changes.remove(child);
+    changes.put(child, child);
+    if (changes.size() > Math.max(FEW_CHANGES, listed.count() / FEW_PART)) {
+      pack();
+    }
+    count = listed.count() + changes.size();
+  }
+
+  private void pack() { // GUARDED_BY(this)
+    PackedNames packed = new PackedNames();
+    for (int i = 0; i < listed.count(); i++) {
+      Child child = listed.get(i);
+      if (!changes.containsKey(child)) {
+        packed.add(child);
+      }
+    }
+    for (Child child : changes.values()) {
+      if (child.inode() != 0) {
+        packed.add(child);
+      }
+    }
+    packed.sort();
+    listed = packed;
+    changes = new TreeMap<>(ORDER);
+  }
+
+  public synchronized @Nullable Child find(FileName name) {
+    Child key = Child.of(name, 0, null);
+    Child changed = changes.get(key);
+    if (changed != null) {
+      return changed.inode() == 0 ? null : changed;
+    }
+    return listed.find(key.position(), name);
+  }
+
+  /** The first names whose positions are at or behind this one. */
+  public synchronized List<Child> from(long position, int limit) {
+    List<Child> found = new ArrayList<>();
+    Iterator<Child> changed =
+        changes.tailMap(new Child(position, Inode.NO_NAME, 0, null), true).values().iterator();
+    Child next = changed.hasNext() ? changed.next() : null;
+    int at = listed.firstFrom(position);
+    while (found.size() < limit) {
+      Child below = at < listed.count() ? listed.get(at) : null;
+      if (below == null && next == null) {
+        break;
+      }
+      int order = below == null ? 1 : next == null ? -1 : ORDER.compare(below, next);
+      if (order < 0 && below != null) {
+        found.add(below);
+      } else if (next != null && next.inode() != 0) {
+        found.add(next);
+      }
+      at += order <= 0 ? 1 : 0;
+      if (order >= 0) {
+        next = changed.hasNext() ? changed.next() : null;
+      }
+    }
+    return found;
+  }
+
+  public int size() {
+    return count;
+  }
+}

@@ -1,0 +1,203 @@
+package io.pmfs.writable.tree;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.journal.At;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.NameRow;
+import io.pmfs.writable.journal.State;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/** Renames, with what each of them replaces or exchanges. Safe for use by many threads. */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class Renames {
+  private final State state;
+  private final Names names;
+  private final Nodes nodes;
+  private final SourceTree tree;
+
+  public Renames(State state, Names names, Nodes nodes, SourceTree tree) {
+    this.state = state;
+    this.names = names;
+    this.nodes = nodes;
+    this.tree = tree;
+  }
+
+  public void rename(
+      long number, FileName name, long toNumber, FileName toName, int flags, Caller caller)
+      throws FsException {
+    boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
+    if (flags != 0 && flags != OutputCalls.RENAME_NOREPLACE && !isExchange) {
+      throw new FsException(Errno.EINVAL, "flags of a rename: " + flags);
+    }
+    if (state.result(caller.unique()) != null) {
+      return;
+    }
+    Nodes.checkName(name);
+    if (!isExchange) {
+      Nodes.checkNewName(toName);
+      tree.checkLength(toName);
+    }
+    while (!tryRename(number, name, toNumber, toName, flags, caller)) {
+      // Names changed meanwhile.
+      Thread.onSpinWait();
+    }
+  }
+
+  private boolean tryRename(
+      long number, FileName name, long toNumber, FileName toName, int flags, Caller caller)
+      throws FsException {
+    boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
+    Inode directory = nodes.directory(number);
+    Inode toDirectory = nodes.directory(toNumber);
+    if (names.device(directory) != names.device(toDirectory)) {
+      throw new FsException(Errno.EXDEV, name + ": to another file system of the source");
+    }
+    Inode before = names.before(number, name);
+    Inode toBefore = names.before(toNumber, toName);
+    if (before == null || (isExchange && toBefore == null)) {
+      throw new FsException(Errno.ENOENT, before == null ? name.toString() : toName.toString());
+    }
+    Listing listing = nodes.listing(directory);
+    Listing toListing = nodes.listing(toDirectory);
+    Listing inside = toBefore != null && toBefore.isDirectory() ? nodes.listing(toBefore) : null;
+    names.announce(before, caller);
+    if (isExchange && toBefore != null) {
+      names.announce(toBefore, caller);
+    }
+    try (State.Held held = state.hold()) {
+      Names.Found from = names.now(names.living(number), name, before, listing);
+      Names.Found to = names.now(names.living(toNumber), toName, toBefore, toListing);
+      if (from == null || to == null) {
+        return false;
+      }
+      Inode inode = from.inode();
+      Inode other = to.inode();
+      if (inode == null || inode.number() != before.number()) {
+        return false;
+      }
+      boolean isOther = other == null ? toBefore != null : !sameNumber(other, toBefore);
+      boolean isUnannounced =
+          !inode.is(Inode.ANNOUNCED) || (isExchange && other != null && !other.is(Inode.ANNOUNCED));
+      boolean isStale = inside != null && other != null && !tree.isKept(other.number(), inside);
+      if (isOther || isUnannounced || isStale) {
+        return false;
+      }
+      if (other != null && flags == OutputCalls.RENAME_NOREPLACE) {
+        throw new FsException(Errno.EEXIST, toName.toString());
+      }
+      if (other != null && other.number() == inode.number()) {
+        return true; // Two names of one file: POSIX wants nothing to happen.
+      }
+      checkNoLoop(inode, toNumber, name);
+      if (isExchange && other != null) {
+        checkNoLoop(other, number, toName);
+      } else if (other != null) {
+        checkReplaceable(inode, other, inside, toName);
+      }
+      State.Update update = state.update();
+      move(update, number, name, inode, toNumber, toName, other, to.row(), flags, caller);
+      update.result(caller.unique(), inode.number());
+      update.commit();
+      return true;
+    }
+  }
+
+  private static boolean sameNumber(Inode inode, @Nullable Inode other) {
+    return other != null && inode.number() == other.number();
+  }
+
+  /** A directory cannot become its own descendant. */
+  private void checkNoLoop(Inode inode, long toDirectory, FileName name) throws FsException {
+    if (!inode.isDirectory()) {
+      return;
+    }
+    long at = toDirectory;
+    while (at != WritableFileSystem.ROOT && at != 0) {
+      if (at == inode.number()) {
+        throw new FsException(Errno.EINVAL, name + ": cannot be moved into itself");
+      }
+      at = state.inode(at).parent();
+    }
+  }
+
+  private void checkReplaceable(Inode inode, Inode other, @Nullable Listing inside, FileName toName)
+      throws FsException {
+    if (inode.isDirectory() && !other.isDirectory()) {
+      throw new FsException(Errno.ENOTDIR, toName.toString());
+    }
+    if (!inode.isDirectory() && other.isDirectory()) {
+      throw new FsException(Errno.EISDIR, toName.toString());
+    }
+    if (other.isDirectory() && !nodes.isEmpty(other, inside)) {
+      throw new FsException(Errno.ENOTEMPTY, toName.toString());
+    }
+  }
+
+  private void move(
+      State.Update update,
+      long number,
+      FileName name,
+      Inode inode,
+      long toNumber,
+      FileName toName,
+      @Nullable Inode other,
+      @Nullable NameRow toRow,
+      int flags,
+      Caller caller)
+      throws FsException {
+    boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
+    Instant now = state.now();
+    long sequence = update.nextSequence();
+    // A file that the source never heard of needs no removal there.
+    boolean isKnown = other != null && (toRow == null || toRow.announced());
+    update.journal(
+        new Change.Rename(
+            caller.head(sequence, inode.number(), state.millis()),
+            new At(number, name),
+            new At(toNumber, toName),
+            isKnown && other != null ? other.number() : 0,
+            isExchange,
+            number != toNumber
+                && (inode.isDirectory() || (isExchange && other != null && other.isDirectory()))));
+    update.name(toNumber, toName, new NameRow(inode.number(), inode.type(), sequence, true));
+    update.name(
+        number,
+        name,
+        isExchange && other != null
+            ? new NameRow(other.number(), other.type(), sequence, true)
+            : NameRow.removed(sequence));
+    int fromLinks = inode.isDirectory() ? -1 : 0;
+    int toLinks = inode.isDirectory() ? 1 : 0;
+    if (other != null && other.isDirectory()) {
+      toLinks--;
+      fromLinks += isExchange ? 1 : 0;
+    }
+    update.put(names.touched(update.inode(number), fromLinks).withChange(sequence));
+    update.put(names.touched(update.inode(toNumber), toLinks).withChange(sequence));
+    Inode moved = update.inode(inode.number());
+    update.put(
+        moved
+            .withPlace(toNumber, toName)
+            .withTimes(moved.attributes().modificationTime(), now)
+            .withChange(sequence));
+    if (other == null) {
+      return;
+    }
+    Inode rest = update.inode(other.number());
+    if (isExchange) {
+      update.put(
+          rest.withPlace(number, name)
+              .withTimes(rest.attributes().modificationTime(), now)
+              .withChange(sequence));
+    } else {
+      names.loseName(update, isKnown ? rest.withChange(sequence) : rest);
+    }
+  }
+}

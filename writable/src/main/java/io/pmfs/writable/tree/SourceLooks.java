@@ -1,0 +1,449 @@
+package io.pmfs.writable.tree;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.metadata.NamespaceException;
+import io.pmfs.tier.DaemonThread;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.Interrupts;
+import io.pmfs.writable.tree.SourceTree.Look;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The looks at the source that requests of programs need. Each is made by a thread of its own: if
+ * the source does not answer in a moment, the request goes on with what is known, for as long as
+ * the user's patience lasts. A request for which nothing is known waits as long as the source does,
+ * unless its program is interrupted. Safe for use by many threads.
+ */
+public final class SourceLooks {
+  private static final Logger log = LoggerFactory.getLogger(SourceLooks.class);
+
+  /** Looks at the same time; those that have no answer are among them. */
+  private static final int MOST = 64;
+
+  private static final long IDLE_SECONDS = 10;
+
+  /** How often a request that waits looks whether it was interrupted. */
+  private static final long POLL_MILLIS = 50;
+
+  /** While the source does not answer, a request waits so long for another look. */
+  private static final long SHORT_MILLIS = 20;
+
+  /** The log says at most this often that nothing answers. */
+  private static final long TOLD_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+  private static final int KEPT_FAILURES = 10_000;
+  private static final long CLOSE_MILLIS = 1000;
+
+  private final long momentNanos;
+  private final long patienceNanos;
+  private final Interrupts interrupts;
+  private final ThreadPoolExecutor threads =
+      new ThreadPoolExecutor(
+          0,
+          2 * MOST,
+          IDLE_SECONDS,
+          TimeUnit.SECONDS,
+          new SynchronousQueue<>(),
+          work -> DaemonThread.of("pmfs-source-look", work));
+  private final Semaphore free = new Semaphore(MOST);
+  private final Set<Looking<?>> all = ConcurrentHashMap.newKeySet();
+  private final Set<Thread> lookers = ConcurrentHashMap.newKeySet();
+  private final Map<Object, Looking<?>> byKey = new ConcurrentHashMap<>();
+
+  /** When looks began to fail, in nanoseconds, by their keys. */
+  private final Cache<Object, Long> failing =
+      CacheBuilder.newBuilder().maximumSize(KEPT_FAILURES).build();
+
+  private volatile long answeredNanos = System.nanoTime();
+  private volatile @Nullable Failed failed;
+
+  /** Bounded by the descriptors that the process may have. */
+  private final Queue<Integer> unclosed = new ConcurrentLinkedQueue<>();
+
+  private final AtomicLong toldNanos = new AtomicLong(System.nanoTime() - 2 * TOLD_NANOS);
+  private final AtomicBoolean isClosing = new AtomicBoolean();
+
+  /** The first failure after the last answer. */
+  private record Failed(long beginNanos, FsException why) {}
+
+  /** What a request can go on with. */
+  public interface Known<T> {
+    /** Null if nothing is known. */
+    @Nullable T get() throws FsException;
+  }
+
+  public SourceLooks(long momentMillis, long patienceMillis, Interrupts interrupts) {
+    this.momentNanos = TimeUnit.MILLISECONDS.toNanos(momentMillis);
+    this.patienceNanos = TimeUnit.MILLISECONDS.toNanos(patienceMillis);
+    this.interrupts = interrupts;
+  }
+
+  /** A look that has begun. */
+  private final class Looking<T> implements Runnable {
+    private final @Nullable Object key;
+    private final Look<T> look;
+    private final long beginNanos = System.nanoTime();
+    private final CountDownLatch done = new CountDownLatch(1);
+    private final @Nullable Consumer<T> unwanted;
+    private boolean isUnwanted; // GUARDED_BY(this)
+    private @Nullable T found; // GUARDED_BY(this)
+    private @Nullable Throwable thrown; // GUARDED_BY(this)
+
+    Looking(@Nullable Object key, Look<T> look, @Nullable Consumer<T> unwanted) {
+      this.key = key;
+      this.look = look;
+      this.unwanted = unwanted;
+    }
+
+    @Override
+    public void run() {
+      lookers.add(Thread.currentThread());
+      try {
+        T answer = look.at();
+        note(null);
+        finish(answer, null);
+      } catch (FsException | RuntimeException | Error e) {
+        note(e);
+        finish(null, e);
+      } finally {
+        lookers.remove(Thread.currentThread());
+        all.remove(this);
+        if (key != null) {
+          byKey.remove(key, this);
+        }
+        free.release();
+        done.countDown();
+      }
+    }
+
+    private void note(@Nullable Throwable e) {
+      Object of = key;
+      long since = beginNanos;
+      if (e instanceof FsException why && isAway(why)) {
+        if (of != null) {
+          Long before = failing.getIfPresent(of);
+          failing.put(of, before == null ? since : before);
+        }
+        if (failed == null) {
+          failed = new Failed(since, why);
+          log.warn("the source fails: {}; known names and attributes go on", why.getMessage());
+        }
+      } else if (e == null || e instanceof FsException) {
+        if (of != null) {
+          failing.invalidate(of);
+        }
+        if (failed != null) {
+          failed = null;
+          log.info("the source answers again");
+        }
+        answeredNanos = System.nanoTime();
+      }
+    }
+
+    private synchronized void finish(@Nullable T answer, @Nullable Throwable e) {
+      found = answer;
+      thrown = e;
+      if (isUnwanted && answer != null && unwanted != null) {
+        unwanted.accept(answer);
+      }
+    }
+
+    /** The request that began it has ended. */
+    synchronized void abandon() {
+      isUnwanted = true;
+      T answer = found;
+      if (answer != null && unwanted != null) {
+        unwanted.accept(answer);
+      }
+    }
+
+    boolean await(long nanos) throws FsException {
+      try {
+        return done.await(nanos, TimeUnit.NANOSECONDS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new FsException(Errno.EINTR, "waiting for the source", e);
+      }
+    }
+
+    synchronized @Nullable FsException failure() {
+      return thrown instanceof FsException e ? e : null;
+    }
+
+    synchronized T answer() throws FsException {
+      Throwable e = thrown;
+      if (e instanceof FsException failure) {
+        throw failure;
+      }
+      if (e instanceof RuntimeException failure) {
+        throw failure;
+      }
+      if (e instanceof Error failure) {
+        throw failure;
+      }
+      T answer = found;
+      if (answer == null) {
+        throw new IllegalStateException("a look without an answer");
+      }
+      return answer;
+    }
+  }
+
+  /**
+   * Looks at the source, or goes on with what is known if it does not answer in a moment or fails
+   * as one that is away. Then the look goes on, and others with the same key join it.
+   *
+   * @param look made at most once at a time for a key, unless the source answers; not null
+   */
+  @SuppressWarnings("unchecked") // A key is always used with looks of the same type.
+  public <T> T ask(Object key, Look<T> look, Known<T> known) throws FsException {
+    if (lookers.contains(Thread.currentThread())) {
+      return look.at(); // A part of a look.
+    }
+    boolean isSilent = isSilent();
+    Looking<T> looking = (Looking<T>) older(key);
+    if (looking == null) {
+      looking = begin(key, look, null);
+    }
+    long limit =
+        isSilent ? Math.min(momentNanos, TimeUnit.MILLISECONDS.toNanos(SHORT_MILLIS)) : momentNanos;
+    if (looking != null && looking.await(limit - (System.nanoTime() - looking.beginNanos))) {
+      FsException failure = looking.failure();
+      T instead = failure == null || !isAway(failure) || isOver(key, looking) ? null : known.get();
+      return instead == null ? looking.answer() : instead;
+    }
+    tellSilence();
+    T instead = isOver(key, looking) ? null : known.get();
+    return instead == null ? await(key, looking, look, null) : instead;
+  }
+
+  /**
+   * Looks at the source for something that only it has.
+   *
+   * @param unwanted gets an answer that comes after the request was interrupted
+   */
+  public <T> T await(Look<T> look, Consumer<T> unwanted) throws FsException {
+    if (lookers.contains(Thread.currentThread())) {
+      return look.at();
+    }
+    return await(null, begin(null, look, unwanted), look, unwanted);
+  }
+
+  /** Looks without waiting for the answer, if the same look is not being made. */
+  public <T> void begin(Object key, Look<T> look) throws FsException {
+    if (!byKey.containsKey(key)) {
+      begin(key, look, null);
+    }
+  }
+
+  private <T> T await(
+      @Nullable Object key,
+      @Nullable Looking<T> begun,
+      Look<T> look,
+      @Nullable Consumer<T> unwanted)
+      throws FsException {
+    Looking<T> looking = begun;
+    try {
+      while (looking == null) {
+        checkInterrupted();
+        awaitFree();
+        looking = begin(key, look, unwanted);
+      }
+      while (!looking.await(TimeUnit.MILLISECONDS.toNanos(POLL_MILLIS))) {
+        checkInterrupted();
+      }
+    } catch (FsException e) {
+      if (looking != null && unwanted != null) {
+        looking.abandon();
+      }
+      throw e;
+    }
+    return looking.answer();
+  }
+
+  /**
+   * For a request that waits for the source in another way.
+   *
+   * @throws FsException with EINTR if it was interrupted
+   */
+  public void checkInterrupted() throws FsException {
+    interrupts.check("waiting for the source");
+  }
+
+  private void awaitFree() throws FsException {
+    try {
+      if (free.tryAcquire(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+        free.release();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "waiting for the source", e);
+    }
+  }
+
+  /** A look that has gone on for a while; a later one is made anew, as its answer may differ. */
+  private @Nullable Looking<?> older(Object key) {
+    Looking<?> same = byKey.get(key);
+    boolean isOld =
+        same != null
+            && System.nanoTime() - same.beginNanos > TimeUnit.MILLISECONDS.toNanos(SHORT_MILLIS);
+    return isOld ? same : null;
+  }
+
+  /** Null if too many are being made. */
+  private <T> @Nullable Looking<T> begin(
+      @Nullable Object key, Look<T> look, @Nullable Consumer<T> unwanted) throws FsException {
+    if (!free.tryAcquire()) {
+      return null;
+    }
+    Looking<T> begun = new Looking<>(key, look, unwanted);
+    all.add(begun);
+    if (key != null) {
+      byKey.put(key, begun);
+    }
+    try {
+      threads.execute(begun);
+    } catch (RejectedExecutionException e) {
+      all.remove(begun);
+      free.release();
+      throw new FsException(Errno.EIO, "the mount ends", e);
+    } catch (OutOfMemoryError e) {
+      begun.run(); // No thread can be started now.
+    }
+    return begun;
+  }
+
+  /** Whether an error says that the source, and not what was looked at, is the reason. */
+  public static boolean isAway(FsException e) {
+    if (e.getCause() instanceof NamespaceException) {
+      return false; // The tables of this mount.
+    }
+    return switch (e.errno()) {
+      case EIO,
+          ESTALE,
+          ENOTCONN,
+          ESHUTDOWN,
+          ENODEV,
+          EHOSTDOWN,
+          EREMOTEIO,
+          ETIMEDOUT,
+          EHOSTUNREACH,
+          ENETDOWN,
+          ENETUNREACH,
+          ECONNREFUSED,
+          ECONNRESET ->
+          true;
+      default -> false;
+    };
+  }
+
+  private void tellSilence() {
+    long now = System.nanoTime();
+    long age = now - oldestNanos();
+    long before = toldNanos.get();
+    if (isSilent() && now - before > TOLD_NANOS && toldNanos.compareAndSet(before, now)) {
+      log.warn(
+          "the source has not answered for {} ms; known names and attributes go on",
+          TimeUnit.NANOSECONDS.toMillis(age));
+    }
+  }
+
+  /** Whether what is known is too old to go on with. */
+  private boolean isOver(Object key, @Nullable Looking<?> looking) {
+    long since = looking == null ? oldestNanos() : looking.beginNanos;
+    Long before = failing.getIfPresent(key);
+    long now = System.nanoTime();
+    long age = Math.max(now - since, before == null ? 0 : now - before);
+    return age > patienceNanos;
+  }
+
+  private long oldestNanos() {
+    long now = System.nanoTime();
+    long oldest = now;
+    for (Looking<?> one : all) {
+      oldest = one.beginNanos - oldest < 0 ? one.beginNanos : oldest;
+    }
+    return oldest;
+  }
+
+  /** Whether a look has waited for a moment, and no other had an answer meanwhile. */
+  private boolean isSilent() {
+    if (all.isEmpty()) {
+      return false;
+    }
+    long now = System.nanoTime();
+    return now - oldestNanos() > momentNanos && now - answeredNanos > momentNanos;
+  }
+
+  /** A source that does not do what was asked: for how long, and what it answered if it did. */
+  public record Silence(long millis, @Nullable FsException failure) {}
+
+  /** Null if the source answers. */
+  @Nullable
+  public Silence silence() {
+    long now = System.nanoTime();
+    long age = now - oldestNanos();
+    Failed failure = failed;
+    if (isSilent()) {
+      return new Silence(TimeUnit.NANOSECONDS.toMillis(age), null);
+    }
+    return failure == null
+        ? null
+        : new Silence(TimeUnit.NANOSECONDS.toMillis(now - failure.beginNanos()), failure.why());
+  }
+
+  // ---- closing
+
+  /** Closes a descriptor of the source, which may take as long as the source does not answer. */
+  public void closeLater(int file, IntConsumer close) {
+    unclosed.add(file);
+    if (isClosing.compareAndSet(false, true)) {
+      try {
+        threads.execute(() -> closeAll(close));
+      } catch (RejectedExecutionException | OutOfMemoryError e) {
+        closeAll(close);
+      }
+    }
+  }
+
+  private void closeAll(IntConsumer close) {
+    do {
+      Integer file = unclosed.poll();
+      while (file != null) {
+        close.accept(file);
+        file = unclosed.poll();
+      }
+      isClosing.set(false);
+    } while (!unclosed.isEmpty() && isClosing.compareAndSet(false, true));
+  }
+
+  /** Begins no look any more; returns whether none is left. */
+  public boolean end() {
+    threads.shutdown();
+    try {
+      return threads.awaitTermination(CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}

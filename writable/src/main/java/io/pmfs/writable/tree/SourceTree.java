@@ -1,0 +1,575 @@
+package io.pmfs.writable.tree;
+
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import io.pmfs.tier.StoreStatistics;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.TemporaryNames;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableSettings;
+import io.pmfs.writable.journal.Encoder;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The source as it is now: directories by the numbers that they have in the mount, their names and
+ * the attributes of their files, each at most a moment old. Safe for use by many threads.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class SourceTree implements AutoCloseable {
+  /** Names of files that are not complete yet begin with this. */
+  private static final byte[] ROOT_FACT = "root".getBytes(StandardCharsets.US_ASCII);
+
+  /** Names of all listings that are kept together; a directory that is in use may have more. */
+  private static final long KEPT_NAMES = 500_000;
+
+  private static final int KEPT_CHECKS = 30_000;
+  private static final int KEPT_ROOTS = 64;
+  private static final int MAX_DEPTH = 4096;
+  private static final int LONGEST_NAME = 255;
+
+  /** Time stamps of file systems are this coarse. */
+  private static final long COARSE_MILLIS = 1100;
+
+  /** A listing is not repeated before so many times its own cost has passed. */
+  private static final long PAUSE_FACTOR = 10;
+
+  private final OutputCalls calls;
+  private final State state;
+  private final Path path;
+  private final long freshMillis;
+
+  /** LOCK ORDER: OutputFile.lock < moving < State.lock. */
+  private final ReentrantReadWriteLock moving = new ReentrantReadWriteLock();
+
+  private final Map<Long, Listing> listings = new LinkedHashMap<>(64, 0.75f, true);
+  private final Cache<Long, Long> checked =
+      CacheBuilder.newBuilder().maximumSize(KEPT_CHECKS).build();
+  private volatile int longestName = LONGEST_NAME;
+  private final SourceLooks looks;
+  private final Disturbed disturbed = new Disturbed();
+
+  /** Held while the root is opened, which takes as long as the source does not answer. */
+  private final ReentrantLock opening = new ReentrantLock();
+
+  private final ArrayDeque<Integer> abandoned = new ArrayDeque<>(); // GUARDED_BY(opening)
+  private volatile int root = -1; // changed while holding opening
+  private volatile @Nullable Stat rootStat;
+  private volatile @Nullable StoreStatistics lastStatistics;
+
+  public SourceTree(OutputCalls calls, State state, WritableSettings settings, SourceLooks looks) {
+    this.calls = calls;
+    this.looks = looks;
+    this.state = state;
+    this.path = settings.source();
+    this.freshMillis = settings.freshMillis();
+  }
+
+  // ---- the root
+
+  /** The source's root; opened again if it is not there, which may go on for long. */
+  private int root() throws FsException {
+    int known = root;
+    if (known >= 0) {
+      return known;
+    }
+    opening.lock();
+    try {
+      return root >= 0 ? root : openRoot();
+    } finally {
+      opening.unlock();
+    }
+  }
+
+  private int openRoot() throws FsException { // GUARDED_BY(opening)
+    int opened = calls.openRoot(path);
+    try {
+      Stat found = calls.status(opened, Inode.NO_NAME);
+      checkRoot(found);
+      rootStat = found;
+      longestName = longestName(opened);
+      root = opened;
+      opened = -1;
+      return root;
+    } finally {
+      if (opened >= 0) {
+        calls.close(opened);
+      }
+    }
+  }
+
+  private int longestName(int opened) {
+    try {
+      long bytes = calls.statistics(opened).nameMaximum();
+      return bytes > 0 && bytes < LONGEST_NAME ? (int) bytes : LONGEST_NAME;
+    } catch (FsException e) {
+      return LONGEST_NAME;
+    }
+  }
+
+  /** The source cannot have a name that is longer than its file system allows. */
+  public void checkLength(FileName name) throws FsException {
+    if (name.size() > longestName) {
+      throw new FsException(
+          Errno.ENAMETOOLONG, "%s: the source allows %d bytes".formatted(name, longestName));
+    }
+  }
+
+  /** An empty directory where a file system is to be mounted is not the source. */
+  private void checkRoot(Stat found) throws FsException {
+    byte[] now = new Encoder().number(found.inode()).time(found.birth()).toBytes();
+    try (State.Held held = state.hold()) {
+      byte[] before = state.get(Tables.FACTS, ROOT_FACT);
+      if (before == null) {
+        State.Update update = state.update();
+        update.put(Tables.FACTS, ROOT_FACT, now);
+        update.commit();
+      } else if (!Arrays.equals(before, now)) {
+        throw new FsException(
+            Errno.ESTALE, path + " is not the directory that was mounted; is it unmounted?");
+      }
+    }
+  }
+
+  /** After an error that says that the source itself went away. */
+  public void failed(FsException e) {
+    boolean isGone =
+        switch (e.errno()) {
+          case ESTALE, ENOTCONN, ESHUTDOWN, ENODEV, EIO, EHOSTDOWN, EREMOTEIO -> true;
+          default -> false;
+        };
+    if (!isGone) {
+      return;
+    }
+    opening.lock();
+    try {
+      if (root >= 0) {
+        // Other threads may be using it.
+        abandoned.add(root);
+        root = -1;
+        if (abandoned.size() > KEPT_ROOTS) {
+          calls.close(abandoned.remove());
+        }
+      }
+    } finally {
+      opening.unlock();
+    }
+  }
+
+  /** Opens the source, if that is possible. */
+  public Stat rootStatus() throws FsException {
+    try {
+      return stat(calls.status(root(), Inode.NO_NAME));
+    } catch (FsException e) {
+      failed(e);
+      throw e;
+    }
+  }
+
+  /** The same for a request; as it was last, if the source does not answer. */
+  public Stat rootNow() throws FsException {
+    return looks.ask(
+        "root",
+        this::rootStatus,
+        () -> {
+          Stat last = rootStat;
+          return last == null ? null : stat(last);
+        });
+  }
+
+  /** Device 0 stands for that of the root: numbers of network file systems change. */
+  public Stat stat(Stat raw) {
+    Stat top = rootStat;
+    return top != null && raw.device() == top.device()
+        ? new Stat(0, raw.inode(), raw.birth(), raw.attributes())
+        : raw;
+  }
+
+  /** The source's room; as it was last, if the source does not answer. */
+  public StoreStatistics statistics() throws FsException {
+    return looks.ask("statistics", this::statisticsNow, () -> lastStatistics);
+  }
+
+  /** Lets {@link #statistics} know something, without waiting for it. */
+  public void beginStatistics() throws FsException {
+    looks.begin("statistics", this::statisticsNow);
+  }
+
+  private StoreStatistics statisticsNow() throws FsException {
+    try {
+      StoreStatistics now = calls.statistics(root());
+      lastStatistics = now;
+      return now;
+    } catch (FsException e) {
+      failed(e);
+      throw e;
+    }
+  }
+
+  /** That the source does not answer, and since when; null if it does. Takes a moment then. */
+  @Nullable
+  public String failure() {
+    try {
+      rootNow();
+    } catch (FsException e) {
+      return path + ": " + e.getMessage();
+    }
+    SourceLooks.Silence silence = looks.silence();
+    if (silence == null) {
+      return null;
+    }
+    Instant since = state.now().minusMillis(silence.millis()).truncatedTo(ChronoUnit.SECONDS);
+    FsException failure = silence.failure();
+    return failure == null
+        ? path + " has not answered since " + since
+        : path + " fails since " + since + ": " + failure.getMessage();
+  }
+
+  public OutputCalls calls() {
+    return calls;
+  }
+
+  /** What requests of programs look at the source by. Not for the committer, which moves names. */
+  public SourceLooks looks() {
+    return looks;
+  }
+
+  /** Directories whose times at the source are not for the mount to show. */
+  public Disturbed disturbed() {
+    return disturbed;
+  }
+
+  /** Closes a file of the source without waiting for it. */
+  public void closeLater(int file) {
+    looks.closeLater(file, calls::close);
+  }
+
+  // ---- names that move
+
+  /** A look at the source. */
+  public interface Look<T> {
+    T at() throws FsException;
+  }
+
+  /**
+   * Looks while no name moves at the source: between a step there and its record, the tables have
+   * names that the source does not. Not to be called while holding the state's lock.
+   */
+  public <T> T still(Look<T> look) throws FsException {
+    moving.readLock().lock();
+    try {
+      return look.at();
+    } finally {
+      moving.readLock().unlock();
+    }
+  }
+
+  /** From now on, names move; for the committer, until {@link #endMove}. */
+  public void beginMove() {
+    if (!moving.isWriteLockedByCurrentThread()) {
+      moving.writeLock().lock();
+    }
+  }
+
+  /** The move was recorded, or failed. */
+  public void endMove() {
+    if (moving.isWriteLockedByCurrentThread()) {
+      moving.writeLock().unlock();
+    }
+  }
+
+  // ---- directories
+
+  /** An open directory of the source. */
+  public final class Directory implements AutoCloseable {
+    private final int file;
+    private final boolean isOwner;
+
+    public Directory(int file, boolean isOwner) {
+      this.file = file;
+      this.isOwner = isOwner;
+    }
+
+    /** The same for a user who does not close it. */
+    public Directory shared() {
+      return new Directory(file, false);
+    }
+
+    public int file() {
+      return file;
+    }
+
+    public Stat status(FileName name) throws FsException {
+      return stat(calls.status(file, name));
+    }
+
+    public FileName readSymbolicLink(FileName name) throws FsException {
+      return calls.readSymbolicLink(file, name);
+    }
+
+    @Override
+    public void close() {
+      if (isOwner) {
+        calls.close(file);
+      }
+    }
+  }
+
+  /** An open file as a directory of which the empty name is the file. */
+  public Directory opened(int file) {
+    return new Directory(file, false);
+  }
+
+  /** Opens the directory with this number where it is now; ENOENT if it is not at the source. */
+  public Directory open(long number) throws FsException {
+    try {
+      return still(() -> new Directory(calls.openDirectory(root(), relativePath(number)), true));
+    } catch (FsException e) {
+      failed(e);
+      throw e;
+    }
+  }
+
+  /** The path below the root at which the source has a directory. */
+  public FileName relativePath(long number) throws FsException {
+    List<FileName> names = new ArrayList<>();
+    long at = number;
+    while (at != WritableFileSystem.ROOT) {
+      Inode inode = state.find(at);
+      if (inode == null || !inode.hasHome() || names.size() > MAX_DEPTH) {
+        throw new FsException(Errno.ENOENT, "directory " + at + " is not at the source");
+      }
+      names.add(inode.homeName());
+      at = inode.homeParent();
+    }
+    FileName joined = Inode.NO_NAME;
+    for (int i = names.size() - 1; i >= 0; i--) {
+      joined = joined.resolve(names.get(i));
+    }
+    return joined;
+  }
+
+  /** Where a file is at the source; ENOENT if it is not there. */
+  public Stat statusAtHome(Inode inode) throws FsException {
+    if (inode.number() == WritableFileSystem.ROOT) {
+      return rootStatus();
+    }
+    if (!inode.hasHome()) {
+      throw new FsException(Errno.ENOENT, "inode " + inode.number() + " is not at the source");
+    }
+    return still(
+        () -> {
+          try (Directory directory = open(inode.homeParent())) {
+            return directory.status(inode.homeName());
+          }
+        });
+  }
+
+  // ---- listings
+
+  /**
+   * The names of a directory that is at the source; empty if it vanished there. If the source does
+   * not answer, they are as they were last. Not to be called while holding the state's lock.
+   */
+  public Listing listing(long number) throws FsException {
+    Listing listing;
+    synchronized (listings) {
+      listing = listings.computeIfAbsent(number, key -> new Listing());
+    }
+    long now = state.millis();
+    if (isFresh(listing, now)) {
+      return listing;
+    }
+    looks.ask(listing, () -> loadIfDue(number, listing), () -> listing.isListed ? listing : null);
+    evict();
+    return listing;
+  }
+
+  private Listing loadIfDue(long number, Listing listing) throws FsException {
+    listing.loading.lock();
+    try {
+      if (!isFresh(listing, state.millis())) {
+        load(number, listing);
+      }
+      return listing;
+    } finally {
+      listing.loading.unlock();
+    }
+  }
+
+  private boolean isFresh(Listing listing, long now) {
+    return listing.isListed
+        && listing.checkedMillis != Listing.NEVER
+        && now >= listing.checkedMillis
+        && now - listing.checkedMillis < Math.max(freshMillis, PAUSE_FACTOR * listing.costMillis);
+  }
+
+  private void load(long number, Listing listing) throws FsException {
+    long begin = state.millis();
+    listing.beginLoading();
+    PackedNames found = null;
+    try (Directory directory = open(number)) {
+      Stat now = directory.status(Inode.NO_NAME);
+      Stat before = listing.stat;
+      boolean isSame =
+          listing.isListed
+              && before != null
+              && before.isUnchanged(now)
+              && listing.listedMillis - now.attributes().modificationTime().toEpochMilli()
+                  > COARSE_MILLIS;
+      if (!isSame) {
+        PackedNames names = new PackedNames();
+        calls.list(
+            directory.file(),
+            (name, inode, type) -> {
+              if (!TemporaryNames.contains(name)) {
+                names.add(Listing.Child.of(name, inode, type));
+              }
+            });
+        found = names;
+        listing.stat = now;
+        listing.listedMillis = begin;
+      }
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+      found = new PackedNames();
+      listing.stat = null;
+    } finally {
+      listing.endLoading(found);
+    }
+    listing.checkedMillis = state.millis();
+    listing.costMillis = listing.checkedMillis - begin;
+  }
+
+  private void evict() {
+    synchronized (listings) {
+      long names = 0;
+      for (Listing listing : listings.values()) {
+        names += 1 + listing.size();
+      }
+      Iterator<Listing> oldest = listings.values().iterator();
+      while (names > KEPT_NAMES && listings.size() > 1 && oldest.hasNext()) {
+        names -= 1 + oldest.next().size();
+        oldest.remove();
+      }
+    }
+  }
+
+  /** Whether this mount's own changes still reach a listing. */
+  public boolean isKept(long number, Listing listing) {
+    synchronized (listings) {
+      return listings.get(number) == listing;
+    }
+  }
+
+  /** The listing of a directory, if it was listed. */
+  @Nullable
+  public Listing known(long number) {
+    synchronized (listings) {
+      return listings.get(number);
+    }
+  }
+
+  /** The committer has made a directory: what is in it is known before it is listed. */
+  public void addEmpty(long number) {
+    synchronized (listings) {
+      listings.computeIfAbsent(number, key -> new Listing()).makeEmpty();
+    }
+  }
+
+  /** Lets the next look at a directory list it again. */
+  public void forget(long number) {
+    synchronized (listings) {
+      listings.remove(number);
+    }
+  }
+
+  // ---- copies
+
+  /** The nodes by the inode numbers of their copies, which may have a name already. */
+  private final Map<Long, Copied> copies = new ConcurrentHashMap<>();
+
+  private record Copied(Instant birth, long number) {}
+
+  /** A file of the source is, or will be, the new content of a node. */
+  public void copied(long inode, Instant birth, long number) {
+    copies.put(inode, new Copied(birth, number));
+  }
+
+  /** The node of which a file of the source is a copy that is not recorded yet; null if of none. */
+  @Nullable
+  public Long copyOf(Stat there) {
+    Copied copied = copies.get(there.inode());
+    // Numbers of files that went are used again, even for directories.
+    return copied != null && copied.birth().equals(there.birth()) ? copied.number() : null;
+  }
+
+  /** The same by the number alone, which is all that a listing has. */
+  @Nullable
+  public Long copyOf(long inode) {
+    Copied copied = copies.get(inode);
+    return copied == null ? null : copied.number();
+  }
+
+  /** The tables have what a copy of a node has become, or it is no more. */
+  public void recorded(long inode, long number) {
+    copies.computeIfPresent(inode, (key, copied) -> copied.number() == number ? null : copied);
+  }
+
+  // ---- attributes
+
+  /** Whether the attributes of a file were looked at a moment ago. */
+  public boolean isChecked(long number) {
+    Long at = checked.getIfPresent(number);
+    long now = state.millis();
+    return at != null && now >= at && now - at < freshMillis;
+  }
+
+  public void markChecked(long number) {
+    checked.put(number, state.millis());
+  }
+
+  public void unmark(long number) {
+    checked.invalidate(number);
+  }
+
+  /** What a thread still uses stays open, as another file could get its number. */
+  @Override
+  public void close() {
+    if (!looks.end() || !opening.tryLock()) {
+      return;
+    }
+    try {
+      if (root >= 0) {
+        calls.close(root);
+        root = -1;
+      }
+      abandoned.forEach(calls::close);
+      abandoned.clear();
+    } finally {
+      opening.unlock();
+    }
+  }
+}
