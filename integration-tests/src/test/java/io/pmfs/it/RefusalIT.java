@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -29,7 +30,7 @@ final class RefusalIT {
 
   @AfterEach
   void allowAll() {
-    Command.run("chattr", "-R", "-i", source.toString());
+    Command.run("chattr", "-R", "-ia", source.toString());
   }
 
   private MountedPmfs mount() {
@@ -50,11 +51,20 @@ final class RefusalIT {
 
   @Test
   void immutableFiles_holdNothingElseBack_andHaveThreeWaysOut() throws IOException {
-    Command.run("chattr", "+i", source + "/log", source + "/closed").expect(0);
     try (MountedPmfs mount = mount()) {
+      // The mount has just looked, and learns later what the source forbids now.
+      String protect = "chattr +i " + source;
       shell(
               mount,
-              "echo more >log; mkdir -m 700 closed/d; echo data >closed/d/file; echo free >free")
+              "exec 3>log; "
+                  + protect
+                  + "/log; echo more >&3; exec 3>&-;"
+                  + " until stat closed >/dev/null && "
+                  + protect
+                  + "/closed && mkdir -m 700 closed/d; do chattr -i "
+                  + source
+                  + "/closed; sleep 1; done;"
+                  + " echo data >closed/d/file; echo free >free")
           .expect(0);
       Await.until("the free file", SOON, () -> Files.exists(source.resolve("free")));
       Command refused = drain(mount);
@@ -87,6 +97,56 @@ final class RefusalIT {
       Command.run("chattr", "-i", source + "/log").expect(0);
       drain(again, "--retry", "log").expect(0);
       assertThat(source.resolve("log")).hasContent("more\n");
+    }
+  }
+
+  @Test
+  void immutableFiles_areToldAtTheCall() throws IOException {
+    Command.run("chattr", "+i", source + "/log", source + "/closed").expect(0);
+    Command.run("chattr", "+a", source + "/sticky").expect(0);
+    try (MountedPmfs mount = mount()) {
+      for (String call : List.of("echo x >log", "rm log", "chmod 600 log", "mkdir closed/d")) {
+        Command refused = shell(mount, call);
+        assertThat(refused.exit()).isNotZero();
+        assertThat(refused.err()).contains("Operation not permitted");
+      }
+      shell(mount, "echo x >sticky/new; ! rm sticky/new; echo free >free").expect(0);
+      drain(mount).expect(0);
+      assertThat(source.resolve("log")).hasContent("as it was\n");
+      assertThat(source.resolve("sticky/new")).hasContent("x\n");
+      Command.run("chattr", "-i", source + "/log").expect(0);
+      Await.until("the file to be free", SOON, () -> shell(mount, "echo y >log").exit() == 0);
+      drain(mount).expect(0);
+      assertThat(source.resolve("log")).hasContent("y\n");
+    }
+  }
+
+  /** A rename into a tree of another project quota fails at the source: mv copies then. */
+  @Test
+  void renameToAnotherProject_isSaidAtOnce() throws IOException {
+    Machine.requireCommand("mkfs.xfs");
+    Path image = pmfs.directory("image").resolve("xfs");
+    Command.run("truncate", "-s", "400M", image.toString()).expect(0);
+    Command.run("mkfs.xfs", "-q", image.toString()).expect(0);
+    Path other = source.resolve("closed");
+    Command.run("mount", "-o", "loop", image.toString(), other.toString()).expect(0);
+    try (MountedPmfs mount = pmfs.mount(other, "--writable", "--allow-other")) {
+      Files.createDirectory(other.resolve("a"));
+      Files.createDirectory(other.resolve("b"));
+      Command.run("chattr", "-p", "1", "+P", other + "/a").expect(0);
+      Command.run("chattr", "-p", "2", "+P", other + "/b").expect(0);
+      shell(mount, "mkdir a/d; echo x >a/d/f; mv a/d a/e").expect(0);
+      drain(mount).expect(0);
+      Command rename = shell(mount, "python3 -c 'import os; os.rename(\"a/e\", \"b/e\")'");
+      assertThat(rename.err()).contains("Invalid cross-device link");
+      shell(mount, "mv a/e b/").expect(0);
+      drain(mount).expect(0);
+      assertThat(other.resolve("b/e/f")).hasContent("x\n");
+      assertThat(other.resolve("a")).isEmptyDirectory();
+      pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+      mount.ended();
+    } finally {
+      Command.run("umount", other.toString()).expect(0);
     }
   }
 

@@ -113,6 +113,12 @@ public interface OutputCalls {
 
   StoreStatistics statistics(int directory) throws FsException;
 
+  /**
+   * The project whose quota counts what is made in a directory (its id, if the directory hands it
+   * on); 0 if there is none.
+   */
+  long project(int directory);
+
   /** How many data files a mount may have open at the same time, and leave enough for the rest. */
   int mostDataFiles();
 

@@ -22,7 +22,6 @@ public final class LinuxDaxFiles implements DaxFiles {
   private static final byte[] EMPTY_PATH = {0};
 
   // struct statx, linux/stat.h.
-  private static final int STATX_ATTRIBUTES = 8;
   private static final int STATX_ATTRIBUTES_MASK = 56;
   private static final long STATX_ATTR_DAX = 0x200000;
 
@@ -45,7 +44,7 @@ public final class LinuxDaxFiles implements DaxFiles {
       // Kernels before 5.8 do not report it.
       return null;
     }
-    return (statx.getLongLong(STATX_ATTRIBUTES) & STATX_ATTR_DAX) != 0;
+    return (statx.getLongLong(Posix.STATX_ATTRIBUTES) & STATX_ATTR_DAX) != 0;
   }
 
   /**

@@ -7,6 +7,7 @@ import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
 import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.journal.Protection;
 import io.pmfs.writable.journal.Stat;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -37,6 +38,13 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   private static final int AT_REMOVEDIR = 0x200;
   private static final long FICLONE = 0x40049409L;
+
+  /** Fills a struct fsxattr, and a bit of its flags (linux/fs.h). */
+  private static final long FS_IOC_FSGETXATTR = 0x801c581fL;
+
+  private static final int FSXATTR_SIZE = 28;
+  private static final int FSXATTR_PROJECT = 12;
+  private static final int FS_XFLAG_PROJINHERIT = 0x200;
 
   private static final int LISTING_BYTES = 64 * 1024;
   private static final int LINK_BYTES = 4096;
@@ -218,7 +226,16 @@ public final class LinuxOutputCalls implements OutputCalls {
             ? Instant.ofEpochSecond(result.getLongLong(80), result.getInt(88) & 0xffffffffL)
             : Instant.EPOCH;
     Attributes attributes = Posix.attributes(result);
-    return new Stat(Posix.device(result), Posix.inode(result), birth, attributes);
+    return new Stat(
+        Posix.device(result), Posix.inode(result), birth, attributes, protection(result));
+  }
+
+  private static Protection protection(Pointer statx) {
+    long there = statx.getLongLong(Posix.STATX_ATTRIBUTES);
+    if ((there & Posix.STATX_ATTR_IMMUTABLE) != 0) {
+      return Protection.IMMUTABLE;
+    }
+    return (there & Posix.STATX_ATTR_APPEND) == 0 ? Protection.NONE : Protection.APPEND_ONLY;
   }
 
   @Override
@@ -312,6 +329,16 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public void cloneFile(int from, int to) throws FsException {
     check(LIBC.ioctl(to, FICLONE, from), "FICLONE");
+  }
+
+  @Override
+  public long project(int directory) {
+    Pointer attributes = Memory.allocateDirect(Posix.RUNTIME, FSXATTR_SIZE);
+    if (LIBC.ioctl(directory, FS_IOC_FSGETXATTR, attributes.address()) != 0
+        || (attributes.getInt(0) & FS_XFLAG_PROJINHERIT) == 0) {
+      return 0;
+    }
+    return Integer.toUnsignedLong(attributes.getInt(FSXATTR_PROJECT));
   }
 
   private static void check(int result, String what) throws FsException {

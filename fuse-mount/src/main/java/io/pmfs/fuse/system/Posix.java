@@ -29,6 +29,12 @@ public final class Posix {
   static final int AT_STATX_DONT_SYNC = 0x4000;
   public static final int STATX_BASIC_STATS = 0x7ff;
   static final int STATX_BTIME = 0x800;
+
+  /** Offset of stx_attributes in struct statx, and two of its bits (linux/stat.h). */
+  static final int STATX_ATTRIBUTES = 8;
+
+  static final long STATX_ATTR_IMMUTABLE = 0x10;
+  static final long STATX_ATTR_APPEND = 0x20;
   public static final int STATX_SIZE = 256;
   static final int STATVFS_SIZE = 256;
   public static final int SEEK_DATA = 3;

@@ -236,6 +236,7 @@ public final class FileData {
     if (state.result(caller.unique()) != null) {
       return;
     }
+    inode.protection().requireChangeable("inode " + number);
     try (OutputFiles.Locked locked = files.lock(number)) {
       truncate(locked.file(), size, wanted.clearSetId(), caller);
       if (wanted.handle() == 0 && !locked.file().hasWriter()) {

@@ -120,6 +120,7 @@ public final class OpenFiles {
       State.Update update = state.update();
       update.add();
       Inode parent = update.inode(directory);
+      parent.protection().requireGrowing("directory " + directory);
       if (parent.isRemoved()) {
         // As ext4.
         throw new FsException(Errno.EPERM, "directory " + directory + " was removed");
@@ -153,6 +154,11 @@ public final class OpenFiles {
     boolean empties = (flags & OutputCalls.O_TRUNC) != 0 && state.result(caller.unique()) == null;
     if (!isWriter && !empties) {
       return opened(inode, flags, place, caller);
+    }
+    if (isWriter && !empties && (flags & OutputCalls.O_APPEND) != 0) {
+      inode.protection().requireGrowing("inode " + number);
+    } else {
+      inode.protection().requireChangeable("inode " + number);
     }
     // The writer before anything is changed: another node may be at the same point.
     try (Handles.Writing writing = handles.write(number, caller)) {

@@ -58,6 +58,7 @@ public final class Rights {
   /** Changes everything but the size. */
   public Node change(long number, NewAttributes wanted, Caller caller) throws FsException {
     Inode inode = nodes.refresh(nodes.find(number));
+    inode.protection().requireChangeable("inode " + number);
     if (!inode.isRegular()) {
       return nodes.shown(changeRecorded(number, wanted, caller));
     }

@@ -64,7 +64,7 @@ public final class Decoder {
   }
 
   @Nullable
-  public Stat stat() {
-    return number() == 0 ? null : new Stat(number(), number(), time(), attributes());
+  public Stat stat(Protection protection) {
+    return number() == 0 ? null : new Stat(number(), number(), time(), attributes(), protection);
   }
 }

@@ -242,11 +242,16 @@ public record Inode(
         null);
   }
 
+  /** What the source forbids of it. */
+  public Protection protection() {
+    return seen == null ? Protection.NONE : seen.protection();
+  }
+
   public byte[] encode() {
     Encoder out =
         new Encoder()
             .attributes(attributes)
-            .number(flags)
+            .number(flags | protection().bits())
             .number(parent)
             .name(name)
             .number(homeParent)
@@ -263,10 +268,12 @@ public record Inode(
 
   public static Inode decode(long number, byte[] value) {
     Decoder in = new Decoder(value);
+    Attributes attributes = in.attributes();
+    int bits = in.small();
     return new Inode(
         number,
-        in.attributes(),
-        in.small(),
+        attributes,
+        bits & ~Protection.BITS,
         in.number(),
         in.name(),
         in.number(),
@@ -276,7 +283,7 @@ public record Inode(
         in.number(),
         in.number(),
         in.number() - 1,
-        in.stat(),
+        in.stat(Protection.of(bits)),
         in.number() == 0 ? null : in.name());
   }
 

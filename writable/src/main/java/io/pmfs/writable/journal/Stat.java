@@ -10,7 +10,17 @@ import java.time.Instant;
  * @param inode st_ino
  * @param birth when it was created; the epoch if the file system does not say
  */
-public record Stat(long device, long inode, Instant birth, Attributes attributes) {
+public record Stat(
+    long device, long inode, Instant birth, Attributes attributes, Protection protection) {
+  /** A file that may be changed. */
+  public Stat(long device, long inode, Instant birth, Attributes attributes) {
+    this(device, inode, birth, attributes, Protection.NONE);
+  }
+
+  public Stat with(Protection next) {
+    return new Stat(device, inode, birth, attributes, next);
+  }
+
   /** Whether both are states of one file. */
   public boolean isSameFile(Stat other) {
     return device == other.device
@@ -38,6 +48,7 @@ public record Stat(long device, long inode, Instant birth, Attributes attributes
     Attributes two = other.attributes;
     boolean isExplained =
         one.changeTime().equals(two.changeTime())
+            || protection != other.protection
             || one.mode() != two.mode()
             || one.uid() != two.uid()
             || one.gid() != two.gid()

@@ -185,6 +185,7 @@ public final class Extended {
     if (state.result(caller.unique()) != null) {
       return;
     }
+    state.inode(number).protection().requireChangeable(name.toString());
     byte[] there = of(number).get(name);
     boolean isThere = there != null;
     if (isThere && (flags & OutputCalls.XATTR_CREATE) != 0) {

@@ -102,12 +102,38 @@ public final class Names {
     return inode;
   }
 
-  /** The file system of the source that a node lies in, or will; 0 for that of its root. */
-  public long device(Inode inode) throws FsException {
+  /**
+   * Whether the source can have another name of a node in a directory: not in another file system,
+   * nor under the quota of another project.
+   *
+   * @param from the directory of its present name
+   * @throws FsException EXDEV
+   */
+  void checkReachable(Inode inode, Inode from, Inode to, FileName name) throws FsException {
+    if (device(inode.isDirectory() ? from : inode) != device(to)) {
+      throw new FsException(Errno.EXDEV, name + ": in another file system of the source");
+    }
+    if (from.number() != to.number()) {
+      long project = tree.project(nearest(to).number());
+      Inode counted = nearest(inode.isDirectory() ? inode : from);
+      if (project != 0 && project != tree.project(counted.number())) {
+        throw new FsException(Errno.EXDEV, name + ": under the quota of another project");
+      }
+    }
+  }
+
+  /** A node, or the nearest directory above it that the source has. */
+  private Inode nearest(Inode inode) throws FsException {
     Inode at = inode;
     while (at.number() != WritableFileSystem.ROOT && !at.hasHome() && at.parent() != 0) {
       at = state.inode(at.parent());
     }
+    return at;
+  }
+
+  /** The file system of the source that a node lies in, or will; 0 for that of its root. */
+  private long device(Inode inode) throws FsException {
+    Inode at = nearest(inode);
     Stat seen = at.seen();
     return seen == null || at.number() == WritableFileSystem.ROOT ? 0 : seen.device();
   }
@@ -126,6 +152,7 @@ public final class Names {
       Listing listing = nodes.listing(directory);
       try (State.Held held = state.hold()) {
         Inode parent = living(number);
+        parent.protection().requireGrowing(name.toString());
         Found found = now(parent, name, before, listing);
         if (found != null) {
           if (found.inode() != null) {
@@ -282,8 +309,10 @@ public final class Names {
     if (linked.isDirectory()) {
       throw new FsException(Errno.EPERM, name.toString());
     }
-    if (device(linked) != device(nodes.directory(directoryNumber))) {
-      throw new FsException(Errno.EXDEV, name + ": in another file system of the source");
+    linked.protection().requireChangeable(name.toString());
+    if (linked.parent() != 0) {
+      checkReachable(
+          linked, nodes.directory(linked.parent()), nodes.directory(directoryNumber), name);
     }
     if (linked.isRegular() && !linked.is(Inode.UNNAMED)) {
       written.announce(number, caller);
@@ -351,6 +380,8 @@ public final class Names {
         throw new FsException(Errno.ENOENT, name.toString());
       }
       checkKind(before, isRmdir, name);
+      directory.protection().requireChangeable(name.toString());
+      before.protection().requireChangeable(name.toString());
       Listing listing = nodes.listing(directory);
       Listing inside = isRmdir ? nodes.listing(before) : null;
       try (State.Held held = state.hold()) {

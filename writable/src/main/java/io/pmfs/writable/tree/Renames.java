@@ -56,14 +56,20 @@ public final class Renames {
     boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
     Inode directory = nodes.directory(number);
     Inode toDirectory = nodes.directory(toNumber);
-    if (names.device(directory) != names.device(toDirectory)) {
-      throw new FsException(Errno.EXDEV, name + ": to another file system of the source");
-    }
     Inode before = names.before(number, name);
     Inode toBefore = names.before(toNumber, toName);
     if (before == null || (isExchange && toBefore == null)) {
       throw new FsException(Errno.ENOENT, before == null ? name.toString() : toName.toString());
     }
+    names.checkReachable(before, directory, toDirectory, name);
+    if (isExchange && toBefore != null) {
+      names.checkReachable(toBefore, toDirectory, directory, toName);
+    }
+    checkProtection(directory, before, name);
+    if (toBefore != null) {
+      checkProtection(toDirectory, toBefore, toName);
+    }
+    toDirectory.protection().requireGrowing(toName.toString());
     Listing listing = nodes.listing(directory);
     Listing toListing = nodes.listing(toDirectory);
     Listing inside = toBefore != null && toBefore.isDirectory() ? nodes.listing(toBefore) : null;
@@ -107,6 +113,13 @@ public final class Renames {
       update.commit();
       return true;
     }
+  }
+
+  /** A name goes, or leads to something else. */
+  private static void checkProtection(Inode directory, Inode inode, FileName name)
+      throws FsException {
+    directory.protection().requireChangeable(name.toString());
+    inode.protection().requireChangeable(name.toString());
   }
 
   private static boolean sameNumber(Inode inode, @Nullable Inode other) {

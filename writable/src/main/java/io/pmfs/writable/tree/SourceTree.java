@@ -17,6 +17,7 @@ import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayDeque;
@@ -43,6 +44,8 @@ public final class SourceTree implements AutoCloseable {
   /** Names of all listings that are kept together; a directory that is in use may have more. */
   private static final long KEPT_NAMES = 500_000;
 
+  private static final int KEPT_PROJECTS = 10_000;
+  private static final Duration PROJECT_AGE = Duration.ofSeconds(10);
   private static final int KEPT_CHECKS = 30_000;
   private static final int KEPT_ROOTS = 64;
   private static final int MAX_DEPTH = 4096;
@@ -65,6 +68,8 @@ public final class SourceTree implements AutoCloseable {
   private final Map<Long, Listing> listings = new LinkedHashMap<>(64, 0.75f, true);
   private final Cache<Long, Long> checked =
       CacheBuilder.newBuilder().maximumSize(KEPT_CHECKS).build();
+  private final Cache<Long, Long> projects =
+      CacheBuilder.newBuilder().maximumSize(KEPT_PROJECTS).expireAfterWrite(PROJECT_AGE).build();
   private volatile int longestName = LONGEST_NAME;
   private final SourceLooks looks;
   private final Disturbed disturbed = new Disturbed();
@@ -201,7 +206,7 @@ public final class SourceTree implements AutoCloseable {
   public Stat stat(Stat raw) {
     Stat top = rootStat;
     return top != null && raw.device() == top.device()
-        ? new Stat(0, raw.inode(), raw.birth(), raw.attributes())
+        ? new Stat(0, raw.inode(), raw.birth(), raw.attributes(), raw.protection())
         : raw;
   }
 
@@ -346,6 +351,29 @@ public final class SourceTree implements AutoCloseable {
       return still(() -> new Directory(calls.openDirectory(root(), relativePath(number)), true));
     } catch (FsException e) {
       failed(e);
+      throw e;
+    }
+  }
+
+  /** The project whose quota counts what is made in a directory; 0 if none is known. */
+  public long project(long number) throws FsException {
+    Long known = projects.getIfPresent(number);
+    return known == null
+        ? looks.ask(new Project(number), () -> projectNow(number), () -> 0L)
+        : known;
+  }
+
+  private record Project(long directory) {}
+
+  private long projectNow(long number) throws FsException {
+    try (Directory directory = open(number)) {
+      long project = calls.project(directory.file());
+      projects.put(number, project);
+      return project;
+    } catch (FsException e) {
+      if (e.errno() == Errno.ENOENT) {
+        return 0; // It moves at the moment.
+      }
       throw e;
     }
   }

@@ -8,6 +8,7 @@ import io.pmfs.tier.FsException;
 import io.pmfs.tier.StoreStatistics;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Protection;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.tree.Names;
 import java.nio.ByteBuffer;
@@ -59,6 +60,8 @@ final class FakeCalls implements OutputCalls {
     Instant changed;
     final TreeMap<FileName, Node> children = new TreeMap<>();
     final Map<FileName, byte[]> extended = new LinkedHashMap<>();
+    Protection protection = Protection.NONE;
+    long project;
     boolean isSource;
 
     /** The root below which it is. */
@@ -513,7 +516,8 @@ final class FakeCalls implements OutputCalls {
                 (node.content.length + 4095) / 4096 * 8L,
                 node.accessed,
                 node.modified,
-                node.changed));
+                node.changed),
+            node.protection);
     watcher.looked(name);
     return stat;
   }
@@ -605,6 +609,12 @@ final class FakeCalls implements OutputCalls {
       throw new FsException(Errno.ENXIO, "offset " + offset);
     }
     return whence == SEEK_DATA ? offset : node.content.length;
+  }
+
+  @Override
+  public synchronized long project(int directory) {
+    Node node = open.get(directory);
+    return node == null ? 0 : node.project;
   }
 
   @Override
