@@ -166,10 +166,10 @@ public final class Drain implements AutoCloseable {
           return;
         }
         refuse(e, pause);
-        if (!sleep(pause)) {
+        pause = pauseAfter(pause);
+        if (pause == 0) {
           return;
         }
-        pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
       } catch (InterruptedException e) {
         return;
       }
@@ -264,18 +264,24 @@ public final class Drain implements AutoCloseable {
     committer.again().ask();
   }
 
-  /** Pauses unless a caller of {@link #drain} waits; returns false if the thread is to end. */
-  private boolean sleep(long millis) {
+  /**
+   * Pauses unless a caller of {@link #drain} waits: who waits is told after a second refusal, so
+   * the pauses are short again then.
+   *
+   * @return the next pause; 0 if the thread is to end
+   */
+  private long pauseAfter(long millis) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
     try {
       while (!closed && System.nanoTime() - end < 0 && !isHurried) {
         Thread.sleep(Math.min(50, millis));
       }
-      isHurried = false;
-      return !closed;
     } catch (InterruptedException e) {
-      return false;
+      return 0;
     }
+    long next = isHurried ? FIRST_PAUSE_MILLIS : Math.min(LONGEST_PAUSE_MILLIS, 2 * millis);
+    isHurried = false;
+    return closed ? 0 : next;
   }
 
   private void tidyLoop() {

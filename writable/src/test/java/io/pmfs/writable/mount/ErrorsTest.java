@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +17,10 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(300)
 class ErrorsTest {
   private static final long DRAIN_MILLIS = 20_000;
+
+  /** The pause after so many is of 3 s, and the next one of 6 s. */
+  private static final int ATTEMPTS_OF_SECONDS = 6;
+
   private static final List<Error> ERRORS =
       List.of(
           new OutOfMemoryError("unable to create native thread"),
@@ -118,6 +123,31 @@ class ErrorsTest {
           .contains("NoClassDefFoundError: io/pmfs/Nothing");
       driver.calls.watch(new FakeCalls.Watcher() {});
       assertThat(driver.mount().drain(DRAIN_MILLIS)).isTrue();
+    }
+  }
+
+  /** The pauses between attempts grow, but not for who asks for the source's answer. */
+  @Test
+  void drain_afterManyRefusals_hasItsAnswerAtOnce() throws Exception {
+    try (Driver driver = new Driver(directory, 2, InstantSource.system())) {
+      AtomicInteger attempts = new AtomicInteger();
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) {
+              attempts.incrementAndGet();
+              throw new NoClassDefFoundError("io/pmfs/Nothing");
+            }
+          });
+      driver.put("a", "content");
+      while (attempts.get() < ATTEMPTS_OF_SECONDS) {
+        Thread.sleep(10);
+      }
+      for (int i = 0; i < 2; i++) {
+        long begin = System.nanoTime();
+        assertThat(driver.mount().drain(DRAIN_MILLIS)).isFalse();
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(2));
+      }
     }
   }
 
