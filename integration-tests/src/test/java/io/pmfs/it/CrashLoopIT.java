@@ -19,6 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * What readers find after a daemon has died too often: the source itself, but only where nobody may
@@ -226,6 +227,43 @@ final class CrashLoopIT {
         .containsOnlyOnce("died 1 times in 60 s: unmounting; its source does not take its place: ")
         .contains(reason);
     assertThat(records()).isEmpty();
+  }
+
+  /** Nothing that takes Java can be done then: not what unmounts by descriptor either. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void crashLoop_whereJavaDoesNotStartAnyMore_isUnmountedWhereOnlyRootChangesNames(boolean isRoots)
+      throws Exception {
+    Path java = pmfs.directory("java");
+    Path broken = java.resolve("broken");
+    Path program = Files.createDirectory(java.resolve("bin")).resolve("java");
+    Files.writeString(java.resolve("release"), "JAVA_VERSION=\"17.0.1\"\n");
+    Files.writeString(
+        program,
+        "#!/bin/sh\n[ ! -e %s ] || exit 1\nexec %s \"$@\"\n"
+            .formatted(broken, Path.of(System.getProperty("java.home"), "bin", "java")));
+    Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
+    pmfs.environment("PMFS_JAVA", program.toString());
+    Path place = pmfs.mountpoint();
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--allow-other");
+    Path log = log(mount);
+    if (!isRoots) {
+      Command.run("chown", "65534", pmfs.scratch().root().toString()).expect(0);
+    }
+
+    Files.createFile(broken);
+    crash(mount);
+
+    Command.run("chown", "0", pmfs.scratch().root().toString()).expect(0);
+    assertThat(Mounts.at(place)).isEqualTo(!isRoots);
+    assertThat(read(log)).contains("died 1 times in 60 s: unmounting");
+    if (isRoots) {
+      assertThat(place).isEmptyDirectory();
+      assertThat(read(log)).doesNotContain("not unmounted");
+    } else {
+      assertThat(read(log)).contains("not unmounted: ", "run umount -l " + place);
+      Command.run("umount", "-l", place.toString()).expect(0);
+    }
   }
 
   /** What started it, such as systemd or a container, may mount again. */
