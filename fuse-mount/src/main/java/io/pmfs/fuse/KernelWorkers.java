@@ -160,7 +160,7 @@ final class KernelWorkers {
     }
     gate.whenNoneIsLeft(relief::call);
     try {
-      DaemonThread.start("fuse-relief", relief::run);
+      relief.start();
     } catch (OutOfMemoryError e) {
       log.error("no threads will be added while others wait: {}", e.getMessage());
     }

@@ -1,5 +1,6 @@
 package io.pmfs.fuse;
 
+import io.pmfs.tier.DaemonThread;
 import java.util.concurrent.Semaphore;
 
 /**
@@ -40,8 +41,17 @@ final class Relief {
     calls.release();
   }
 
-  /** Works until the session has ended. */
+  /**
+   * Begins to work, until the session has ended.
+   *
+   * @throws OutOfMemoryError if there is no thread for it
+   */
+  void start() {
+    DaemonThread.lasting("fuse-relief", this::run).start();
+  }
+
   void run() {
+    call(); // An error may have ended a look that was called for.
     try {
       while (crew.isServing()) {
         calls.acquire();

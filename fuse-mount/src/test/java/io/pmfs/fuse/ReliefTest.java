@@ -30,6 +30,7 @@ final class ReliefTest {
 
   private final class Pool implements Relief.Crew {
     private final AtomicInteger running = new AtomicInteger();
+    private final AtomicInteger errors = new AtomicInteger();
     private final Map<Thread, Long> beginNanos = new ConcurrentHashMap<>();
 
     @Override
@@ -44,6 +45,9 @@ final class ReliefTest {
 
     @Override
     public int notWaiting() {
+      if (errors.getAndDecrement() > 0) {
+        throw new StackOverflowError();
+      }
       long before = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(Relief.WAITING_MILLIS);
       return running.get()
           - (int) beginNanos.values().stream().filter(begin -> begin - before <= 0).count();
@@ -86,7 +90,7 @@ final class ReliefTest {
     for (int i = 0; i < WORKERS; i++) {
       pool.add();
     }
-    start(relief::run);
+    relief.start();
   }
 
   @AfterEach
@@ -108,6 +112,13 @@ final class ReliefTest {
     CountDownLatch answered = new CountDownLatch(1);
     requests.add(answered::countDown);
     return answered.await(millis, TimeUnit.MILLISECONDS);
+  }
+
+  @Test
+  void error_whenAWorkerIsToBeAdded_keepsNoRequestWaiting() throws Exception {
+    pool.errors.set(3);
+    request_behindManyThatWait_isAnswered();
+    assertThat(pool.errors).hasValueLessThanOrEqualTo(0);
   }
 
   @Test
