@@ -6,6 +6,7 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.CopyReader;
 import io.pmfs.tier.DirectMemory;
+import io.pmfs.tier.OpenFileLimit;
 import io.pmfs.tier.ReadSink;
 import io.pmfs.tier.Tier;
 import java.io.EOFException;
@@ -41,7 +42,8 @@ public final class Copies implements AutoCloseable {
   private final List<Tier> tiers;
   private final List<CopyFormat> formats;
   private final DirectMemory memory;
-  private final HandleTable<OpenCopy> handles = new HandleTable<>(OPEN_COPIES, IDLE);
+  private final HandleTable<OpenCopy> handles =
+      new HandleTable<>(Math.min(OPEN_COPIES, OpenFileLimit.ofProcess()), IDLE);
   private final CopyIndex index;
   private final LongAdder verified = new LongAdder();
   private final Map<Tier, LongAdder> mismatches = new ConcurrentHashMap<>();

@@ -8,6 +8,7 @@ import io.pmfs.tier.BackingStore;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.tier.LentFile;
+import io.pmfs.tier.OpenFileLimit;
 import io.pmfs.tier.SourceFile;
 import io.pmfs.tier.SourceStatus;
 import java.nio.ByteBuffer;
@@ -17,12 +18,13 @@ import org.jspecify.annotations.Nullable;
 
 /** Open files of the source by inode, kept open while in use and for a while after. */
 final class OpenSources implements AutoCloseable {
-  private static final int CAPACITY = 256;
+  private static final int MOST = 256;
   private static final Duration IDLE = Duration.ofSeconds(30);
 
   private final Namespace namespace;
   private final BackingStore source;
-  private final HandleTable<OpenSource> files = new HandleTable<>(CAPACITY, IDLE);
+  private final HandleTable<OpenSource> files =
+      new HandleTable<>(Math.min(MOST, OpenFileLimit.ofProcess()), IDLE);
 
   OpenSources(Namespace namespace, BackingStore source) {
     this.namespace = namespace;

@@ -55,10 +55,10 @@ final class PathCallsTest {
       daemon.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.JnrBridge
       fuse.KernelWorkers fuse.mounting.Fusermount fuse.mounting.Mounter
       fuse.mounting.MountingByRoot fuse.mounting.ReadAhead fuse.mounting.StaleMountGuard
-      fuse.system.DataFileLimit fuse.system.FileUsers fuse.system.GroupWriters
+      fuse.system.FileUsers fuse.system.GroupWriters
       fuse.system.Priority fuse.system.Spawn fuse.system.StandardStreams settings.MountTable
       settings.MountViewers settings.NativeText settings.SchedulerJob
-      settings.UserNamespace tier.BlockDevice tier.MountedFileSystem
+      settings.UserNamespace tier.BlockDevice tier.MountedFileSystem tier.OpenFileLimit
       """;
 
   /**

@@ -42,7 +42,8 @@ import ru.serce.jnrfuse.struct.Timespec;
  * catch-up              shows all files as they are
  * hang OPERATION PATH   leaves requests without an answer
  * fail OPERATION PATH   answers EIO
- * interrupt OPERATION PATH  answers a third of the requests with EINTR or EAGAIN
+ * interrupt OPERATION PATH  answers a third of the requests with EINTR or EAGAIN; a change
+ *                       that is answered with EINTR was made or not
  * mend                  hangs, fails and interrupts no more
  * renumber MASK         shows other inode numbers; 0 for those of the files
  * keep-little           keeps no change times, parts of a second and link counts, as sshfs does
@@ -56,7 +57,8 @@ final class SourceView extends FuseStubFS {
     STAT,
     LIST,
     OPEN,
-    READ
+    READ,
+    CHANGE
   }
 
   private static final String ALL = "*";
@@ -248,6 +250,9 @@ final class SourceView extends FuseStubFS {
       if (interrupting.contains(one) || interrupting.contains(all)) {
         switch (interruptions.nextInt(6)) {
           case 0 -> {
+            if (operation == Operation.CHANGE && interruptions.nextBoolean()) {
+              work.run();
+            }
             return -EINTR;
           }
           case 1 -> {
@@ -261,6 +266,10 @@ final class SourceView extends FuseStubFS {
       System.err.println(one + ": " + e);
       return -EIO;
     }
+  }
+
+  private int change(String path, Work work) {
+    return answer(Operation.CHANGE, path, work);
   }
 
   private Counts counted(String path) {
@@ -367,7 +376,8 @@ final class SourceView extends FuseStubFS {
   @Override
   public int create(String path, long mode, FuseFileInfo info) {
     int flags = info.flags.intValue() | Posix.O_CREAT;
-    return (int) opened(Posix.result(Posix.LIBC.open(name(path), flags, (int) mode)), info);
+    return change(
+        path, () -> opened(Posix.result(Posix.LIBC.open(name(path), flags, (int) mode)), info));
   }
 
   private static long opened(long file, FuseFileInfo info) {
@@ -434,8 +444,9 @@ final class SourceView extends FuseStubFS {
   public int write(String path, Pointer buffer, long size, long offset, FuseFileInfo info) {
     byte[] content = new byte[(int) size];
     buffer.get(0, content, 0, content.length);
-    return (int)
-        Posix.result(Posix.LIBC.pwrite(info.fh.intValue(), content, content.length, offset));
+    return change(
+        path,
+        () -> Posix.result(Posix.LIBC.pwrite(info.fh.intValue(), content, content.length, offset)));
   }
 
   @Override
@@ -476,62 +487,64 @@ final class SourceView extends FuseStubFS {
   public int setxattr(String path, String name, Pointer value, long size, int flags) {
     byte[] bytes = new byte[(int) size];
     value.get(0, bytes, 0, bytes.length);
-    return (int) Posix.result(Posix.LIBC.setxattr(name(path), Posix.c(name), bytes, size, flags));
+    return change(
+        path,
+        () -> Posix.result(Posix.LIBC.setxattr(name(path), Posix.c(name), bytes, size, flags)));
   }
 
   @Override
   public int removexattr(String path, String name) {
-    return (int) Posix.result(Posix.LIBC.removexattr(name(path), Posix.c(name)));
+    return change(path, () -> Posix.result(Posix.LIBC.removexattr(name(path), Posix.c(name))));
   }
 
   @Override
   public int mkdir(String path, long mode) {
-    return (int) Posix.result(Posix.LIBC.mkdir(name(path), (int) mode));
+    return change(path, () -> Posix.result(Posix.LIBC.mkdir(name(path), (int) mode)));
   }
 
   @Override
   public int rmdir(String path) {
-    return (int) Posix.result(Posix.LIBC.rmdir(name(path)));
+    return change(path, () -> Posix.result(Posix.LIBC.rmdir(name(path))));
   }
 
   @Override
   public int unlink(String path) {
-    return (int) Posix.result(Posix.LIBC.unlink(name(path)));
+    return change(path, () -> Posix.result(Posix.LIBC.unlink(name(path))));
   }
 
   @Override
   public int rename(String from, String to) {
-    return (int) Posix.result(Posix.LIBC.rename(name(from), name(to)));
+    return change(to, () -> Posix.result(Posix.LIBC.rename(name(from), name(to))));
   }
 
   @Override
   public int link(String existing, String path) {
-    return (int) Posix.result(Posix.LIBC.link(name(existing), name(path)));
+    return change(path, () -> Posix.result(Posix.LIBC.link(name(existing), name(path))));
   }
 
   @Override
   public int symlink(String target, String path) {
-    return (int) Posix.result(Posix.LIBC.symlink(Posix.c(target), name(path)));
+    return change(path, () -> Posix.result(Posix.LIBC.symlink(Posix.c(target), name(path))));
   }
 
   @Override
   public int chmod(String path, long mode) {
-    return (int) Posix.result(Posix.LIBC.chmod(name(path), (int) mode));
+    return change(path, () -> Posix.result(Posix.LIBC.chmod(name(path), (int) mode)));
   }
 
   @Override
   public int chown(String path, long uid, long gid) {
-    return (int) Posix.result(Posix.LIBC.lchown(name(path), (int) uid, (int) gid));
+    return change(path, () -> Posix.result(Posix.LIBC.lchown(name(path), (int) uid, (int) gid)));
   }
 
   @Override
   public int truncate(String path, long size) {
-    return (int) Posix.result(Posix.LIBC.truncate(name(path), size));
+    return change(path, () -> Posix.result(Posix.LIBC.truncate(name(path), size)));
   }
 
   @Override
   public int ftruncate(String path, long size, FuseFileInfo info) {
-    return (int) Posix.result(Posix.LIBC.ftruncate(info.fh.intValue(), size));
+    return change(path, () -> Posix.result(Posix.LIBC.ftruncate(info.fh.intValue(), size)));
   }
 
   @Override
@@ -541,9 +554,11 @@ final class SourceView extends FuseStubFS {
       raw[2 * i] = times[i].tv_sec.get();
       raw[2 * i + 1] = times[i].tv_nsec.longValue();
     }
-    return (int)
-        Posix.result(
-            Posix.LIBC.utimensat(Posix.AT_FDCWD, name(path), raw, Posix.AT_SYMLINK_NOFOLLOW));
+    return change(
+        path,
+        () ->
+            Posix.result(
+                Posix.LIBC.utimensat(Posix.AT_FDCWD, name(path), raw, Posix.AT_SYMLINK_NOFOLLOW)));
   }
 
   @Override

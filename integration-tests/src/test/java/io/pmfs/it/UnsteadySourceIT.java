@@ -7,6 +7,9 @@ import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -148,6 +151,54 @@ final class UnsteadySourceIT {
       assertEqual(mount);
       pmfs.run("stage", mount.mountpoint().toString()).expect(0);
       assertThat(mount.status().number("reads.errors")).isZero();
+    }
+  }
+
+  /** Of a change that was interrupted it is not known whether it was made. */
+  @ParameterizedTest
+  @EnumSource(SourceView.Operation.class)
+  void calls_ofAWritableMount_areMadeAgain(SourceView.Operation operation) throws IOException {
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--writable")) {
+      view.interrupt(operation);
+      Path top = mount.mountpoint();
+      assertEqual(mount);
+      for (int i = 0; i < 10; i++) {
+        Path directory = Files.createDirectory(top.resolve("d" + i));
+        Path file = directory.resolve("old");
+        Files.writeString(file, "text " + i + "\n");
+        Files.writeString(directory.resolve("gone"), "text");
+        Files.createSymbolicLink(directory.resolve("link"), Path.of("new"));
+        Files.move(file, directory.resolve("new"));
+        Files.setPosixFilePermissions(
+            directory.resolve("new"), PosixFilePermissions.fromString("rw-r-----"));
+        Files.delete(directory.resolve("gone"));
+        Dataset.Item item = dataset.items().get(i);
+        Files.move(top.resolve(item.name()), directory.resolve("moved"));
+        Files.writeString(directory.resolve("moved"), "more\n", StandardOpenOption.APPEND);
+      }
+      if (operation == SourceView.Operation.STAT) {
+        // A file that was made and cannot be described then is made again, with all of its step.
+        view.mend();
+      }
+      Await.until(
+          () -> "drained: " + mount.status(),
+          Duration.ofMinutes(1),
+          () -> mount.status().number("outputs.waitingChanges") == 0);
+      assertThat(mount.status().number("outputs.conflicts")).isZero();
+      assertThat(mount.status().number("reads.errors")).isZero();
+      view.mend();
+      pmfs.run("drain", top.toString()).expect(0);
+      assertEqual(mount);
+      for (int i = 0; i < 10; i++) {
+        Path directory = real.resolve("d" + i);
+        assertThat(directory.resolve("new")).hasContent("text " + i + "\n");
+        assertThat(
+                PosixFilePermissions.toString(
+                    Files.getPosixFilePermissions(directory.resolve("new"))))
+            .isEqualTo("rw-r-----");
+        assertThat(directory.resolve("gone")).doesNotExist();
+        assertThat(directory.resolve("moved")).hasSize(SIZE + 5L);
+      }
     }
   }
 }

@@ -5,6 +5,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
+import io.pmfs.tier.OpenFileLimit;
 import io.pmfs.tier.StoreStatistics;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.journal.Protection;
@@ -110,10 +111,11 @@ public final class LinuxOutputCalls implements OutputCalls {
     FileName what = FileName.of(path.toString());
     byte[] name = Posix.terminated(what);
     int flags = Posix.O_DIRECTORY | Posix.O_CLOEXEC;
-    int file = LIBC.openat(Posix.AT_FDCWD, name, flags);
+    int file = (int) Posix.retried(() -> LIBC.openat(Posix.AT_FDCWD, name, flags));
     if (file < 0 && Posix.errno() == Errno.EACCES) {
       // Its names may be used though they may not be listed.
-      file = LIBC.openat(Posix.AT_FDCWD, name, flags | Posix.O_PATH);
+      int searched = flags | Posix.O_PATH;
+      file = (int) Posix.retried(() -> LIBC.openat(Posix.AT_FDCWD, name, searched));
     }
     if (file < 0) {
       throw Posix.failure(what);
@@ -149,7 +151,8 @@ public final class LinuxOutputCalls implements OutputCalls {
     Pointer buffer = kept == null ? Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES) : kept;
     try {
       while (true) {
-        long count = LIBC.syscall(Posix.SYS_GETDENTS64, file, buffer, LISTING_BYTES);
+        long count =
+            Posix.retried(() -> LIBC.syscall(Posix.SYS_GETDENTS64, file, buffer, LISTING_BYTES));
         if (count < 0) {
           throw Posix.failure(what);
         }
@@ -195,7 +198,9 @@ public final class LinuxOutputCalls implements OutputCalls {
   public int open(int directory, FileName name, int flags, int mode) throws FsException {
     int all = flags | Posix.O_NOFOLLOW | Posix.O_NONBLOCK | Posix.O_CLOEXEC;
     byte[] entry = entry(name);
-    int file = (int) FileUsers.call(() -> FILES.openat(directory, entry, all, mode));
+    FileUsers.Call call = () -> FILES.openat(directory, entry, all, mode);
+    boolean isNew = (flags & O_EXCL) != 0;
+    int file = (int) (isNew ? retriedUnlessMade(call) : retried(call));
     if (file < 0) {
       throw Posix.failure(name);
     }
@@ -217,7 +222,7 @@ public final class LinuxOutputCalls implements OutputCalls {
     byte[] path = name.size() == 0 ? EMPTY : entry(name);
     int flags = Posix.AT_SYMLINK_NOFOLLOW | (name.size() == 0 ? Posix.AT_EMPTY_PATH : 0);
     int wanted = Posix.STATX_BASIC_STATS | Posix.STATX_BTIME;
-    if (FileUsers.call(() -> LIBC.statx(directory, path, flags, wanted, result)) != 0) {
+    if (retried(() -> LIBC.statx(directory, path, flags, wanted, result)) != 0) {
       throw Posix.failure(name);
     }
     boolean hasBirth = (result.getInt(0) & Posix.STATX_BTIME) != 0;
@@ -242,7 +247,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   public FileName readSymbolicLink(int directory, FileName name) throws FsException {
     byte[] target = new byte[LINK_BYTES];
     byte[] entry = entry(name);
-    long size = FileUsers.call(() -> LIBC.readlinkat(directory, entry, target, target.length));
+    long size = retried(() -> LIBC.readlinkat(directory, entry, target, target.length));
     if (size < 0) {
       throw Posix.failure(name);
     }
@@ -257,11 +262,10 @@ public final class LinuxOutputCalls implements OutputCalls {
     int size = destination.remaining();
     int done = 0;
     while (done < size) {
-      long count = LIBC.pread(file, address + done, size - done, offset + done);
+      int from = done;
+      long count =
+          Posix.retried(() -> LIBC.pread(file, address + from, size - from, offset + from));
       if (count < 0) {
-        if (Posix.errno() == Errno.EINTR) {
-          continue;
-        }
         throw new FsException(Posix.errno(), "read");
       }
       if (count == 0) {
@@ -280,11 +284,10 @@ public final class LinuxOutputCalls implements OutputCalls {
     int size = direct.remaining();
     int done = 0;
     while (done < size) {
-      long count = FILES.pwrite(file, address + done, size - done, offset + done);
+      int from = done;
+      long count =
+          Posix.retried(() -> FILES.pwrite(file, address + from, size - from, offset + from));
       if (count < 0) {
-        if (Posix.errno() == Errno.EINTR) {
-          continue;
-        }
         throw new FsException(Posix.errno(), "write");
       }
       done += Math.toIntExact(count);
@@ -298,12 +301,12 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   @Override
   public void truncate(int file, long size) throws FsException {
-    check(LIBC.ftruncate(file, size), "truncate");
+    check(() -> LIBC.ftruncate(file, size), "truncate");
   }
 
   @Override
   public void sync(int file, boolean dataOnly) throws FsException {
-    if ((dataOnly ? FILES.fdatasync(file) : FILES.fsync(file)) != 0) {
+    if (Posix.retried(() -> dataOnly ? FILES.fdatasync(file) : FILES.fsync(file)) != 0) {
       Errno errno = Posix.errno();
       // A directory that may not be listed, or a file system without the call.
       if (errno != Errno.EBADF && errno != Errno.EINVAL) {
@@ -314,12 +317,12 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   @Override
   public void allocate(int file, int mode, long offset, long length) throws FsException {
-    check(LIBC.fallocate(file, mode, offset, length), "fallocate");
+    check(() -> LIBC.fallocate(file, mode, offset, length), "fallocate");
   }
 
   @Override
   public long seek(int file, long offset, int whence) throws FsException {
-    long found = LIBC.lseek(file, offset, whence);
+    long found = Posix.retried(() -> LIBC.lseek(file, offset, whence));
     if (found < 0) {
       throw new FsException(Posix.errno(), "lseek");
     }
@@ -328,27 +331,43 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   @Override
   public void cloneFile(int from, int to) throws FsException {
-    check(LIBC.ioctl(to, FICLONE, from), "FICLONE");
+    check(() -> LIBC.ioctl(to, FICLONE, from), "FICLONE");
   }
 
   @Override
   public long project(int directory) {
     Pointer attributes = Memory.allocateDirect(Posix.RUNTIME, FSXATTR_SIZE);
-    if (LIBC.ioctl(directory, FS_IOC_FSGETXATTR, attributes.address()) != 0
+    if (Posix.retried(() -> LIBC.ioctl(directory, FS_IOC_FSGETXATTR, attributes.address())) != 0
         || (attributes.getInt(0) & FS_XFLAG_PROJINHERIT) == 0) {
       return 0;
     }
     return Integer.toUnsignedLong(attributes.getInt(FSXATTR_PROJECT));
   }
 
-  private static void check(int result, String what) throws FsException {
-    if (result != 0) {
+  private static void check(Posix.SystemCall call, String what) throws FsException {
+    if (Posix.retried(call) != 0) {
       throw new FsException(Posix.errno(), what);
     }
   }
 
+  /** Makes a call again that was interrupted: one that may be made twice. */
+  private static long retried(FileUsers.Call call) {
+    return Posix.retried(() -> FileUsers.call(call));
+  }
+
+  private static void set(FileUsers.Call call, FileName name) throws FsException {
+    if (retried(call) != 0) {
+      throw Posix.failure(name);
+    }
+  }
+
+  private static long retriedUnlessMade(FileUsers.Call call) {
+    return Posix.retriedUnlessMade(() -> FileUsers.call(call));
+  }
+
+  /** Changes a name; EINTR if it may have been changed: the committer looks before it goes on. */
   private static void make(FileUsers.Call call, FileName name) throws FsException {
-    if (FileUsers.call(call) != 0) {
+    if (retriedUnlessMade(call) != 0) {
       throw Posix.failure(name);
     }
   }
@@ -399,7 +418,12 @@ public final class LinuxOutputCalls implements OutputCalls {
       throws FsException {
     byte[] from = entry(name);
     byte[] to = entry(toName);
-    make(() -> FILES.renameat2(directory, from, toDirectory, to, flags), toName);
+    FileUsers.Call call = () -> FILES.renameat2(directory, from, toDirectory, to, flags);
+    if ((flags & RENAME_EXCHANGE) == 0) {
+      make(call, toName);
+    } else if (Posix.retriedUnlessInterrupted(() -> FileUsers.call(call)) != 0) {
+      throw Posix.failure(toName);
+    }
   }
 
   // ---- attributes
@@ -419,18 +443,18 @@ public final class LinuxOutputCalls implements OutputCalls {
   public void chmod(int directory, FileName name, int mode) throws FsException {
     if (name.size() == 0) {
       byte[] path = viaProc(directory, name);
-      make(() -> FILES.chmod(path, mode), name);
+      set(() -> FILES.chmod(path, mode), name);
       return;
     }
     byte[] entry = entry(name);
     int flags = Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
-    int file = (int) FileUsers.call(() -> LIBC.openat(directory, entry, flags));
+    int file = (int) retried(() -> LIBC.openat(directory, entry, flags));
     if (file < 0) {
       throw Posix.failure(name);
     }
     try {
       byte[] path = viaProc(file, NO_NAME);
-      make(() -> FILES.chmod(path, mode), name);
+      set(() -> FILES.chmod(path, mode), name);
     } finally {
       LIBC.close(file);
     }
@@ -439,10 +463,10 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public void chown(int directory, FileName name, int uid, int gid) throws FsException {
     if (name.size() == 0) {
-      make(() -> FILES.fchown(directory, uid, gid), name);
+      set(() -> FILES.fchown(directory, uid, gid), name);
     } else {
       byte[] entry = entry(name);
-      make(() -> FILES.fchownat(directory, entry, uid, gid, Posix.AT_SYMLINK_NOFOLLOW), name);
+      set(() -> FILES.fchownat(directory, entry, uid, gid, Posix.AT_SYMLINK_NOFOLLOW), name);
     }
   }
 
@@ -455,10 +479,10 @@ public final class LinuxOutputCalls implements OutputCalls {
     times.putLongLong(16, modificationTime.getEpochSecond());
     times.putLongLong(24, modificationTime.getNano());
     if (name.size() == 0) {
-      make(() -> FILES.futimens(directory, times), name);
+      set(() -> FILES.futimens(directory, times), name);
     } else {
       byte[] entry = entry(name);
-      make(() -> FILES.utimensat(directory, entry, times, Posix.AT_SYMLINK_NOFOLLOW), name);
+      set(() -> FILES.utimensat(directory, entry, times, Posix.AT_SYMLINK_NOFOLLOW), name);
     }
   }
 
@@ -478,7 +502,7 @@ public final class LinuxOutputCalls implements OutputCalls {
     byte[] path = viaProc(directory, name);
     byte[] key = Posix.terminated(attribute);
     byte[] content = Arrays.copyOf(value, value.length + 1);
-    make(() -> FILES.lsetxattr(path, key, content, value.length, 0), attribute);
+    set(() -> FILES.lsetxattr(path, key, content, value.length, 0), attribute);
   }
 
   @Override
@@ -492,13 +516,13 @@ public final class LinuxOutputCalls implements OutputCalls {
   @Override
   public StoreStatistics statistics(int directory) throws FsException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
-    check(LIBC.fstatvfs(directory, result), "statvfs");
+    check(() -> LIBC.fstatvfs(directory, result), "statvfs");
     return Posix.statistics(result);
   }
 
   @Override
   public int mostDataFiles() {
-    return DataFileLimit.of(Path.of("/proc/self/limits"));
+    return OpenFileLimit.ofProcess();
   }
 
   // ---- users

@@ -82,13 +82,42 @@ public final class Posix {
    * on both. Gives up after a second or two, because some say so for ever.
    */
   static long retried(SystemCall call) {
+    return retried(call, true);
+  }
+
+  /**
+   * The same for a call that changes a name. One that was interrupted may have been made: if it is
+   * made again and that fails, this says EINTR, and the caller has to look.
+   */
+  static long retriedUnlessMade(SystemCall call) {
+    long result = retried(call, false);
+    for (int attempt = 1; attempt < ATTEMPTS && isInterrupted(result); attempt++) {
+      result = retried(call, false);
+      if (result < 0 && !isInterrupted(result)) {
+        LastError.setLastError(RUNTIME, Errno.EINTR.number());
+        return result;
+      }
+    }
+    return result;
+  }
+
+  private static boolean isInterrupted(long result) {
+    return result < 0 && errno() == Errno.EINTR;
+  }
+
+  /** The same for a call that would undo what it has made. */
+  static long retriedUnlessInterrupted(SystemCall call) {
+    return retried(call, false);
+  }
+
+  private static long retried(SystemCall call, boolean isInterruptible) {
     for (int attempt = 1; ; attempt++) {
       long result = call.run();
       if (result >= 0 || attempt == ATTEMPTS) {
         return result;
       }
       Errno errno = errno();
-      if (errno != Errno.EINTR && errno != Errno.EAGAIN) {
+      if (errno != Errno.EAGAIN && !(isInterruptible && errno == Errno.EINTR)) {
         return result;
       }
       if (errno == Errno.EAGAIN || attempt > ATTEMPTS_AT_ONCE) {

@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.concurrent.atomic.AtomicInteger;
+import jnr.ffi.LastError;
 import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
 import org.junit.jupiter.api.Test;
@@ -87,5 +90,29 @@ final class PosixTest {
     assertThat(Posix.terminated(FileName.of(new byte[] {(byte) 0xff, 'a'})))
         .containsExactly(0xff, 'a', 0);
     assertThat(Posix.terminated("ä")).containsExactly(0xc3, 0xa4, 0);
+  }
+
+  /** Calls that fail one after the other with these errors; 0 for one that succeeds. */
+  private static Posix.SystemCall calls(int... errors) {
+    AtomicInteger next = new AtomicInteger();
+    return () -> {
+      int error = errors[next.getAndIncrement()];
+      LastError.setLastError(Posix.RUNTIME, error);
+      return error == 0 ? 0 : -1;
+    };
+  }
+
+  @Test
+  void changeOfAName_thatWasInterrupted_isMadeAgainUnlessItMayHaveBeenMade() {
+    int interrupted = Errno.EINTR.number();
+    int again = Errno.EAGAIN.number();
+    int taken = Errno.EEXIST.number();
+    assertThat(Posix.retriedUnlessMade(calls(interrupted, again, interrupted, 0))).isZero();
+    assertThat(Posix.retriedUnlessMade(calls(taken))).isNegative();
+    assertThat(Posix.errno()).isEqualTo(Errno.EEXIST);
+    assertThat(Posix.retriedUnlessMade(calls(interrupted, again, taken))).isNegative();
+    assertThat(Posix.errno()).isEqualTo(Errno.EINTR);
+    assertThat(Posix.retriedUnlessInterrupted(calls(again, interrupted))).isNegative();
+    assertThat(Posix.errno()).isEqualTo(Errno.EINTR);
   }
 }

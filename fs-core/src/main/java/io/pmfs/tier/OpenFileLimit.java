@@ -1,4 +1,4 @@
-package io.pmfs.fuse.system;
+package io.pmfs.tier;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -9,12 +9,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How many data files a writable mount has open at the same time, by the process's limit of open
- * files: a quarter of what the daemon itself leaves. The rest is for the source's files, which stay
- * open while a program has them open, and for copying.
+ * How many files of one kind a daemon keeps open at the same time, by the process's limit of open
+ * files: a quarter of what the daemon itself leaves. The kinds are the source's files and copies,
+ * and a writable mount's data files; the rest is for files that are open while they are used.
  */
-final class DataFileLimit {
-  private static final Logger log = LoggerFactory.getLogger(DataFileLimit.class);
+public final class OpenFileLimit {
+  private static final Logger log = LoggerFactory.getLogger(OpenFileLimit.class);
 
   /** An idle daemon has 126. */
   private static final int OWN_FILES = 192;
@@ -24,7 +24,12 @@ final class DataFileLimit {
 
   private static final Pattern LINE = Pattern.compile("(?m)^Max open files +([0-9]+) ");
 
-  private DataFileLimit() {}
+  private OpenFileLimit() {}
+
+  /** By the limits of this process. */
+  public static int ofProcess() {
+    return of(Path.of("/proc/self/limits"));
+  }
 
   /**
    * By the limits of a process.

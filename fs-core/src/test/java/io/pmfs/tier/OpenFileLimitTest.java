@@ -1,4 +1,4 @@
-package io.pmfs.fuse.system;
+package io.pmfs.tier;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class DataFileLimitTest {
+class OpenFileLimitTest {
   @TempDir private Path directory;
 
   private int limit(String openFiles) throws Exception {
@@ -19,7 +19,7 @@ class DataFileLimitTest {
             + "Max open files            "
             + openFiles
             + "                 1048576              files\n");
-    return DataFileLimit.of(limits);
+    return OpenFileLimit.of(limits);
   }
 
   @Test
@@ -29,7 +29,7 @@ class DataFileLimitTest {
     assertThat(limit("1048576")).isEqualTo(4096);
     assertThat(limit("unlimited")).isEqualTo(4096);
     assertThat(limit("64")).isEqualTo(16);
-    assertThat(DataFileLimit.of(directory.resolve("none"))).isEqualTo(16);
-    assertThat(DataFileLimit.of(Path.of("/proc/self/limits"))).isPositive();
+    assertThat(OpenFileLimit.of(directory.resolve("none"))).isEqualTo(16);
+    assertThat(OpenFileLimit.ofProcess()).isPositive();
   }
 }
