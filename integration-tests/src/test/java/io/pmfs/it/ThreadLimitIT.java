@@ -168,6 +168,28 @@ final class ThreadLimitIT {
     }
   }
 
+  /** The next daemon may have no thread for commands. */
+  @Test
+  void commands_afterADaemonDiedAtTheLimit_sayWhatIsTheCaseAndUnmount() throws Exception {
+    MountedPmfs mount = pmfs.mount(dataset.root());
+    String place = mount.mountpoint().toString();
+    ProcessHandle supervisor =
+        ProcessHandle.of(mount.daemon()).orElseThrow().parent().orElseThrow();
+    Files.writeString(group.resolve("cgroup.procs"), Long.toString(supervisor.pid()));
+    limit(mount);
+    mount.killDaemon();
+    readAll(mount);
+    // Whether it has one is chance.
+    Command status = pmfs.run("status", place);
+    assertThat(status.exit()).isIn(0, 1);
+    assertThat(status.exit() == 0 ? "answers no commands yet" : status.err())
+        .contains("answers no commands yet");
+    pmfs.run("umount", place).expect(0);
+    assertThat(Mounts.at(mount.mountpoint())).isFalse();
+    Await.until("the supervisor ended", Duration.ofSeconds(60), () -> !mount.isSupervised());
+    mount.ended();
+  }
+
   /** The supervisor sees a daemon that works all the while. */
   @Test
   void daemon_thatGetsNoMoreThreads_isNotReplaced() throws Exception {

@@ -642,7 +642,7 @@ public final class Registries {
     return new MountFailure(
         ExitStatus.FAILED,
         mountpoint
-            + ": its daemon died, and the next one is not ready yet"
+            + ": its daemon died, and the next one answers no commands yet"
             + (last == null ? "" : "; see " + last.logFile()));
   }
 }

@@ -328,7 +328,7 @@ final class RegistriesTest {
               assertThat(failure.line())
                   .isEqualTo(
                       MOUNTPOINT
-                          + ": its daemon died, and the next one is not ready yet; see /log");
+                          + ": its daemon died, and the next one answers no commands yet; see /log");
             });
   }
 
