@@ -240,12 +240,13 @@ final class Copier implements AutoCloseable {
 
   private void replace(Run run) {
     try {
-      DaemonThread.start(
-          name + "-in-place",
-          () -> {
-            run.work.giveUp();
-            work();
-          });
+      DaemonThread.lasting(
+              name + "-in-place",
+              () -> {
+                run.work.giveUp();
+                work();
+              })
+          .start();
     } catch (OutOfMemoryError e) {
       log.warn("no thread in place of one that hangs, for now: {}", e.toString());
       synchronized (this) {

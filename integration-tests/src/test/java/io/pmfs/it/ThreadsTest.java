@@ -41,7 +41,7 @@ final class ThreadsTest {
    */
   private static final String TASKS =
       """
-      cache.CacheClient cache.CacheService cache.Copier cluster.OwnView cluster.SourceProbes
+      cache.CacheClient cache.CacheService cluster.OwnView cluster.SourceProbes
       cluster.members.NodeSearch daemon.Daemon daemon.DatasetSource daemon.Drains
       daemon.KeptTasks daemon.MountTiers daemon.OtherCopies daemon.SharedTask daemon.Wiring
       daemon.report.NodesReport fs.RunningTask fuse.KernelWorkers fuse.ReadModeChoice
