@@ -421,6 +421,7 @@ final class TestNodes implements AutoCloseable {
       threads.shutdown();
       copies.close();
       namespace.close();
+      peers.close();
     }
   }
 

@@ -282,19 +282,19 @@ final class Importer {
    * another version than other nodes say.
    */
   Inode lookAgain(long number) throws FsException {
-    Inode before = namespace.inode(number);
-    markUnchecked(number);
     if (!source.isSecondHand()) {
+      markUnchecked(number);
       return checked(number);
     }
-    Inode now = whole(() -> Objects.requireNonNull(check(number, true, this::lookMyself)));
-    if (before == null || !now.attributes().version().equals(before.attributes().version())) {
-      doubts.contradict(number);
-    }
-    return now;
+    return whole(() -> Objects.requireNonNull(checkAgain(number, true)));
   }
 
   private void markUnchecked(long number) {
+    mark(number, namespace.session() - 1);
+  }
+
+  /** Sets in which session an inode counts as compared. */
+  private void mark(long number, int session) {
     Lock lock = inodeLocks.get(number);
     lock.lock();
     try {
@@ -308,7 +308,7 @@ final class Importer {
                       known.identity(),
                       known.parent(),
                       known.name(),
-                      namespace.session() - 1,
+                      session,
                       known.listing(),
                       known.attributes()));
     } finally {
@@ -316,10 +316,28 @@ final class Importer {
     }
   }
 
-  /** The same for a file that has to be the same one still; null if it is not. */
-  private @Nullable Inode comparedAgain(long number) throws FsException {
-    markUnchecked(number);
-    return check(number, false, this::lookMyself);
+  /**
+   * Compares an inode with the source itself, whoever compared it before. Nobody sees it meanwhile:
+   * two threads that look at the same time find one difference, not two.
+   */
+  private @Nullable Inode checkAgain(long number, boolean anyFile) throws FsException {
+    Lock lock = inodeLocks.get(number);
+    lock.lock();
+    try {
+      Inode before = namespace.inode(number);
+      markUnchecked(number);
+      try {
+        return check(number, anyFile, true);
+      } catch (FsException e) {
+        if (source.isSecondHand() && before != null) {
+          // It stays as it was shown: others may describe another version next, unnoticed.
+          mark(number, before.checkedIn());
+        }
+        throw e;
+      }
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** What is known of the versions of files; of use only if the source is second-hand. */
@@ -327,13 +345,8 @@ final class Importer {
     return doubts;
   }
 
-  /** A question about a file. */
-  private interface Look {
-    SourceAccess at(FileName path) throws FsException;
-  }
-
   private @Nullable Inode check(long number, boolean anyFile) throws FsException {
-    return check(number, anyFile, this::look);
+    return check(number, anyFile, false);
   }
 
   /**
@@ -341,8 +354,9 @@ final class Importer {
    *
    * @param anyFile true: a missing file is an error, and a different file is accepted as the
    *     inode's; false: both return null
+   * @param isAgain asks the source itself; the file may have been shown as another version
    */
-  private @Nullable Inode check(long number, boolean anyFile, Look look) throws FsException {
+  private @Nullable Inode check(long number, boolean anyFile, boolean isAgain) throws FsException {
     Lock lock = inodeLocks.get(number);
     lock.lock();
     try {
@@ -359,7 +373,7 @@ final class Importer {
       }
       SourceAccess access;
       try {
-        access = look.at(path);
+        access = isAgain ? lookMyself(path) : look(path);
       } catch (FsException e) {
         if (!anyFile && (e.errno() == Errno.ENOENT || e.errno() == Errno.ENOTDIR)) {
           return null;
@@ -378,6 +392,12 @@ final class Importer {
             Errno.ESTALE, path + ": its file type differs from its directory entry");
       }
       Inode changed = checked(before, status);
+      if (isAgain
+          && source.isSecondHand()
+          && !changed.attributes().version().equals(before.attributes().version())) {
+        // Before the update: whoever opens the new version must not be stopped after that.
+        doubts.contradict(number);
+      }
       // Before the update, so that no reader takes the old copy for the new version; and after it,
       // because a copy of the old version may have been finished in between.
       forgetting.dropOutdated(before, changed);
@@ -667,7 +687,7 @@ final class Importer {
       return true;
     }
     try {
-      Inode now = comparedAgain(file.number());
+      Inode now = checkAgain(file.number(), false);
       SourceStatus entryNow = source.ownStatus(path.resolve(entry.name()));
       return now == null ? !isUntouched : now.identity().inode() == entryNow.identity().inode();
     } catch (FsException e) {

@@ -365,6 +365,10 @@ public final class PmfsFileSystem {
           && source.isSecondHand()) {
         Inode now = lookAgain(inode.number());
         requireTold(inode.number());
+        if (!now.attributes().version().equals(inode.attributes().version())) {
+          // Told since this read began, with the length of before.
+          throw failed;
+        }
         return stager.serve(now, offset, count, sink);
       }
       boolean isLost = e instanceof NamespaceLostException;

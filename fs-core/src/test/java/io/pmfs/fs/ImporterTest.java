@@ -3,16 +3,20 @@ package io.pmfs.fs;
 import static io.pmfs.fs.PmfsFileSystemTest.errnoOf;
 import static io.pmfs.metadata.FileType.UNKNOWN;
 import static io.pmfs.tier.FaultyStore.Operation.LIST;
+import static io.pmfs.tier.FaultyStore.Operation.OPEN;
 import static io.pmfs.tier.FaultyStore.Operation.STATUS;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.Await;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FakeStore;
+import io.pmfs.tier.FsException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -31,6 +35,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -900,6 +905,104 @@ final class ImporterTest {
       assertThat(dataset.read(path + "/f")).isEqualTo(content(2, 10));
       assertThat(Objects.requireNonNull(dataset.namespace.path(dataset.number(path + "/f"))).size())
           .isEqualTo(100 * 256 + 1);
+    }
+  }
+
+  /** Another thread found that out before, and the kernel was told since. */
+  @Test
+  void lookAgain_byTwoAtOnce_makesTheFileStaleOnce() throws Exception {
+    ExecutorService threads = Executors.newFixedThreadPool(2);
+    try (Dataset dataset = sample()) {
+      dataset.faulty.beSecondHand();
+      long top = dataset.number("top");
+      dataset.store.write("top", 9, 150);
+      CountDownLatch first = new CountDownLatch(1);
+      CountDownLatch second = new CountDownLatch(1);
+      AtomicInteger asked = new AtomicInteger();
+      dataset
+          .faulty
+          .on(STATUS)
+          .of("top")
+          .run(
+              path ->
+                  assertThat(
+                          Uninterruptibles.awaitUninterruptibly(
+                              asked.incrementAndGet() == 1 ? first : second, 50, TimeUnit.SECONDS))
+                      .isTrue());
+      Future<Inode> earlier = threads.submit(() -> dataset.fs.lookAgain(top));
+      Await.until("the source is asked", () -> asked.get() == 1);
+      AtomicReference<Thread> waiting = new AtomicReference<>();
+      Future<Inode> later =
+          threads.submit(
+              () -> {
+                waiting.set(Thread.currentThread());
+                return dataset.fs.lookAgain(top);
+              });
+      Await.until(
+          "the second one waits",
+          () -> waiting.get() != null && waiting.get().getState() == Thread.State.WAITING);
+      first.countDown();
+      earlier.get();
+      assertThat(dataset.fs.isUntold(top)).isTrue();
+      dataset.fs.tell(top);
+      second.countDown();
+      later.get();
+      dataset.fs.open(top);
+      assertThat(dataset.read("top")).isEqualTo(content(9, 150));
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  @Test
+  void lookAgain_withoutAnAnswer_changesNothing() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.faulty.beSecondHand();
+      long top = dataset.number("top");
+      Inode shown = dataset.fs.inode(top);
+      dataset.store.write("top", 9, 150);
+      dataset.faulty.on(STATUS).of("top").fail(Errno.EIO);
+      assertThat(errnoOf(() -> dataset.fs.lookAgain(top))).isEqualTo(Errno.EIO);
+      dataset.faulty.clearFaults();
+
+      assertThat(dataset.fs.inode(top)).isEqualTo(shown);
+      assertThat(dataset.fs.isUntold(top)).isFalse();
+      assertThat(dataset.fs.lookAgain(top).attributes().size()).isEqualTo(150);
+      assertThat(dataset.fs.isUntold(top)).isTrue();
+    }
+  }
+
+  /** Its end is where the earlier version had it. */
+  @Test
+  void read_ofAFileThatIsTheNextVersionMeanwhile_isStale() throws Exception {
+    ExecutorService threads = Executors.newSingleThreadExecutor();
+    try (Dataset dataset = sample()) {
+      dataset.faulty.beSecondHand();
+      long top = dataset.number("top");
+      CountDownLatch told = new CountDownLatch(1);
+      AtomicInteger asked = new AtomicInteger();
+      dataset
+          .faulty
+          .on(OPEN)
+          .of("top")
+          .run(
+              path -> {
+                if (asked.incrementAndGet() <= 3) {
+                  assertThat(Uninterruptibles.awaitUninterruptibly(told, 50, TimeUnit.SECONDS))
+                      .isTrue();
+                  throw new FsException(Errno.ESTALE, "injected");
+                }
+              });
+      Future<Errno> reading = threads.submit(() -> errnoOf(() -> dataset.read(top, 0, 1000)));
+      Await.until("the source is asked", () -> asked.get() == 1);
+      dataset.store.write("top", 9, 1000);
+      dataset.fs.lookAgain(top);
+      dataset.fs.tell(top);
+      told.countDown();
+      assertThat(reading.get()).isEqualTo(Errno.ESTALE);
+      assertThat(dataset.read("top")).isEqualTo(content(9, 1000));
+    } finally {
+      threads.shutdownNow();
     }
   }
 }
