@@ -23,11 +23,9 @@ import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.netty.util.ReferenceCountUtil;
-import io.netty.util.concurrent.ScheduledFuture;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,7 +39,6 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   private static final Logger log = LoggerFactory.getLogger(PeerConnection.class);
   private static final Duration LINGER = Duration.ofSeconds(1);
   private static final int LEAST_TAKEN_BYTES = 256 << 10;
-  private static final long TICKS_PER_LIMIT = 4;
 
   private enum State {
     /** Between requests, or while a head arrives. */
@@ -60,7 +57,6 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   private long sinceNanos = System.nanoTime();
   private boolean hasBytes;
   private long signNanos;
-  private @Nullable ScheduledFuture<?> ticks;
 
   private @Nullable HttpRequest head;
   private @Nullable PeerRequest request;
@@ -84,17 +80,13 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelActive(ChannelHandlerContext ctx) {
-    long period = limits.processing().toNanos() / TICKS_PER_LIMIT;
-    ticks =
-        ctx.executor().scheduleAtFixedRate(() -> tick(ctx), period, period, TimeUnit.NANOSECONDS);
+    server.opened(this, ctx);
     ctx.fireChannelActive();
   }
 
   @Override
   public void channelInactive(ChannelHandlerContext ctx) {
-    if (ticks != null) {
-      ticks.cancel(false);
-    }
+    server.closed(this, ctx);
     dropBody();
     dropHeld();
     if (state == State.ANSWERING && answer != null && !answer.isEnded()) {
@@ -316,7 +308,8 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     }
   }
 
-  private void tick(ChannelHandlerContext ctx) {
+  /** Called again and again, several times within the shortest limit. */
+  void tick(ChannelHandlerContext ctx) {
     long now = System.nanoTime();
     switch (state) {
       case IDLE -> {

@@ -20,11 +20,14 @@ import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
@@ -59,6 +62,8 @@ public final class PeerServer implements AutoCloseable {
    */
   private static final int SEND_BUFFER_BYTES = 512 << 10;
 
+  private static final long TICKS_PER_LIMIT = 4;
+
   /** As long as unmounting waits for an unresponsive source. */
   private static final int WORKERS_SECONDS = 30;
 
@@ -77,6 +82,14 @@ public final class PeerServer implements AutoCloseable {
           NioIoHandler.newFactory());
   private final ChannelGroup channels = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private final Map<InetAddress, Integer> addresses = new ConcurrentHashMap<>();
+
+  /**
+   * The connections of each event loop that has any, used by that loop only. It looks after all of
+   * them together: before a timer of its own, an event loop is busy for up to half a millisecond.
+   */
+  private final Map<EventExecutor, Map<PeerConnection, ChannelHandlerContext>> connections =
+      new ConcurrentHashMap<>();
+
   private final AtomicBoolean closed = new AtomicBoolean();
   private final InetSocketAddress address;
 
@@ -219,6 +232,52 @@ public final class PeerServer implements AutoCloseable {
             new HttpRequestDecoder(config),
             new HttpResponseEncoder(),
             connection);
+  }
+
+  /** Called on the connection's event loop, as all that follow on connections. */
+  void opened(PeerConnection connection, ChannelHandlerContext ctx) {
+    EventExecutor loop = ctx.executor();
+    Map<PeerConnection, ChannelHandlerContext> open = connections.get(loop);
+    if (open == null) {
+      open = new HashMap<>();
+      connections.put(loop, open);
+      tickLater(loop, open);
+    }
+    open.put(connection, ctx);
+  }
+
+  void closed(PeerConnection connection, ChannelHandlerContext ctx) {
+    Map<PeerConnection, ChannelHandlerContext> open = connections.get(ctx.executor());
+    if (open != null) {
+      open.remove(connection);
+    }
+  }
+
+  private void tickLater(EventExecutor loop, Map<PeerConnection, ChannelHandlerContext> open) {
+    loop.schedule(
+        () -> tick(loop, open),
+        limits.processing().toNanos() / TICKS_PER_LIMIT,
+        TimeUnit.NANOSECONDS);
+  }
+
+  private void tick(EventExecutor loop, Map<PeerConnection, ChannelHandlerContext> open) {
+    if (open.isEmpty()) {
+      connections.remove(loop);
+      return;
+    }
+    tickLater(loop, open);
+    // A copy: closing a connection may remove it.
+    new ArrayList<>(open.entrySet())
+        .forEach(
+            entry -> {
+              ChannelHandlerContext ctx = entry.getValue();
+              try {
+                entry.getKey().tick(ctx);
+              } catch (RuntimeException | Error e) {
+                log.error("a connection of peer {} is closed", ctx.channel().remoteAddress(), e);
+                ctx.close();
+              }
+            });
   }
 
   /** The address it listens on. */

@@ -10,6 +10,9 @@ import io.netty.handler.codec.http.HttpHeaders;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceVersion;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.lang.management.ThreadMXBean;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -720,5 +723,39 @@ final class PeerServerTest {
     }
     await(() -> server.statistics().active() == 0);
     awaitGoodAnswers();
+  }
+
+  /** A node of a large job has some connections to each other node, most of them idle. */
+  @Test
+  void connections_thatAreIdle_costHardlyAnyTime() throws Exception {
+    server.close();
+    server = serve(PeerLimits.DEFAULTS);
+    List<RawConnection> connections = new ArrayList<>();
+    try {
+      for (int i = 0; i < 200; i++) {
+        connections.add(new RawConnection(server));
+      }
+      assertAnswersGoodOnes();
+      long before = eventLoopNanos();
+      Thread.sleep(3_000);
+      assertThat(Duration.ofNanos(eventLoopNanos() - before))
+          .as("CPU time of 3 s")
+          .isLessThan(Duration.ofMillis(100));
+    } finally {
+      for (RawConnection connection : connections) {
+        connection.close();
+      }
+    }
+  }
+
+  private static long eventLoopNanos() {
+    ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+    long sum = 0;
+    for (ThreadInfo thread : threads.getThreadInfo(threads.getAllThreadIds())) {
+      if (thread != null && thread.getThreadName().startsWith("pmfs-peer-server")) {
+        sum += Math.max(0, threads.getThreadCpuTime(thread.getThreadId()));
+      }
+    }
+    return sum;
   }
 }
