@@ -1,6 +1,8 @@
 package io.pmfs.cluster;
 
 import com.google.common.base.Suppliers;
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
 import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerService;
@@ -45,6 +47,7 @@ final class DatasetService implements PeerService {
   private static final int ENTRIES_AT_ONCE = 1024;
 
   private static final int MOST_PASSED_ON = 3;
+  private static final int MOST_DIRECTORIES = 10_000;
 
   private final PmfsFileSystem fileSystem;
   private final Namespace namespace;
@@ -54,6 +57,10 @@ final class DatasetService implements PeerService {
   private final Predicate<FileName> asksElsewhere;
   private final Predicate<FileName> readsElsewhere;
   private final HolderHints hints = new HolderHints();
+
+  /** Names do not change while mounted: a path leads to one directory for the whole session. */
+  private final Cache<FileName, Long> directories =
+      CacheBuilder.newBuilder().maximumSize(MOST_DIRECTORIES).build();
 
   /** Blocks of unfinished copies that are being sent: more at once would only be slower. */
   private final Semaphore passingOn = new Semaphore(MOST_PASSED_ON);
@@ -254,8 +261,21 @@ final class DatasetService implements PeerService {
 
   /** The same without asking the source or a peer; 0 if the path is unknown. */
   private long findKnown(FileName path) {
-    long at = PmfsFileSystem.ROOT;
-    for (FileName name : Paths.names(path)) {
+    FileName parent = Paths.parent(path);
+    Long directory = directories.getIfPresent(parent);
+    if (directory == null) {
+      directory = findKnown(PmfsFileSystem.ROOT, Paths.names(parent));
+      if (directory == 0) {
+        return 0;
+      }
+      directories.put(parent, directory);
+    }
+    return path.size() == 0 ? directory : findKnown(directory, List.of(Paths.name(path)));
+  }
+
+  private long findKnown(long from, List<FileName> names) {
+    long at = from;
+    for (FileName name : names) {
       DirectoryEntry entry = namespace.find(at, name);
       if (entry == null) {
         return 0;

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.stream.IntStream;
 import org.infinispan.distribution.ch.impl.DefaultConsistentHash;
 import org.infinispan.distribution.ch.impl.SyncConsistentHashFactory;
 import org.infinispan.remoting.transport.Address;
@@ -30,6 +31,9 @@ public final class Ownership {
   private final DefaultConsistentHash hash;
   private final Map<Address, Member> members = new HashMap<>();
 
+  /** The owners of each segment: each read asks for them several times. */
+  private final List<List<Member>> owners;
+
   /**
    * @param replicas how many members own a path, at least 1
    */
@@ -46,11 +50,16 @@ public final class Ownership {
     }
     List<Address> addresses = members.keySet().stream().sorted().toList();
     hash = SyncConsistentHashFactory.getInstance().create(replicas, SEGMENTS, addresses, null);
+    owners = IntStream.range(0, SEGMENTS).mapToObj(this::ownersOf).toList();
+  }
+
+  private List<Member> ownersOf(int segment) {
+    return hash.locateOwnersForSegment(segment).stream().map(this::member).toList();
   }
 
   /** The owners of a path, best first; all members if there are fewer than replicas. */
   public List<Member> owners(FileName path) {
-    return hash.locateOwnersForSegment(segment(path)).stream().map(this::member).toList();
+    return owners.get(segment(path));
   }
 
   private static int segment(FileName path) {

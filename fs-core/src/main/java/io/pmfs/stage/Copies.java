@@ -147,18 +147,21 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * The checksums of a file's {@link Blocks}, from the record of one of its copies; null if none
-   * has them.
+   * The checksums of a file's {@link Blocks}, from the record of the copy that is read; null if
+   * there is none, or it has them not.
    */
   public @Nullable Checksums checksums(Inode inode) {
-    for (CopyRecord copy : namespace.copies(inode.number())) {
-      if (copy.blockSize() == Blocks.SIZE
-          && copy.version().equals(inode.attributes().version())
-          && copy.checksums().count() == Blocks.count(copy.version())) {
-        return copy.checksums();
-      }
-    }
-    return null;
+    byte state = index.locate(inode);
+    CopyRecord copy =
+        Whereabouts.isInTier(state)
+            ? namespace.copy(inode.number(), tiers.get(Whereabouts.tierIndex(state)).name())
+            : null;
+    return copy != null
+            && copy.blockSize() == Blocks.SIZE
+            && copy.version().equals(inode.attributes().version())
+            && copy.checksums().count() == Blocks.count(copy.version())
+        ? copy.checksums()
+        : null;
   }
 
   /** Whether some tier is known to hold a copy. Reading a known copy may still fail. */
