@@ -106,9 +106,9 @@ for d in reversed(directories):
 PYTHON
 }
 
-# What two trees have, but directories' sizes and times.
+# What two trees have, but sizes of directories, and times of these and of links: not each rsync keeps them.
 listing() {
-  (cd "$1" && find . -type d -printf '%P %y %m %U:%G\n' -o -printf '%P %y %m %U:%G %s %n %l %T@\n' | LC_ALL=C sort)
+  (cd "$1" && find . -type d -printf '%P %y %m %U:%G\n' -o -type l -printf '%P %y %U:%G %l\n' -o -printf '%P %y %m %U:%G %s %n %l %T@\n' | LC_ALL=C sort)
 }
 same() {
   listing "$1" >"$work/listing.1"
@@ -144,11 +144,11 @@ run_tar() {
 run_rsync() {
   has rsync || return $missing
   tree
-  rsync -aH "$work/tree/" copy && same "$work/tree" copy || return 1
+  rsync -aHJ "$work/tree/" copy && same "$work/tree" copy || return 1
   local again
-  again=$(rsync -aHi --delete "$work/tree/" copy) || return 1
+  again=$(rsync -aHJi --delete "$work/tree/" copy) || return 1
   [ -z "$again" ] || { printf 'the second rsync copied:\n%s\n' "$again"; return 1; }
-  rsync -aHc --inplace --delete --exclude '*long*' "$work/tree/" copy2 && rsync -aHc --append-verify "$work/tree/" copy2 && same "$work/tree" copy2
+  rsync -aHJc --inplace --delete --exclude '*long*' "$work/tree/" copy2 && rsync -aHJc --append-verify "$work/tree/" copy2 && same "$work/tree" copy2
 }
 
 sqlite() {
