@@ -95,7 +95,7 @@ public final class Drain implements AutoCloseable {
         new Copies(state, tree.source(), places, temporaries, actors, pace, settings.copiers());
     lost = new LostData(state, places, data.files(), step);
     Remains remains = new Remains(state, data.files(), tree.extended());
-    Settlement settlement = new Settlement(state, places, tree.extended(), temporaries);
+    Settlement settlement = new Settlement(state, places, tree, temporaries);
     committer = new Committer(step, copies, temporaries, settlement, lost, remains, untold);
     refused = new Refused(step, data.files(), untold, committer.again());
     report =

@@ -16,6 +16,8 @@ import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.steps.Temporaries;
 import io.pmfs.writable.tree.Extended;
 import io.pmfs.writable.tree.Names;
+import io.pmfs.writable.tree.OutputTree;
+import io.pmfs.writable.tree.SourceTree;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,13 +29,15 @@ import java.util.stream.Collectors;
 final class Settlement {
   private final State state;
   private final DataPlaces places;
+  private final SourceTree tree;
   private final Extended extended;
   private final Temporaries temporaries;
 
-  Settlement(State state, DataPlaces places, Extended extended, Temporaries temporaries) {
+  Settlement(State state, DataPlaces places, OutputTree tree, Temporaries temporaries) {
     this.state = state;
     this.places = places;
-    this.extended = extended;
+    this.tree = tree.source();
+    this.extended = tree.extended();
     this.temporaries = temporaries;
   }
 
@@ -79,6 +83,9 @@ final class Settlement {
             && (made.contains(row.change()) || !state.deferred().contains(row.change()));
     if (row != null && row.announced() && isMade) {
       update.deleteName(name.directory(), name.name());
+      if (!row.isRemoved()) {
+        update.afterwards(() -> tree.named(name, row.inode()));
+      }
     }
   }
 

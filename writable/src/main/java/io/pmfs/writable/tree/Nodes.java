@@ -38,7 +38,6 @@ public final class Nodes {
   private static final int NAME_MAX = 255;
   private static final int LISTED_AT_ONCE = 128;
   private static final int KEPT_HINTS = 20_000;
-  private static final int KEPT_NAMES = 30_000;
   private static final int KEPT_TARGETS = 10_000;
 
   private final State state;
@@ -50,10 +49,6 @@ public final class Nodes {
   private final Cache<Long, Hint> hints = CacheBuilder.newBuilder().maximumSize(KEPT_HINTS).build();
 
   private record Hint(long directory, FileName name) {}
-
-  /** The nodes that names of the source had when they were looked up last. */
-  private final Cache<At, Long> lookedUp =
-      CacheBuilder.newBuilder().maximumSize(KEPT_NAMES).build();
 
   /** Where symbolic links of the source lead to, which never changes. */
   private final Cache<Long, FileName> targets =
@@ -193,7 +188,7 @@ public final class Nodes {
       if (state.name(directory, name) != null) {
         return new Adopted(null); // It was changed in the mount meanwhile.
       }
-      Long last = lookedUp.getIfPresent(new At(directory, name));
+      Long last = tree.nodeOf(new At(directory, name));
       byte[] row = state.get(Tables.SOURCES, Tables.key(0, child.inode()));
       long listed = row == null ? SOURCE | child.inode() : Tables.first(row);
       // Not all file systems list the numbers that their files have.
@@ -257,7 +252,7 @@ public final class Nodes {
         update.commit();
       }
       tree.markChecked(number);
-      lookedUp.put(new At(directory, name), number);
+      tree.named(new At(directory, name), number);
       return next;
     }
   }

@@ -10,6 +10,7 @@ import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.TemporaryNames;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableSettings;
+import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Encoder;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Stat;
@@ -47,6 +48,7 @@ public final class SourceTree implements AutoCloseable {
   private static final int KEPT_PROJECTS = 10_000;
   private static final Duration PROJECT_AGE = Duration.ofSeconds(10);
   private static final int KEPT_CHECKS = 30_000;
+  private static final int KEPT_NODES = 30_000;
   private static final int KEPT_ROOTS = 64;
   private static final int MAX_DEPTH = 4096;
   private static final int LONGEST_NAME = 255;
@@ -70,6 +72,10 @@ public final class SourceTree implements AutoCloseable {
       CacheBuilder.newBuilder().maximumSize(KEPT_CHECKS).build();
   private final Cache<Long, Long> projects =
       CacheBuilder.newBuilder().maximumSize(KEPT_PROJECTS).expireAfterWrite(PROJECT_AGE).build();
+
+  /** The nodes that names of the source had when they were looked up, or made there. */
+  private final Cache<At, Long> nodes = CacheBuilder.newBuilder().maximumSize(KEPT_NODES).build();
+
   private volatile int longestName = LONGEST_NAME;
   private final SourceLooks looks;
   private final Disturbed disturbed = new Disturbed();
@@ -564,6 +570,19 @@ public final class SourceTree implements AutoCloseable {
   /** The tables have what a copy of a node has become, or it is no more. */
   public void recorded(long inode, long number) {
     copies.computeIfPresent(inode, (key, copied) -> copied.number() == number ? null : copied);
+  }
+
+  // ---- names
+
+  /** The source has a node under a name. */
+  public void named(At name, long number) {
+    nodes.put(name, number);
+  }
+
+  /** The node that a name of the source had when it was looked up or made; null if unknown. */
+  @Nullable
+  public Long nodeOf(At name) {
+    return nodes.getIfPresent(name);
   }
 
   // ---- attributes

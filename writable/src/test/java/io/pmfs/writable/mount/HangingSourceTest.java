@@ -175,6 +175,17 @@ class HangingSourceTest {
     assertThat(soon(() -> driver.read("d/file"))).isEqualTo("content");
   }
 
+  @Test
+  void source_thatListsNoInodeNumbers_isKnownByWhatTheMountMade() throws Exception {
+    driver.calls.listNoNumbers();
+    driver.remount();
+    driver.put("d/written", "by the mount");
+    driver.drainAll();
+    assertThat(driver.names("d")).contains("written");
+    driver.calls.setHanging(true);
+    assertThat(soon(() -> driver.read("d/written"))).isEqualTo("by the mount");
+  }
+
   /** A directory that this mount has made is known before it was listed. */
   @Test
   void source_hangsAfterADirectoryWasMade_filesAreMadeThere() throws Exception {
