@@ -23,7 +23,21 @@ public interface NodeData {
    * @param content all of it, if it is at most {@link #SMALL_BYTES}; else null
    */
   record Frozen(
-      long size, long blocks, Instant modified, boolean onlyGrew, @Nullable ByteBuffer content) {}
+      long size, long blocks, Instant modified, boolean onlyGrew, @Nullable ByteBuffer content) {
+    /** Throws IllegalArgumentException for what no file is: any member can send this. */
+    public Frozen {
+      if (size < 0 || blocks < 0 || (content != null && content.remaining() != size)) {
+        throw new IllegalArgumentException("not the content of a file");
+      }
+    }
+  }
+
+  /**
+   * A data file to which its node has stopped writing without being asked.
+   *
+   * @param pauses how often it has stopped
+   */
+  record Told(Id file, long pauses, Frozen frozen) {}
 
   /** A data file. */
   record Id(long inode, long generation) {}

@@ -116,7 +116,7 @@ public final class Contents {
    *
    * @return the first byte that it may change; -1 if this node must write
    */
-  public long resume(OutputFile file, long generation, long low, boolean onlyGrew)
+  public long resume(OutputFile file, long generation, long low, boolean onlyGrew, long pauses)
       throws FsException {
     Inode inode = state.inode(file.number());
     long promised = state.isPending(inode.contentChange()) ? inode.announcedSize() : 0;
@@ -129,7 +129,7 @@ public final class Contents {
     if (next == null) {
       return -1;
     }
-    file.resumed(onlyGrew);
+    file.resumed(onlyGrew, pauses);
     return Math.max(promised, next.drainedSize());
   }
 

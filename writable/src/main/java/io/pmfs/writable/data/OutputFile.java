@@ -600,8 +600,24 @@ public final class OutputFile {
   }
 
   /** Another node has written more to its data file, and perhaps not only behind the end. */
-  void resumed(boolean grew) {
+  void resumed(boolean grew, long pauses) {
     onlyGrew &= grew;
+    if (data instanceof RemoteData remote) {
+      remote.resumed(pauses);
+    }
+  }
+
+  /**
+   * The node that writes the file says what it is.
+   *
+   * @param place where that node keeps data files
+   */
+  public void told(NodeData.Told told, int place) {
+    if (data instanceof RemoteData remote
+        && remote.place().number() == place
+        && remote.id().equals(told.file())) {
+      remote.told(told);
+    }
   }
 
   /** A program has set attributes, and perhaps the time of modification. */

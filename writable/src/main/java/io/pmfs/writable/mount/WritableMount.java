@@ -439,12 +439,29 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   @Override
   public long resume(
-      long inode, long handle, long generation, long low, boolean onlyGrew, Caller caller)
+      long inode,
+      long handle,
+      long generation,
+      long low,
+      boolean onlyGrew,
+      long pauses,
+      Caller caller)
       throws FsException {
     data.handles().use(inode, handle, caller);
     try (OutputFiles.Locked locked = data.files().lock(inode)) {
-      return data.contents().resume(locked.file(), generation, low, onlyGrew);
+      return data.contents().resume(locked.file(), generation, low, onlyGrew, pauses);
     }
+  }
+
+  @Override
+  public void flushHere(long inode, long handle, NodeData.@Nullable Told told, Caller caller)
+      throws FsException {
+    if (told != null) {
+      try (OutputFiles.Locked locked = data.files().lock(inode)) {
+        locked.file().told(told, data.handles().placeOf(caller));
+      }
+    }
+    flush(inode, handle, caller);
   }
 
   @Override

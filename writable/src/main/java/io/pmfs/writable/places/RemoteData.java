@@ -19,6 +19,12 @@ public final class RemoteData implements DataFile {
   /** What it was when it was frozen last, if it is small. */
   private volatile @Nullable ByteBuffer content;
 
+  /** How often the node had stopped when this process let it write; -1 if another process did. */
+  private volatile long pauses = -1;
+
+  /** What the node has said of the file; null once it may write again. */
+  private volatile @Nullable Frozen told;
+
   /** Whether the file may have been synced: at any time before this process, or by it. */
   private volatile boolean mayBeSynced = true;
 
@@ -59,6 +65,20 @@ public final class RemoteData implements DataFile {
   /** The file is about to be made. */
   public void begin() {
     mayBeSynced = false;
+    resumed(0);
+  }
+
+  /** The node goes on writing after it has stopped so often. */
+  public void resumed(long count) {
+    pauses = count;
+    told = null;
+  }
+
+  /** The node has stopped writing, and says what the file is: that counts until it goes on. */
+  public void told(NodeData.Told news) {
+    if (pauses >= 0 && news.pauses() > pauses) {
+      told = news.frozen();
+    }
   }
 
   @Override
@@ -71,7 +91,9 @@ public final class RemoteData implements DataFile {
 
   private Frozen freeze(boolean sync) throws FsException {
     mayBeSynced |= sync;
-    Frozen frozen = node.freeze(id, sync);
+    Frozen known = sync ? null : told;
+    told = null;
+    Frozen frozen = known == null ? node.freeze(id, sync) : known;
     content = frozen.content();
     return frozen;
   }
@@ -136,6 +158,7 @@ public final class RemoteData implements DataFile {
 
   @Override
   public void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
+    told = null;
     node.setTimes(id, accessTime, modificationTime);
   }
 

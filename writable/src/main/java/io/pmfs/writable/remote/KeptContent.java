@@ -130,6 +130,12 @@ final class KeptContent {
     return file != null && file.isUntouched();
   }
 
+  /** What the owner is told when a file is closed; null if this node did not write to it. */
+  NodeData.@Nullable Told pause(long handle) throws FsException {
+    KeptFile file = handles.get(handle);
+    return file == null ? null : file.pause();
+  }
+
   /** Reads what is kept here; returns false if it is not. */
   boolean read(long handle, long offset, int size, ReadSink sink) throws FsException {
     KeptFile file = handles.get(handle);
@@ -182,7 +188,7 @@ final class KeptContent {
     NodeData.Id id = file.id();
     MessageWriter values =
         Message.request().number(id.inode()).number(handle).number(id.generation());
-    values.number(asked.low).flag(asked.onlyGrew).caller(caller.unasked());
+    values.number(asked.low).flag(asked.onlyGrew).number(asked.pauses).caller(caller.unasked());
     long floor = owner.ask(OwnerRequest.RESUME, values, MessageReader::number);
     if (floor < 0) {
       return false;

@@ -38,8 +38,8 @@ public final class KeptFile {
   /** The first byte that it may change. */
   private long floor;
 
-  /** Grows whenever the owner has learned what the file is. */
-  private long freezes;
+  /** How often this node has stopped writing, as the owner learned what the file is. */
+  private long pauses;
 
   /** Whether it only grew since this node asked the owner last. */
   private boolean onlyGrew;
@@ -81,7 +81,7 @@ public final class KeptFile {
   public boolean isUntouched() {
     lock.readLock().lock();
     try {
-      return isWriting && size == 0 && freezes == 0;
+      return isWriting && size == 0 && pauses == 0;
     } finally {
       lock.readLock().unlock();
     }
@@ -198,13 +198,14 @@ public final class KeptFile {
     /** Whether the file only grew since the owner was asked last. */
     public final boolean onlyGrew;
 
-    private final long freezes;
+    /** How often this node has stopped writing. */
+    final long pauses;
 
     private AskFirst(KeptFile file, long low) {
       super("the owner must be asked", null, false, false);
       this.low = low;
       this.onlyGrew = file.onlyGrew;
-      this.freezes = file.freezes;
+      this.pauses = file.pauses;
     }
   }
 
@@ -221,7 +222,7 @@ public final class KeptFile {
   public void resume(AskFirst asked, long lowest) {
     lock.writeLock().lock();
     try {
-      if (freezes == asked.freezes) {
+      if (pauses == asked.pauses) {
         isWriting = true;
         floor = lowest;
         onlyGrew = true;
@@ -373,11 +374,29 @@ public final class KeptFile {
     }
   }
 
+  /**
+   * Stops writing until the owner has been asked: a program closes the file.
+   *
+   * @return what the file is; null if this node did not write to it, or the owner has the content
+   */
+  NodeData.@Nullable Told pause() throws FsException {
+    lock.writeLock().lock();
+    try {
+      if (!isWriting || isGone) {
+        return null;
+      }
+      NodeData.Frozen frozen = freeze(false);
+      return new NodeData.Told(id, pauses, frozen);
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
   NodeData.Frozen freeze(boolean sync) throws FsException {
     return exclusively(
         () -> {
           isWriting = false;
-          freezes++;
+          pauses++;
           if (sync) {
             data.sync();
           }

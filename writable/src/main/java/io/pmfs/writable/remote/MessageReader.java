@@ -256,9 +256,17 @@ final class MessageReader {
     return valid(() -> new NodeData.Target(directory, name, inode, uid, gid));
   }
 
+  NodeData.Told told() throws IOException {
+    return new NodeData.Told(file(), number(), frozen());
+  }
+
   NodeData.Frozen frozen() throws IOException {
-    return new NodeData.Frozen(
-        number(), number(), time(), isNext(), optional(MessageReader::content).orElse(null));
+    long size = number();
+    long blocks = number();
+    Instant modified = time();
+    boolean onlyGrew = isNext();
+    ByteBuffer content = optional(MessageReader::content).orElse(null);
+    return valid(() -> new NodeData.Frozen(size, blocks, modified, onlyGrew, content));
   }
 
   Message.Joined joined() throws IOException {

@@ -232,6 +232,10 @@ final class MessageWriter {
         .small(target.gid());
   }
 
+  MessageWriter told(NodeData.Told told) {
+    return file(told.file()).number(told.pauses()).frozen(told.frozen());
+  }
+
   MessageWriter frozen(NodeData.Frozen frozen) {
     return number(frozen.size())
         .number(frozen.blocks())

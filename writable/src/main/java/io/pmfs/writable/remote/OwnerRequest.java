@@ -66,10 +66,22 @@ enum OwnerRequest {
       (fs, in, out) ->
           out.number(
               fs.resume(
-                  in.number(), in.number(), in.number(), in.number(), in.isNext(), in.caller()))),
+                  in.number(),
+                  in.number(),
+                  in.number(),
+                  in.number(),
+                  in.isNext(),
+                  in.number(),
+                  in.caller()))),
   READ(OwnerRequest::read),
   WRITE(OwnerRequest::write),
-  FLUSH((fs, in, out) -> fs.flush(in.number(), in.number(), in.caller())),
+  FLUSH(
+      (fs, in, out) ->
+          fs.flushHere(
+              in.number(),
+              in.number(),
+              in.optional(MessageReader::told).orElse(null),
+              in.caller())),
   FSYNC((fs, in, out) -> fs.fsync(in.number(), in.number(), in.isNext(), in.caller())),
   FSYNC_DIRECTORY((fs, in, out) -> fs.fsyncDirectory(in.number(), in.caller())),
   RELEASE((fs, in, out) -> fs.release(in.number(), in.number())),

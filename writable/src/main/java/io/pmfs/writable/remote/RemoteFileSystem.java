@@ -246,7 +246,9 @@ public final class RemoteFileSystem extends OwnerCalls {
   @Override
   public void flush(long inode, long handle, Caller caller) throws FsException {
     if (!kept.isUntouched(handle)) {
-      tell(OwnerRequest.FLUSH, with(inode, handle).caller(caller));
+      MessageWriter values = with(inode, handle);
+      values.optional(kept.pause(handle), MessageWriter::told).caller(caller);
+      tell(OwnerRequest.FLUSH, values);
     }
   }
 

@@ -8,6 +8,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.NodeData;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;
@@ -129,11 +130,61 @@ class KeptContentTest {
   void smallFile_isTheOwnersAfterItsClose() throws Exception {
     nodes.put(A, "small");
     assertThat(writesAsked()).isZero();
-    nodes.link.askedOfNode.clear();
     assertThat(owner.read("a")).isEqualTo("small");
     owner.drainAll();
     assertThat(owner.sourceTree()).containsEntry("a", "file 644 small");
     assertThat(nodes.link.askedOfNode).isEmpty();
+  }
+
+  /** Its messages may arrive in another order, and once more. */
+  @Test
+  void closeThatArrivesAfterTheNextWrite_isNotBelieved() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, "one");
+    long inode = file.node().inode();
+    nodes.remote.flush(inode, file.handle(), nodes.caller());
+    byte[] late = nodes.link.lastOf("flush");
+    write(file, 3, " two"); // Asks first, so the owner knows that it goes on.
+    nodes.link.askedOfNode.clear();
+    nodes.link.server().answer("flush", late);
+    assertThat(nodes.link.askedOfNode).contains("freeze");
+    assertThat(owner.node("a").attributes().size()).isEqualTo(7);
+    close(file);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 one two");
+  }
+
+  /** The new process knows only what the node says when it is asked. */
+  @Test
+  void closeThatArrivesAtTheNextOwner_isNotBelieved() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, "one");
+    nodes.remote.flush(file.node().inode(), file.handle(), nodes.caller());
+    byte[] late = nodes.link.lastOf("flush");
+    write(file, 3, " two");
+    nodes.restartOwner();
+    nodes.remote.attributes(WritableFileSystem.ROOT); // It joins the new process.
+    nodes.link.askedOfNode.clear();
+    nodes.link.server().answer("flush", late);
+    assertThat(nodes.link.askedOfNode).contains("freeze");
+    assertThat(owner.node("a").attributes().size()).isEqualTo(7);
+  }
+
+  @Test
+  void closeByAnotherNodeThanTheWriter_saysNothing() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, "true");
+    NodeData.Id id = new NodeData.Id(file.node().inode(), file.generation());
+    NodeData.Frozen frozen =
+        new NodeData.Frozen(3, 8, Instant.EPOCH, true, ByteBuffer.wrap(new byte[3]));
+    Caller other = new Caller(2, 0, 0, 1, 7);
+    NodeData.Told lie = new NodeData.Told(id, 1, frozen);
+    try {
+      owner.mount().flushHere(id.inode(), 0, lie, other);
+    } catch (FsException e) {
+      assertThat(e.errno()).isEqualTo(Errno.EBUSY); // It has not opened the file.
+    }
+    assertThat(owner.read("a")).isEqualTo("true");
   }
 
   @Test

@@ -24,7 +24,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +35,9 @@ import org.jspecify.annotations.Nullable;
 /** The owner of a writable mount and another node of it, in one process. */
 final class TwoNodes implements AutoCloseable {
   static final UUID MEMBER = new UUID(1, 2);
+
+  /** Where a request has its number. */
+  private static final int UNIQUE = 16;
 
   final Driver owner;
   final Link link;
@@ -67,6 +73,7 @@ final class TwoNodes implements AutoCloseable {
 
     byte[] onItsWay = {};
     final List<String> asked = new ArrayList<>();
+    private final Map<String, byte[]> last = new HashMap<>();
     final List<String> askedOfNode = new ArrayList<>();
 
     @Override
@@ -82,6 +89,7 @@ final class TwoNodes implements AutoCloseable {
         throw new IOException("the request was lost");
       }
       asked.add(name);
+      last.put(name, body.clone());
       byte[] answer = server().answer(name, body.clone());
       if (name.equals("openHere")) {
         Happening happening = beforeOpened;
@@ -116,6 +124,13 @@ final class TwoNodes implements AutoCloseable {
       } catch (FsException e) {
         throw new IOException(e);
       }
+    }
+
+    /** The last request of a kind, without the number by which it is made only once. */
+    byte[] lastOf(String name) {
+      byte[] request = Objects.requireNonNull(last.get(name)).clone();
+      Arrays.fill(request, UNIQUE, UNIQUE + Long.BYTES, (byte) 0);
+      return request;
     }
 
     @Override

@@ -86,7 +86,7 @@ class MessageTest {
     NewAttributes all = new NewAttributes(1, 2, 3, 4L, TIME, TIME, 5, true);
     NewAttributes none = new NewAttributes(null, null, null, null, null, null, 0, false);
     NodeData.Frozen frozen =
-        new NodeData.Frozen(1, 2, TIME, true, ByteBuffer.wrap(new byte[] {1, 2}));
+        new NodeData.Frozen(2, 2, TIME, true, ByteBuffer.wrap(new byte[] {1, 2}));
     return List.of(
         sample(-7L, MessageWriter::number, MessageReader::number),
         sample(-8, MessageWriter::small, MessageReader::small),
@@ -110,7 +110,8 @@ class MessageTest {
             MessageReader::statistics),
         sample(FILE, MessageWriter::file, MessageReader::file),
         sample(TARGET, MessageWriter::target, MessageReader::target),
-        sample(frozen, MessageWriter::frozen, MessageReader::frozen));
+        sample(frozen, MessageWriter::frozen, MessageReader::frozen),
+        sample(new NodeData.Told(FILE, 3, frozen), MessageWriter::told, MessageReader::told));
   }
 
   @Test
@@ -155,6 +156,11 @@ class MessageTest {
     assertThatThrownBy(() -> new MessageReader(time).time()).isInstanceOf(IOException.class);
     byte[] entry = new MessageWriter().name(NAME).number(1).octet(15).number(1).toBytes();
     assertThatThrownBy(() -> new MessageReader(entry).entry()).isInstanceOf(IOException.class);
+    for (long size : new long[] {-1, 2}) {
+      MessageWriter frozen = new MessageWriter().number(size).number(0).time(TIME).flag(true);
+      byte[] bytes = frozen.optional(ByteBuffer.allocate(1), MessageWriter::content).toBytes();
+      assertThatThrownBy(() -> new MessageReader(bytes).frozen()).isInstanceOf(IOException.class);
+    }
     byte[] mount = new MessageWriter().small(1).text("../x").toBytes();
     assertThatThrownBy(() -> new MessageReader(mount).joined()).isInstanceOf(IOException.class);
   }

@@ -102,7 +102,10 @@ class OwnerRequestTest {
     String name = method.getName().replace("Here", "");
     return name
         + Arrays.deepToString(
-            Arrays.stream(given(arguments)).map(OwnerRequestTest::plain).toArray());
+            Arrays.stream(given(arguments))
+                .filter(Objects::nonNull)
+                .map(OwnerRequestTest::plain)
+                .toArray());
   }
 
   private static Object[] given(Object @Nullable [] arguments) {
