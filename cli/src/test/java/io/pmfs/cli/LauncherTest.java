@@ -310,10 +310,33 @@ final class LauncherTest {
     Result refused = run(List.of("PMFS_HEAP=1m3"), "mount", "/a");
     assertThat(refused.status()).isEqualTo(2);
     assertThat(refused.err()).startsWith("pmfs: PMFS_HEAP: '1m3' is not a size");
-    assertThat(run(List.of("PMFS_HEAP=1m"), "mount", "/a"))
-        .isEqualTo(
-            new Result(
-                2, "", "pmfs: PMFS_HEAP: '1m' is too little for a mount; give at least 32m\n"));
+    assertThat(run(List.of("PMFS_JAVA_OPTIONS=-Xmx64m"), "mount", "--foreground", "/a").out())
+        .contains("-Xmx64m\n");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "PMFS_HEAP=1m",
+        "PMFS_JAVA_OPTIONS=-Xmx1m",
+        "PMFS_JAVA_OPTIONS=-Da=b -XX:MaxHeapSize=1m"
+      })
+  void heap_tooSmall_isRefusedWithTheLeast(String assignment) throws Exception {
+    String variable = assignment.substring(0, assignment.indexOf('='));
+    for (List<String> words :
+        List.of(
+            List.of("mount", "/a"),
+            List.of("node-cache"),
+            List.of("pack", "/a"),
+            List.of("drain", "--state", "/a"))) {
+      assertThat(run(List.of(assignment), words.toArray(String[]::new)))
+          .isEqualTo(
+              new Result(
+                  2,
+                  "",
+                  "pmfs: %s: '1m' is too little for pmfs %s; give at least 32m\n"
+                      .formatted(variable, words.get(0))));
+    }
   }
 
   @Test
@@ -323,12 +346,14 @@ final class LauncherTest {
             + " printf '%s\\n' \"$@\"");
     assertThat(run(List.of("PMFS_JAVA_OPTIONS=-Da=b"), "mount", "--foreground", "/a").out())
         .contains("-Da=b\n");
-    assertThat(run(List.of("PMFS_JAVA_OPTIONS=-XX:Wrong"), "mount", "/a"))
-        .isEqualTo(
-            new Result(
-                2,
-                "",
-                "pmfs: PMFS_JAVA_OPTIONS: java refuses '-XX:Wrong': Unrecognized VM option\n"));
+    for (String command : List.of("mount", "node-cache", "pack")) {
+      assertThat(run(List.of("PMFS_JAVA_OPTIONS=-XX:Wrong"), command, "/a"))
+          .isEqualTo(
+              new Result(
+                  2,
+                  "",
+                  "pmfs: PMFS_JAVA_OPTIONS: java refuses '-XX:Wrong': Unrecognized VM option; correct or unset it\n"));
+    }
   }
 
   /** Not pages of Java, nor a mount that dies while it begins. */
