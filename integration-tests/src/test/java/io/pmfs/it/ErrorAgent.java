@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.lang.instrument.Instrumentation;
+import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,6 +27,8 @@ import net.bytebuddy.asm.Advice;
  * could catch them.
  */
 public final class ErrorAgent {
+  private static final String BYTE_BUDDY = "byte-buddy.jar";
+
   private ErrorAgent() {}
 
   /** Called by Java before the program begins. */
@@ -58,14 +61,17 @@ public final class ErrorAgent {
     }
   }
 
-  /** Makes the agent's file; the daemon's option for it, with the switch's directory. */
+  /**
+   * Makes the agent's file; the option for a process of any user's, with the switch's directory.
+   */
   static String option(Path directory) {
     Path file = directory.resolve("agent.jar");
+    copyByteBuddy(directory);
     Manifest manifest = new Manifest();
     Attributes main = manifest.getMainAttributes();
     main.put(Attributes.Name.MANIFEST_VERSION, "1.0");
     main.put(new Attributes.Name("Premain-Class"), ErrorAgent.class.getName());
-    main.put(Attributes.Name.CLASS_PATH, byteBuddy());
+    main.put(Attributes.Name.CLASS_PATH, BYTE_BUDDY);
     try (OutputStream out = Files.newOutputStream(file);
         JarOutputStream jar = new JarOutputStream(out, manifest)) {
       for (Class<?> type :
@@ -84,11 +90,14 @@ public final class ErrorAgent {
     return "-javaagent:" + file + "=" + directory;
   }
 
-  private static String byteBuddy() {
+  private static void copyByteBuddy(Path directory) {
     try {
-      return Advice.class.getProtectionDomain().getCodeSource().getLocation().toURI().toString();
+      URI from = Advice.class.getProtectionDomain().getCodeSource().getLocation().toURI();
+      Files.copy(Path.of(from), directory.resolve(BYTE_BUDDY));
     } catch (URISyntaxException e) {
       throw new IllegalStateException(e);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 }

@@ -6,6 +6,8 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +19,9 @@ import org.jspecify.annotations.Nullable;
 public final class ErrorSwitch {
   private static final String WANTED = "wanted";
   private static final String THROWN = "thrown";
+
+  /** No Error is thrown: the heap is filled until there is none left. */
+  static final String FILLED_HEAP = "filled-heap";
 
   private static volatile @Nullable Armed armed;
 
@@ -62,7 +67,18 @@ public final class ErrorSwitch {
       armed = null;
       Error error = error(now.what());
       say(error, now.directory());
+      if (now.what().equals(FILLED_HEAP)) {
+        fillHeap();
+      }
       throw error;
+    }
+  }
+
+  /** Java throws the Error itself then. */
+  private static void fillHeap() {
+    List<byte[]> kept = new ArrayList<>();
+    while (kept.size() < Integer.MAX_VALUE) {
+      kept.add(new byte[1 << 20]);
     }
   }
 
@@ -72,7 +88,7 @@ public final class ErrorSwitch {
           new OutOfMemoryError(
               "unable to create native thread: possibly out of memory or process/resource limits"
                   + " reached");
-      case "heap" -> new OutOfMemoryError("Java heap space");
+      case "heap", FILLED_HEAP -> new OutOfMemoryError("Java heap space");
       case "direct" -> new OutOfMemoryError("Cannot reserve 1048576 bytes of direct buffer memory");
       case "stack" -> new StackOverflowError();
       case "class" -> new NoClassDefFoundError("io/pmfs/Nothing");
@@ -97,6 +113,15 @@ public final class ErrorSwitch {
   }
 
   // In the test's process.
+
+  /** For a thread that comes to its calls by itself. */
+  static void pause() {
+    try {
+      Thread.sleep(20);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
 
   /**
    * Has an Error thrown in a thread of a process, while something goes on there.

@@ -119,6 +119,31 @@ final class MemoryLimitIT {
     }
   }
 
+  /** The supervisor is in the group, too, and so are the daemons that it starts. */
+  @Test
+  void readOnly_whoseHeapRunsOut_isReplacedInTheGroup() throws IOException {
+    Path process = pmfs.directory("switch");
+    pmfs.environment("PMFS_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 " + ErrorAgent.option(process));
+    try (MountedPmfs mount = mount()) {
+      long daemon = mount.daemon();
+      long supervisor = ProcessHandle.of(daemon).orElseThrow().parent().orElseThrow().pid();
+      Files.writeString(group.resolve("cgroup.procs"), Long.toString(supervisor));
+      for (String kind : List.of("thread", "direct", "stack", "class")) {
+        assertThat(ErrorSwitch.throwIn(process, "heartbeat", 5, kind, ErrorSwitch::pause))
+            .isNotEmpty();
+      }
+      assertThat(mount.daemon()).isEqualTo(daemon);
+      String where =
+          ErrorSwitch.throwIn(
+              process, "fuse-", 50, ErrorSwitch.FILLED_HEAP, () -> assertReadsRight(mount));
+      assertThat(where).isNotEmpty();
+      mount.awaitSuccessor(daemon);
+      assertReadsRight(mount);
+      assertThat(Files.readAllLines(group.resolve("cgroup.procs")))
+          .contains(Long.toString(mount.daemon()));
+    }
+  }
+
   private String scratch() {
     return pmfs.directory("written").toString();
   }

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -20,8 +21,7 @@ final class NodeCacheBed implements AutoCloseable {
    * useradd(8) gives, which are one more than the highest below UID_MAX, and among 65536 to 524287,
    * which systemd leaves unused (UIDS-GIDS.md there).
    */
-  private static final int SERVICE =
-      65_536 + Math.toIntExact(ProcessHandle.current().pid() % 57_000) * 8;
+  static final int SERVICE = 65_536 + Math.toIntExact(ProcessHandle.current().pid() % 57_000) * 8;
 
   static final int ADA = SERVICE + 1;
   static final int BOB = SERVICE + 2;
@@ -31,6 +31,7 @@ final class NodeCacheBed implements AutoCloseable {
 
   private final DeviceForAll device;
   private final List<Integer> accounts = new ArrayList<>();
+  private final Map<Integer, String> javaOptions = new HashMap<>();
   private final Scratch code = new Scratch();
   private final Path launcher;
   private final Installation pmfs;
@@ -78,6 +79,19 @@ final class NodeCacheBed implements AutoCloseable {
 
   private static void own(int user, Path directory) {
     Command.run("chown", Integer.toString(user), directory.toString()).expect(0);
+  }
+
+  /** From its next start on, a process of the user's asks the switch in this directory. */
+  Path makeErrorSwitch(int user) {
+    Path process = pmfs.directory("switch-" + user);
+    javaOptions.put(user, "-XX:TieredStopAtLevel=1 " + ErrorAgent.option(process));
+    own(user, process);
+    return process;
+  }
+
+  boolean isServing() {
+    Process serving = service;
+    return serving != null && serving.isAlive();
   }
 
   Installation pmfs() {
@@ -157,6 +171,12 @@ final class NodeCacheBed implements AutoCloseable {
     return pmfs.run("node-cache", "--json", "--status", socket.toString());
   }
 
+  /** Whether the service answers, also that one of its threads has failed lately. */
+  boolean hasAnswer() {
+    Command asked = status();
+    return asked.exit() == 0 || (asked.exit() == 4 && asked.err().contains("thread "));
+  }
+
   Status report() {
     return Status.parse(status().expect(0).out());
   }
@@ -168,7 +188,15 @@ final class NodeCacheBed implements AutoCloseable {
 
   private Map<String, String> environment(int user) {
     String home = home(user).toString();
-    return Map.of("HOME", home, "PMFS_RUNTIME_DIR", home + "/run", "PMFS_CACHE", "");
+    return Map.of(
+        "HOME",
+        home,
+        "PMFS_RUNTIME_DIR",
+        home + "/run",
+        "PMFS_CACHE",
+        "",
+        "PMFS_JAVA_OPTIONS",
+        javaOptions.getOrDefault(user, ""));
   }
 
   Command by(int user, String... arguments) {

@@ -1,5 +1,6 @@
 package io.pmfs.it;
 
+import static io.pmfs.it.NodeCacheBed.ADA;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -10,7 +11,6 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -25,18 +25,21 @@ final class ThrownErrorsIT {
   private static final Duration SOON = Duration.ofSeconds(30);
   private static final Duration LIFETIME = Duration.ofMinutes(8);
   private static final int FILES = 40;
+  private static final int PARTS = 100;
 
   @Installed(byRoot = true)
   private Installation pmfs;
 
   private final Random random = new Random(5);
   private Path process;
+  private String options;
   private int round;
 
   @BeforeEach
   void makeSwitch() {
     process = pmfs.directory("switch");
-    pmfs.environment("PMFS_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 " + ErrorAgent.option(process));
+    options = "-XX:TieredStopAtLevel=1 " + ErrorAgent.option(process);
+    pmfs.environment("PMFS_JAVA_OPTIONS", options);
   }
 
   private static boolean lives(MountedPmfs mount, String thread) {
@@ -54,14 +57,6 @@ final class ThrownErrorsIT {
       assertThat(where).as("%s comes to an error", thread).isNotEmpty();
       Await.until(thread + " lives after\n" + where, SOON, () -> lives(mount, thread));
       assertThat(mount.daemon()).as("the daemon after\n" + where).isEqualTo(daemon);
-    }
-  }
-
-  private static void pause() {
-    try {
-      TimeUnit.MILLISECONDS.sleep(20);
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
     }
   }
 
@@ -85,9 +80,9 @@ final class ThrownErrorsIT {
       Runnable reading = () -> dataset.assertEqualBelow(mount.mountpoint());
       throwIn(mount, "requests", 200, reading);
       assertThat(mount.status().text("threadFailure")).startsWith("thread requests: ");
-      throwIn(mount, "heartbeat", 8, ThrownErrorsIT::pause);
+      throwIn(mount, "heartbeat", 8, ErrorSwitch::pause);
       assertThat(mount.status().text("threadFailure")).contains("thread ");
-      throwIn(mount, "state", 1, ThrownErrorsIT::pause);
+      throwIn(mount, "state", 1, ErrorSwitch::pause);
       reading.run();
       mount.awaitCopies(FILES);
       awaitNoTrouble(mount);
@@ -117,6 +112,121 @@ final class ThrownErrorsIT {
     }
   }
 
+  /** What a thread had taken for a user's request is given back: all files have copies at last. */
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.modes",
+      matches = "all",
+      disabledReason = "takes minutes; -Dpmfs.modes=all runs it")
+  void threads_ofANodeCacheAndItsMounts_goOnAfterErrors() throws Exception {
+    try (NodeCacheBed bed = new NodeCacheBed()) {
+      Path service = bed.makeErrorSwitch(NodeCacheBed.SERVICE);
+      Path user = bed.makeErrorSwitch(ADA);
+      bed.serve("--deduplicate");
+      Dataset dataset = bed.dataset("source", ADA, Dataset.sizes(PARTS * 10, 3000));
+      Path mountpoint = bed.mount(ADA, "a", dataset);
+      Runnable using =
+          () -> {
+            String part = "part-%03d".formatted(round++ % PARTS);
+            assertReadRight(bed, dataset.root().resolve(part), mountpoint.resolve(part));
+            bed.hasAnswer(); // not while the thread that failed pauses
+          };
+      for (String thread : List.of("accept", "user-" + ADA, "patience", "copy-")) {
+        for (String kind : KINDS) {
+          int calls = random.nextInt(thread.equals("accept") ? 8 : 40);
+          String where = ErrorSwitch.throwIn(service, thread, calls, kind, using);
+          assertThat(where).as("%s comes to an error", thread).isNotEmpty();
+          Await.until("answers after\n" + where, SOON, bed::hasAnswer);
+        }
+      }
+      for (String kind : KINDS) {
+        String where = ErrorSwitch.throwIn(user, "cache", random.nextInt(20), kind, using);
+        assertThat(where).as("the mount's thread comes to an error").isNotEmpty();
+      }
+      assertThat(bed.isServing()).isTrue();
+      Await.until("all files have copies", Duration.ofMinutes(2), () -> hasAllCopies(bed, dataset));
+      bed.by(ADA, bed.launcher().toString(), "umount", mountpoint.toString()).expect(0);
+      Await.until("nobody has a copy open", SOON, () -> bed.report().number("room.leftOpen") == 0);
+      Status left = bed.report();
+      assertThat(left.number("copying")).isZero();
+      assertThat(left.number("waiting")).isZero();
+      assertThat(left.number("room.usedFiles")).isEqualTo(left.number("room.copies"));
+      assertThat(left.number("room.users." + ADA + ".openBytes")).isZero();
+    }
+  }
+
+  private static void assertReadRight(NodeCacheBed bed, Path source, Path shown) {
+    bed.by(ADA, "diff", "-r", source.toString(), shown.toString()).expect(0);
+  }
+
+  private static boolean hasAllCopies(NodeCacheBed bed, Dataset dataset) {
+    Path again = bed.mount(ADA, "again", dataset);
+    assertReadRight(bed, dataset.root(), again);
+    long bytes = bed.status(ADA, again).number("sourceOperations.bytes");
+    bed.by(ADA, bed.launcher().toString(), "umount", again.toString()).expect(0);
+    return bytes == 0;
+  }
+
+  @Test
+  @EnabledIfSystemProperty(
+      named = "pmfs.cluster",
+      matches = "all",
+      disabledReason = ClusterBed.LONG)
+  void threads_ofANodeOfACluster_goOnAfterErrors() throws Exception {
+    Nodes.require();
+    try (ClusterBed bed = new ClusterBed(2, Dataset.sizes(PARTS * 10, 3000))) {
+      Node node = bed.node(1);
+      node.pmfs().environment("PMFS_JAVA_OPTIONS", options);
+      bed.mountAll();
+      Runnable reading =
+          () -> {
+            String part = "part-%03d".formatted(round++ % PARTS);
+            bed.onAll(one -> assertSame(one, bed.dataset().root(), part));
+          };
+      MountedPmfs mount = node.mounted();
+      throwIn(mount, "pmfs-attendance", 6, reading);
+      throwIn(mount, "members", 10, reading);
+      throwIn(mount, "pmfs-peer-server", 20, reading);
+      throwIn(mount, "pmfs-peer-client", 20, reading);
+      throwIn(mount, "pmfs-peer-", 60, reading);
+      bed.awaitMembers(2);
+      bed.epoch();
+      bed.awaitStagingIdle();
+      awaitNoTrouble(mount);
+    }
+  }
+
+  private static void assertSame(Node node, Path source, String part) {
+    Path shown = node.mounted().mountpoint().resolve(part);
+    Command.run("diff", "-r", source.resolve(part).toString(), shown.toString()).expect(0);
+  }
+
+  /** The heap runs out in a reader's thread, and so for all: that daemon ends. */
+  @Test
+  void heap_thatRunsOut_costsADaemonAndNoReaderAByte() throws Exception {
+    Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(FILES, 200_000));
+    try (MountedPmfs mount = pmfs.mount(LIFETIME, dataset.root());
+        Readers readers =
+            new Readers(dataset, mount.mountpoint(), 4, dataset.items().subList(0, 2))) {
+      for (String thread : List.of("fuse-", "heartbeat")) {
+        long daemon = mount.daemon();
+        String where =
+            ErrorSwitch.throwIn(process, thread, 20, ErrorSwitch.FILLED_HEAP, ErrorSwitch::pause);
+        assertThat(where).isNotEmpty();
+        mount.awaitSuccessor(daemon);
+        readers.awaitMore(100);
+        readers.assertNoFailures();
+      }
+      assertThat(mount.status().number("reads.errors")).isZero();
+      assertThat(mount.status().text("logFile"))
+          .satisfies(
+              log ->
+                  assertThat(Files.readString(Path.of(log)))
+                      .containsSubsequence(
+                          "OutOfMemoryError: Java heap space", "starting another"));
+    }
+  }
+
   private void write(Path mountpoint) {
     try {
       Path directory = Files.createDirectory(mountpoint.resolve("d" + round));
@@ -125,7 +235,7 @@ final class ThrownErrorsIT {
       Files.move(file, directory.resolve("new"));
       Files.writeString(directory.resolve("new"), "more\n", StandardOpenOption.APPEND);
       round++;
-      pause();
+      ErrorSwitch.pause();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -188,6 +188,35 @@ final class UserMountIT {
     }
   }
 
+  /** Nobody begins another daemon for a user; the log says why this one ended. */
+  @Test
+  void heap_thatRunsOut_isSaidAndLeavesNoMountAndNoProcess() throws IOException {
+    Path process = pmfs.directory("switch");
+    user.own(process.toString());
+    pmfs.environment("PMFS_JAVA_OPTIONS", ErrorAgent.option(process));
+    MountedPmfs full = pmfs.mount(dataset.root());
+    assertServes(full);
+    Path log = Path.of(full.status().text("logFile"));
+
+    String where =
+        ErrorSwitch.throwIn(
+            process,
+            "fuse-",
+            10,
+            ErrorSwitch.FILLED_HEAP,
+            () -> byUser("stat", "-f", pmfs.mountpoint().toString()));
+
+    assertThat(where).isNotEmpty();
+    full.awaitGone();
+    full.ended();
+    awaitUnmounted();
+    user.awaitNoProcess();
+    assertThat(log).content().contains("java.lang.OutOfMemoryError: Java heap space");
+    try (MountedPmfs next = pmfs.mount(dataset.root())) {
+      assertServes(next);
+    }
+  }
+
   @Test
   void kill9_ofUsersProcessGroup_leavesNoMount() {
     MountedPmfs killed = mount(BridgeMode.PAGE_CACHE);
