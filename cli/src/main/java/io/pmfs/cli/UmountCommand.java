@@ -356,9 +356,20 @@ final class UmountCommand implements Callable<Integer> {
     List<String> holders =
         MountHolders.of(
             mountpoint, invocation.surroundings().root(), ProcessHandle.current().pid());
-    return holders.isEmpty()
+    return holders.isEmpty() ? unseenHolders() : String.join(", ", holders);
+  }
+
+  /** The mount may be busy by its copy in a namespace that follows this one, as containers do. */
+  private String unseenHolders() {
+    MountTable.Mount wanted = target;
+    List<String> elsewhere =
+        wanted == null
+            ? List.of()
+            : new MountViewers(invocation.surroundings())
+                .elsewhere(wanted.device(), wanted.source());
+    return elsewhere.isEmpty()
         ? "by a process that this user cannot see"
-        : String.join(", ", holders);
+        : "in another mount namespace, that of " + String.join(", ", elsewhere);
   }
 
   /** Does nothing if the daemon just unmounted. While it lives, needs --lazy or --grace. */

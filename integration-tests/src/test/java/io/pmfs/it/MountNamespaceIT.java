@@ -45,6 +45,10 @@ final class MountNamespaceIT {
 
   /** A process in a namespace of its own; returns when it is there. */
   private Process namespace(String propagation) throws IOException {
+    return namespace(propagation, "exec sleep 1000");
+  }
+
+  private Process namespace(String propagation, String last) throws IOException {
     Process process =
         new ProcessBuilder(
                 "unshare",
@@ -53,7 +57,7 @@ final class MountNamespaceIT {
                 propagation,
                 "sh",
                 "-c",
-                ALONE + "echo there; exec sleep 1000",
+                ALONE + "echo there; " + last,
                 pmfs.mountpoint().toString())
             .redirectError(Redirect.DISCARD)
             .start();
@@ -120,6 +124,50 @@ final class MountNamespaceIT {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Process other = namespace("slave");
     compare(other).expect(0);
+
+    Command umount = pmfs.run("umount", pmfs.mountpoint().toString()).expect(0);
+    mount.ended();
+
+    assertThat(umount.out() + umount.err()).doesNotContain("namespaces");
+    awaitEnd(mount.pid());
+  }
+
+  /** The kernel refuses as if the file were open here, where no process has it. */
+  @Test
+  void umount_whileANamespaceThatFollowsHasAFileOpen_saysWho() throws IOException {
+    pmfs.scratch().shareMounts();
+    MountedPmfs mount = pmfs.mount(dataset.root());
+    String file = mount.path(dataset.items().get(0).name());
+    Process other = namespace("slave", "exec sleep 1000 <'" + file + "'");
+    String place = pmfs.mountpoint().toString();
+
+    Await.until(
+        "the file is open",
+        LONG,
+        () -> Command.run("readlink", "/proc/" + other.pid() + "/fd/0").out().contains(file));
+    Command busy = pmfs.run("umount", place).expect(1);
+
+    assertThat(busy.err()).contains("busy: ", "pid " + other.pid() + " (sleep)");
+    other.destroyForcibly();
+    Await.until("unmounted", LONG, () -> pmfs.run("umount", place).exit() == 0);
+    mount.ended();
+    awaitEnd(mount.pid());
+  }
+
+  /** As systemd makes it for a service: what is below /tmp is covered, and follows all the same. */
+  @Test
+  void umount_ofAMountThatAPrivateTmpCovers_endsTheDaemon() throws IOException {
+    pmfs.scratch().shareMounts();
+    Path covered = pmfs.scratch().root();
+    String directory = pmfs.directory("private").toString();
+    MountedPmfs mount = pmfs.mount(dataset.root());
+    Process other =
+        namespace(
+            "slave",
+            "mount --bind '%s' '%s' && mount --make-rshared / && exec sleep 1000"
+                .formatted(directory, covered));
+    Await.until(
+        "covered", LONG, () -> inNamespaceOf(other, "ls", covered.toString()).out().isEmpty());
 
     Command umount = pmfs.run("umount", pmfs.mountpoint().toString()).expect(0);
     mount.ended();
