@@ -161,6 +161,40 @@ final class SessionIT {
   }
 
   /** Loaders on all processors must not wait for Java's second compiler. */
+  /** The mounting command waits for whoever says that the mount answers, not for the first. */
+  @Test
+  void daemon_thatDiesBeforeItIsReady_isReplacedAndTheCommandEnds() throws Exception {
+    Process command =
+        pmfs.start(
+            ProcessBuilder.Redirect.DISCARD,
+            pmfs.mountArguments(dataset.root(), pmfs.mountpoint()));
+    Path sessions = pmfs.scratch().root().resolve("run");
+    Await.until("the session has begun", Duration.ofMinutes(1), () -> hasBegun(sessions));
+    ProcessHandle daemon =
+        command
+            .descendants()
+            .filter(process -> process.info().command().orElse("").endsWith("java"))
+            .findFirst()
+            .orElseThrow();
+    daemon.destroyForcibly();
+
+    Await.until("the command has ended", Duration.ofMinutes(1), () -> !command.isAlive());
+    assertThat(command.exitValue()).isZero();
+    dataset.assertEqualBelow(pmfs.mountpoint());
+    Status status =
+        Status.parse(pmfs.run("status", "--json", pmfs.mountpoint().toString()).expect(0).out());
+    assertThat(status.number("pid")).isNotEqualTo(daemon.pid());
+    pmfs.run("umount", pmfs.mountpoint().toString()).expect(0);
+  }
+
+  private static boolean hasBegun(Path directory) {
+    return Installation.files(directory).stream()
+        .anyMatch(
+            file ->
+                file.getFileName().toString().matches("session\\.[A-Za-z0-9]{8}")
+                    && file.toFile().length() > 0);
+  }
+
   @Test
   void optimizer_ofADaemonAndItsSuccessor_getsWhatOthersLeave() throws IOException {
     pmfs.environment("PMFS_JAVA_OPTIONS", "");
