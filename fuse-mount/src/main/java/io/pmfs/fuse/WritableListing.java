@@ -75,20 +75,25 @@ final class WritableListing {
     if (!fits(entry.name())) {
       return false;
     }
-    if (prefix > 0) {
-      putEntry(entry.inode());
-    }
-    put(entry.inode(), entry.name(), entry.type(), entry.position() + DOTS);
+    FileType type = prefix > 0 ? putEntry(entry.inode()) : FileType.UNKNOWN;
+    put(
+        entry.inode(),
+        entry.name(),
+        type == FileType.UNKNOWN ? entry.type() : type,
+        entry.position() + DOTS);
     return true;
   }
 
-  private void putEntry(long inode) {
+  /** Returns the type, which a listing of the source may lack. */
+  private FileType putEntry(long inode) {
     try {
       Node node = fileSystem.attributes(inode);
       KernelProtocol.putEntry(out, BODY + size, node.inode(), node.attributes(), validSeconds);
+      return node.attributes().type();
     } catch (FsException e) {
       // List the name nevertheless; a lookup of it gets the failure.
       KernelProtocol.zero(out, BODY + size, prefix);
+      return FileType.UNKNOWN;
     }
   }
 

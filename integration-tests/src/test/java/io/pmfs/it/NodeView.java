@@ -84,6 +84,16 @@ final class NodeView implements AutoCloseable {
     tell("keep-little");
   }
 
+  /** Has types in its listings from now on. */
+  void listTypes() {
+    tell("list-types");
+  }
+
+  /** From now on answers reads with fewer bytes than are asked for and there. */
+  void readShort() {
+    tell("read-short");
+  }
+
   /** From now on answers a third of the requests with EINTR or EAGAIN. */
   void interrupt(SourceView.Operation operation) {
     tell("interrupt " + operation + " *");

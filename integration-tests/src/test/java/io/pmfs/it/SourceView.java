@@ -31,7 +31,8 @@ import ru.serce.jnrfuse.struct.Timespec;
 /**
  * A view of a directory, mounted over that directory by a process of its own: it passes everything
  * on, with the inode numbers of the files, until it is told otherwise. The kernel keeps nothing of
- * it, so that what it is told holds from the next system call on.
+ * it, so that what it is told holds from the next system call on. Its listings have names without
+ * types, until it is told otherwise.
  *
  * <p>Each line of standard input is a command, which is answered with a line. Paths are relative to
  * the directory and have no spaces; {@code *} stands for all of them. It ends with its standard
@@ -47,6 +48,8 @@ import ru.serce.jnrfuse.struct.Timespec;
  * mend                  hangs, fails and interrupts no more
  * renumber MASK         shows other inode numbers; 0 for those of the files
  * keep-little           keeps no change times, parts of a second and link counts, as sshfs does
+ * list-types            has types in its listings
+ * read-short            answers reads with fewer bytes than are asked for and there
  * rate BYTES            passes at most so many bytes of content a second; 0 for any number
  * counts                what was asked for of each file
  * }</pre>
@@ -67,6 +70,9 @@ final class SourceView extends FuseStubFS {
   private static final int EAGAIN = 11;
   private static final int BLOCK_BYTES = 4096;
 
+  /** From the type in a listing to that in a mode: IFTODT in dirent.h. */
+  private static final int TYPE_SHIFT = 12;
+
   /** What the kernel may keep, which is nothing; and what is mounted over is not empty. */
   private static final String OPTIONS =
       "direct_io,use_ino,attr_timeout=0,entry_timeout=0,negative_timeout=0,ac_attr_timeout=0,"
@@ -79,9 +85,11 @@ final class SourceView extends FuseStubFS {
   private final Set<String> hanging = new HashSet<>(); // GUARDED_BY(this)
   private final Set<String> failing = ConcurrentHashMap.newKeySet();
   private final Set<String> interrupting = ConcurrentHashMap.newKeySet();
-  private final Random interruptions = new Random(1);
+  private final Random random = new Random(1);
   private volatile int mask;
   private volatile boolean keepsLittle;
+  private volatile boolean listsTypes;
+  private volatile boolean readsShort;
   private final Object pace = new Object();
   private long bytesPerSecond; // GUARDED_BY(pace)
   private long freeAtNanos; // GUARDED_BY(pace)
@@ -167,6 +175,8 @@ final class SourceView extends FuseStubFS {
       case "mend" -> mend();
       case "renumber" -> mask = Integer.parseInt(words[1]);
       case "keep-little" -> keepsLittle = true;
+      case "list-types" -> listsTypes = true;
+      case "read-short" -> readsShort = true;
       case "rate" -> limit(Long.parseLong(words[1]));
       case "counts" -> {
         return counts.entrySet().stream()
@@ -248,9 +258,9 @@ final class SourceView extends FuseStubFS {
         }
       }
       if (interrupting.contains(one) || interrupting.contains(all)) {
-        switch (interruptions.nextInt(6)) {
+        switch (random.nextInt(6)) {
           case 0 -> {
-            if (operation == Operation.CHANGE && interruptions.nextBoolean()) {
+            if (operation == Operation.CHANGE && random.nextBoolean()) {
               work.run();
             }
             return -EINTR;
@@ -345,9 +355,19 @@ final class SourceView extends FuseStubFS {
         Operation.LIST,
         path,
         () -> {
-          Posix.list(real(path)).forEach(entry -> filler.apply(buffer, entry.name(), null, 0));
+          for (Posix.Entry entry : Posix.list(real(path))) {
+            filler.apply(buffer, entry.name(), listsTypes ? described(entry) : null, 0);
+          }
           return 0;
         });
+  }
+
+  /** As listings have it: number and type. */
+  private FileStat described(Posix.Entry entry) {
+    FileStat stat = new FileStat(jnr.ffi.Runtime.getSystemRuntime());
+    stat.st_ino.set(entry.ino() ^ mask);
+    stat.st_mode.set(entry.type() << TYPE_SHIFT);
+    return stat;
   }
 
   @Override
@@ -399,6 +419,9 @@ final class SourceView extends FuseStubFS {
         path,
         () -> {
           byte[] content = shown(path, (int) size, offset, info.fh.intValue());
+          if (readsShort && content.length > 1) {
+            content = Arrays.copyOf(content, 1 + random.nextInt(content.length));
+          }
           pass(content.length);
           Counts counted = counted(path);
           counted.reads.increment();

@@ -5,16 +5,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.tier.FsException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Random;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -150,6 +156,71 @@ final class UnsteadySourceIT {
       view.interrupt(operation);
       assertEqual(mount);
       pmfs.run("stage", mount.mountpoint().toString()).expect(0);
+      assertThat(mount.status().number("reads.errors")).isZero();
+    }
+  }
+
+  private static Set<Posix.Entry> listed(Path directory) {
+    return Posix.list(directory.toString()).stream()
+        .filter(entry -> !entry.name().startsWith("."))
+        .map(entry -> new Posix.Entry(entry.name(), entry.type(), 0))
+        .collect(Collectors.toSet());
+  }
+
+  /** Many file systems say what a name is only when they are asked for its attributes. */
+  @ParameterizedTest
+  @CsvSource({"false, false", "false, true", "true, false", "true, true"})
+  void listings_withoutTypesAndWithThem_showNoWrongOnes(boolean hasTypes, boolean isWritable) {
+    if (hasTypes) {
+      view.listTypes();
+    }
+    Set<Posix.Entry> expected = listed(real);
+    assertThat(listed(dataset.root()).equals(expected)).isEqualTo(hasTypes);
+    String[] options = isWritable ? new String[] {"--writable"} : new String[0];
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), options)) {
+      Set<Posix.Entry> shown = listed(mount.mountpoint());
+      if (isWritable && !hasTypes) {
+        // It does not look for them: a program that needs one asks for the attributes.
+        assertThat(shown).hasSameSizeAs(expected);
+        shown.removeIf(entry -> entry.type() == 0);
+        assertThat(expected).containsAll(shown);
+      } else {
+        assertThat(shown).isEqualTo(expected);
+      }
+      assertEqual(mount);
+      String find = "cd \"$1\" && find . -printf '%P %y\\n' | sort";
+      assertThat(Command.run("sh", "-c", find, "-", mount.mountpoint().toString()).out())
+          .isEqualTo(Command.run("sh", "-c", find, "-", real.toString()).expect(0).out());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void reads_shorterThanAskedFor_areContinued(boolean isWritable) throws IOException {
+    byte[] large = new byte[5 << 20];
+    new Random(2).nextBytes(large);
+    Files.write(real.resolve("large"), large);
+    view.readShort();
+    String[] options = isWritable ? new String[] {"--writable"} : new String[0];
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), options)) {
+      assertEqual(mount);
+      if (isWritable) {
+        // What the change leaves as it was comes from the source.
+        byte[] changed = Arrays.copyOf(large, large.length - 1000);
+        changed[3 << 20]++;
+        try (FileChannel file =
+            FileChannel.open(mount.mountpoint().resolve("large"), StandardOpenOption.WRITE)) {
+          file.truncate(changed.length);
+          file.write(ByteBuffer.wrap(changed, 3 << 20, 1), 3 << 20);
+        }
+        pmfs.run("drain", mount.mountpoint().toString()).expect(0);
+        assertThat(real.resolve("large")).hasBinaryContent(changed);
+        assertEqual(mount);
+      } else {
+        pmfs.run("stage", mount.mountpoint().toString()).expect(0);
+        pmfs.run("verify", "--source", mount.mountpoint().toString()).expect(0);
+        assertEqual(mount);
+      }
       assertThat(mount.status().number("reads.errors")).isZero();
     }
   }

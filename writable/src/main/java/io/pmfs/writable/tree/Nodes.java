@@ -591,7 +591,7 @@ public final class Nodes {
     hints.put(number, new Hint(directory, child.name()));
     FileType type = child.type();
     found.add(
-        new Entry(child.name(), number, type == null ? FileType.REGULAR : type, child.position()));
+        new Entry(child.name(), number, type == null ? FileType.UNKNOWN : type, child.position()));
   }
 
   /** Ends between two positions, so that no entry is lost where the next listing begins. */
