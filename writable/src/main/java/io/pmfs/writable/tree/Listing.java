@@ -27,10 +27,13 @@ public final class Listing {
   private static final int FEW_PART = 8;
 
   /** No look yet. */
-  public static final long NEVER = -1;
+  private static final long NEVER = -1;
+
+  /** Time stamps of file systems are this coarse. */
+  private static final long COARSE_MILLIS = 1100;
 
   /** Held while the directory is read. */
-  public final ReentrantLock loading = new ReentrantLock();
+  private final ReentrantLock loading = new ReentrantLock();
 
   private PackedNames listed = new PackedNames(); // GUARDED_BY(this)
   private TreeMap<Child, Child> changes = new TreeMap<>(ORDER); // GUARDED_BY(this)
@@ -38,11 +41,11 @@ public final class Listing {
   private volatile int count;
 
   // The time of the last look, and what the directory was then; GUARDED_BY(loading).
-  public volatile long checkedMillis = NEVER;
-  public long listedMillis;
-  public volatile long costMillis;
-  @Nullable public Stat stat;
-  public volatile boolean isListed;
+  private volatile long checkedMillis = NEVER;
+  private long listedMillis;
+  private volatile long costMillis;
+  private @Nullable Stat stat;
+  private volatile boolean isListed;
 
   /**
    * A name at the source.
@@ -55,6 +58,57 @@ public final class Listing {
       return new Child(Tables.position(name), name, inode, type);
     }
   }
+
+  // ---- looks at the source
+
+  /** For the one who reads the directory. */
+  public void lock() {
+    loading.lock();
+  }
+
+  public void unlock() {
+    loading.unlock();
+  }
+
+  /** Whether there are names. */
+  public boolean isListed() {
+    return isListed;
+  }
+
+  /** Whether the last look was so short a time ago, or so short a time for what it cost. */
+  public boolean isFresh(long nowMillis, long freshMillis, long costFactor) {
+    return isListed
+        && checkedMillis != NEVER
+        && nowMillis >= checkedMillis
+        && nowMillis - checkedMillis < Math.max(freshMillis, costFactor * costMillis);
+  }
+
+  /** Whether a directory that looks like this has the names that were listed. */
+  public boolean isOf(Stat now) {
+    Stat before = stat;
+    return isListed
+        && before != null
+        && before.isUnchanged(now)
+        && listedMillis - now.attributes().modificationTime().toEpochMilli() > COARSE_MILLIS;
+  }
+
+  /**
+   * The names were read.
+   *
+   * @param now what the directory was before; null if it was not there
+   */
+  public void read(@Nullable Stat now, long nowMillis) {
+    stat = now;
+    listedMillis = nowMillis;
+  }
+
+  /** A look has ended. */
+  public void looked(long beginMillis, long endMillis) {
+    checkedMillis = endMillis;
+    costMillis = endMillis - beginMillis;
+  }
+
+  // ---- names
 
   /** From now on, changes are applied to what is being listed, too. */
   public synchronized void beginLoading() {

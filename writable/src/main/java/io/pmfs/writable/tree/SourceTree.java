@@ -53,9 +53,6 @@ public final class SourceTree implements AutoCloseable {
   private static final int MAX_DEPTH = 4096;
   private static final int LONGEST_NAME = 255;
 
-  /** Time stamps of file systems are this coarse. */
-  private static final long COARSE_MILLIS = 1100;
-
   /** A listing is not repeated before so many times its own cost has passed. */
   private static final long PAUSE_FACTOR = 10;
 
@@ -434,28 +431,25 @@ public final class SourceTree implements AutoCloseable {
     if (isFresh(listing, now)) {
       return listing;
     }
-    looks.ask(listing, () -> loadIfDue(number, listing), () -> listing.isListed ? listing : null);
+    looks.ask(listing, () -> loadIfDue(number, listing), () -> listing.isListed() ? listing : null);
     evict();
     return listing;
   }
 
   private Listing loadIfDue(long number, Listing listing) throws FsException {
-    listing.loading.lock();
+    listing.lock();
     try {
       if (!isFresh(listing, state.millis())) {
         load(number, listing);
       }
       return listing;
     } finally {
-      listing.loading.unlock();
+      listing.unlock();
     }
   }
 
   private boolean isFresh(Listing listing, long now) {
-    return listing.isListed
-        && listing.checkedMillis != Listing.NEVER
-        && now >= listing.checkedMillis
-        && now - listing.checkedMillis < Math.max(freshMillis, PAUSE_FACTOR * listing.costMillis);
+    return listing.isFresh(now, freshMillis, PAUSE_FACTOR);
   }
 
   private void load(long number, Listing listing) throws FsException {
@@ -464,14 +458,7 @@ public final class SourceTree implements AutoCloseable {
     PackedNames found = null;
     try (Directory directory = open(number)) {
       Stat now = directory.status(Inode.NO_NAME);
-      Stat before = listing.stat;
-      boolean isSame =
-          listing.isListed
-              && before != null
-              && before.isUnchanged(now)
-              && listing.listedMillis - now.attributes().modificationTime().toEpochMilli()
-                  > COARSE_MILLIS;
-      if (!isSame) {
+      if (!listing.isOf(now)) {
         PackedNames names = new PackedNames();
         calls.list(
             directory.file(),
@@ -481,20 +468,18 @@ public final class SourceTree implements AutoCloseable {
               }
             });
         found = names;
-        listing.stat = now;
-        listing.listedMillis = begin;
+        listing.read(now, begin);
       }
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
         throw e;
       }
       found = new PackedNames();
-      listing.stat = null;
+      listing.read(null, begin);
     } finally {
       listing.endLoading(found);
     }
-    listing.checkedMillis = state.millis();
-    listing.costMillis = listing.checkedMillis - begin;
+    listing.looked(begin, state.millis());
   }
 
   private void evict() {
