@@ -14,6 +14,7 @@ import io.pmfs.writable.steps.Copies;
 import io.pmfs.writable.steps.NameStep;
 import io.pmfs.writable.steps.Remains;
 import io.pmfs.writable.steps.RenameStep;
+import io.pmfs.writable.steps.Rests;
 import io.pmfs.writable.steps.SourceSteps;
 import io.pmfs.writable.steps.Step;
 import io.pmfs.writable.steps.Step.Recording;
@@ -61,7 +62,7 @@ public final class Committer {
   private final Untold untold;
   private final ContentStep contentStep;
   private final RenameStep renameStep;
-  private final Change.Cases<Recording> steps;
+  private final SourceSteps steps;
   private final AtomicLong made = new AtomicLong();
   private final List<Change> window = new ArrayList<>();
   private volatile @Nullable Change current;
@@ -90,16 +91,18 @@ public final class Committer {
       LostData lost,
       Remains remains,
       Untold untold) {
-    this.state = step.state;
+    this.state = step.state();
     this.step = step;
     this.copies = copies;
     this.temporaries = temporaries;
     this.settlement = settlement;
     this.lost = lost;
     this.untold = untold;
-    this.contentStep = new ContentStep(step, copies, temporaries);
+    Rests rests = new Rests(step);
+    this.contentStep = new ContentStep(step, copies, temporaries, rests);
     this.renameStep = new RenameStep(step, copies, temporaries, remains);
-    this.steps = new SourceSteps(contentStep, new NameStep(step, temporaries, remains), renameStep);
+    NameStep nameStep = new NameStep(step, temporaries, remains, rests);
+    this.steps = new SourceSteps(contentStep, nameStep, renameStep, rests);
   }
 
   /** Changes made at the source since this process started. */
@@ -116,6 +119,9 @@ public final class Committer {
   /** Finds what former processes left. */
   public void begin() throws FsException {
     temporaries.begin();
+    for (Deferred.Entry entry : state.deferred().all()) {
+      step.leave(entry.change());
+    }
     attempted = state.committed() + 1;
   }
 
@@ -130,7 +136,7 @@ public final class Committer {
       }
     } finally {
       step.closeDirectories();
-      step.tree.endMove();
+      step.tree().endMove();
     }
   }
 
@@ -158,7 +164,7 @@ public final class Committer {
       step.closeDirectories();
       throw e;
     } finally {
-      step.tree.endMove();
+      step.tree().endMove();
     }
   }
 
@@ -197,7 +203,7 @@ public final class Committer {
     List<At> homes;
     try (State.Held held = state.hold()) {
       Inode inode = state.find(first.inode());
-      homes = inode == null ? List.of() : step.homes.all(inode);
+      homes = inode == null ? List.of() : step.homes().all(inode);
     }
     Together together = Together.of(own, first, homes, state);
     if (together == null) {
@@ -257,19 +263,77 @@ public final class Committer {
     if (recording == null) {
       return;
     }
-    temporaries.settle(done);
-    settlement.record(done, recording.and(step.touched(done, sequences(done))));
-    made.addAndGet(done.size());
-    inARow = 0;
-    done.forEach(step.actors::forget);
-    done.forEach(temporaries::forget);
-    done.forEach(change -> away.remove(change.sequence()));
+    settle(what, recording);
+  }
+
+  /** Records what was made; what remains to be done is tried again. */
+  private void settle(Together what, Recording recording) throws FsException {
+    List<Change> done = what.done();
+    FsException failure = recording.failure();
+    Deferred.Entry kept = failure == null ? null : kept(what, failure);
+    List<Change> settled =
+        done.stream()
+            .filter(change -> kept == null || change.sequence() != kept.change().sequence())
+            .toList();
+    temporaries.settle(settled);
+    Recording touched;
+    try {
+      touched = step.touched(done, sequences(done));
+    } catch (FsException e) {
+      step.recordNow(recording);
+      step.tree().endMove();
+      touched = otherwise(lastOf(done), done, e);
+      if (touched == null) {
+        return;
+      }
+    }
+    boolean isNew = kept != null && isNew(kept);
+    settlement.record(done, kept, recording.and(touched));
+    made.addAndGet(settled.size());
+    settled.forEach(step.actors()::forget);
+    settled.forEach(temporaries::forget);
+    settled.forEach(change -> away.remove(change.sequence()));
     if (!window.isEmpty() && lastOf(done).sequence() >= window.get(0).sequence()) {
       window.subList(0, indexBehind(lastOf(done).sequence())).clear();
     }
-    if (!state.deferred().isEmpty() && givesRoom(done)) {
+    if (!state.deferred().isEmpty() && givesRoom(settled)) {
       again.soon();
     }
+    if (kept == null || failure == null) {
+      inARow = 0;
+    } else {
+      tell(kept, isNew, failure);
+    }
+  }
+
+  /** Something of a change remains to be done. */
+  private void tell(Deferred.Entry kept, boolean isNew, FsException failure) throws FsException {
+    step.tree().disturbed().leave(kept.change().sequence());
+    if (isNew) {
+      log.warn(
+          "a change of {} is at the source, but not completed: {}",
+          step.path(kept.change()),
+          failure.getMessage());
+      untold.add(kept.change().inode(), failure);
+      again.soon();
+    }
+    if (++inARow > MOST_IN_A_ROW) {
+      throw failure; // It may be the source as a whole.
+    }
+  }
+
+  /** The change of which something remains to be done. */
+  private Deferred.Entry kept(Together what, FsException failure) throws FsException {
+    Change change = what.steps().size() == 1 ? what.steps().get(0) : lastOf(what.done());
+    if (state.deferred().size() >= Deferred.MOST && !state.deferred().contains(change.sequence())) {
+      throw failure;
+    }
+    return new Deferred.Entry(change, Refusal.of(failure));
+  }
+
+  private boolean isNew(Deferred.Entry entry) {
+    Deferred.Entry before = state.deferred().get(entry.change().sequence());
+    return before == null || before.refusal() == null;
   }
 
   private static Set<Long> sequences(List<Change> changes) {
@@ -394,7 +458,7 @@ public final class Committer {
       away.remove(change.sequence());
     }
     temporaries.undo(change);
-    step.tree.disturbed().leave(change.sequence());
+    step.tree().disturbed().leave(change.sequence());
     if (before != null && refusal.equals(before.refusal())) {
       return;
     }
@@ -434,7 +498,7 @@ public final class Committer {
       return isPossible;
     }
     try {
-      step.tree.rootStatus();
+      step.tree().rootStatus();
       return false;
     } catch (FsException gone) {
       return true;
@@ -575,13 +639,14 @@ public final class Committer {
     }
     for (Change change : what.steps()) {
       try {
-        recording = recording.and(change.match(steps));
+        recording = recording.and(steps.make(change));
       } catch (FsException e) {
         if (change instanceof Change.Rename rename && renameStep.isMade(rename)) {
           // Others look there: it is recorded, or nothing else is made before it is.
           recording = recording.and(rename.match(steps));
         } else {
-          step.tree.endMove();
+          step.recordNow(recording);
+          step.tree().endMove();
           return otherwise(change, done, e);
         }
       }
@@ -596,7 +661,7 @@ public final class Committer {
     try {
       return contentStep.appear(files);
     } catch (FsException e) {
-      step.tree.endMove();
+      step.tree().endMove();
       if (state.failure() != null || isSourceGone(e)) {
         throw e;
       }
@@ -629,7 +694,7 @@ public final class Committer {
     if (isForGood(change, e.errno()) && done.size() == 1) {
       return step.givenUp(change, String.valueOf(e.getMessage()));
     }
-    if (isForbidden && step.actors.useDaemon(change)) {
+    if (isForbidden && step.actors().useDaemon(change)) {
       return null;
     }
     if (isRun || (isForGood(change, e.errno()) && lastOf(done).sequence() > singlyTo)) {

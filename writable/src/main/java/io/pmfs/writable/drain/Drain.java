@@ -411,7 +411,7 @@ public final class Drain implements AutoCloseable {
       if (closed) {
         throw new FsException(Errno.EIO, "the mount ends before the source has the change");
       }
-      step.tree.looks().checkInterrupted();
+      step.tree().looks().checkInterrupted();
       try {
         state.awaitChange(state.head(), state.committed(), WAIT_MILLIS);
       } catch (InterruptedException e) {

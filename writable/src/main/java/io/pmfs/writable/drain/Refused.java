@@ -38,7 +38,7 @@ public final class Refused {
   private final Again again;
 
   public Refused(Step step, OutputFiles files, Untold untold, Again again) {
-    this.state = step.state;
+    this.state = step.state();
     this.step = step;
     this.files = files;
     this.untold = untold;
@@ -153,8 +153,8 @@ public final class Refused {
         update.delete(Tables.INTENTS, Tables.key(change.sequence()));
         for (At name : change.names()) {
           update.deleteName(name.directory(), name.name());
-          step.tree.forget(name.directory());
-          update.afterwards(() -> step.tree.disturbed().leaveDirectory(name.directory()));
+          step.tree().forget(name.directory());
+          update.afterwards(() -> step.tree().disturbed().leaveDirectory(name.directory()));
         }
         if (change instanceof Change.Content content) {
           forget(content, data);
@@ -212,7 +212,7 @@ public final class Refused {
       Names.removeNode(state, update, inode);
       return;
     }
-    step.tree.unmark(inode.number());
+    step.tree().unmark(inode.number());
     update.put(bare.with(seen.attributes()).withPlace(inode.homeParent(), inode.homeName()));
   }
 }

@@ -5,6 +5,8 @@ import io.pmfs.writable.data.Room;
 import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Deferred;
+import io.pmfs.writable.journal.Dependency;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.NameRow;
 import io.pmfs.writable.journal.Stat;
@@ -18,11 +20,13 @@ import io.pmfs.writable.tree.Extended;
 import io.pmfs.writable.tree.Names;
 import io.pmfs.writable.tree.OutputTree;
 import io.pmfs.writable.tree.SourceTree;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /** What the tables keep no more of changes that the source has. Used by one thread. */
 @SuppressWarnings("try") // What is held is not otherwise used.
@@ -41,17 +45,25 @@ final class Settlement {
     this.temporaries = temporaries;
   }
 
-  /** The source has these changes: forgets what the tables keep of them. */
-  void record(List<Change> done, Recording recording) throws FsException {
-    long last = done.get(done.size() - 1).sequence();
+  /**
+   * The source has these changes: forgets what the tables keep of them.
+   *
+   * @param kept one of which something remains to be done; null if there is none
+   */
+  void record(List<Change> all, Deferred.@Nullable Entry kept, Recording recording)
+      throws FsException {
+    long last = all.get(all.size() - 1).sequence();
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
       recording.record(update);
+      List<Change> done = kept == null ? all : keep(update, all, kept);
       Map<List<Long>, DataRow> data = new HashMap<>();
       Set<Long> made = done.stream().map(Change::sequence).collect(Collectors.toSet());
       for (Change change : done) {
         for (At name : change.names()) {
-          settleName(update, name, last, made);
+          if (kept == null || !kept.change().names().contains(name)) {
+            settleName(update, name, last, made);
+          }
         }
         update.done(change);
         if (!temporaries.isLeft(change)) {
@@ -64,13 +76,29 @@ final class Settlement {
       for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
         settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue());
       }
-      Left left = left(done, made);
+      Left left = left(last, made, kept);
       for (Change change : done) {
         settleInode(update, change, last, left);
       }
       update.committed(last);
       update.commit();
     }
+  }
+
+  /** One of some changes waits, as what they are together; returns the others. */
+  private static List<Change> keep(State.Update update, List<Change> all, Deferred.Entry kept) {
+    List<Change> others = new ArrayList<>();
+    for (Change change : all) {
+      if (change.sequence() != kept.change().sequence()) {
+        others.add(change);
+      } else if (change instanceof Change.Content before
+          && kept.change() instanceof Change.Content content
+          && !before.equals(content)) {
+        update.replace(before, content);
+      }
+    }
+    update.defer(kept.change(), kept.refusal());
+    return others;
   }
 
   /** A name that the source has as the mount has it needs no row. */
@@ -133,10 +161,11 @@ final class Settlement {
     boolean concerns(Inode inode);
   }
 
-  private Left left(List<Change> done, Set<Long> made) {
-    long position = Math.max(state.committed(), done.get(done.size() - 1).sequence());
+  private Left left(long last, Set<Long> made, Deferred.@Nullable Entry kept) {
+    long position = Math.max(state.committed(), last);
     return inode ->
-        inode.change() > position
+        (kept != null && kept.leaves().contains(new Dependency.Node(inode.number())))
+            || inode.change() > position
             || inode.contentChange() > position
             || state.deferred().concerns(inode.number(), made);
   }

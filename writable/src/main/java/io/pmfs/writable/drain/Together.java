@@ -5,6 +5,7 @@ import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Deferred;
 import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Intent;
 import io.pmfs.writable.journal.Refusal;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
@@ -64,6 +65,9 @@ public record Together(List<Change> done, List<Change> steps) {
               && !(change instanceof Change.Rename rename && rename.isExchange());
       boolean isOfNames = change instanceof Change.Link || change instanceof Change.Removal;
       boolean isContent = change instanceof Change.Content;
+      if (isOfOne && Intent.isMade(state, change)) {
+        continue; // The removal takes the place of what remains.
+      }
       isBegun |= isContent && isPerhapsMade(change, state);
       if (!isOfOne
           || (isOfNames && !homes.isEmpty())
@@ -87,6 +91,9 @@ public record Together(List<Change> done, List<Change> steps) {
 
   /** Whether the source may have got a new node although a call failed. */
   public static boolean isPerhapsMade(Change change, State state) throws FsException {
+    if (Intent.isMade(state, change)) {
+      return true;
+    }
     if (change instanceof Change.Content content) {
       return content.isFirst() && state.get(Tables.INTENTS, Tables.key(content.sequence())) != null;
     }

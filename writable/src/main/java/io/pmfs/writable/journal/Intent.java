@@ -5,12 +5,13 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a step at the source is about to do for a content. It is on the disk before the step, so
- * that what is found later can be told from what another program made.
+ * What a step at the source is about to do, or has done. For a content it is on the disk before the
+ * step, so that what is found later can be told from what another program made.
  *
- * @param directory that has the temporary file
+ * @param directory that has the temporary file, or whose names were changed
  * @param mark what is done to the file itself, and not to a temporary one
- * @param inode of the temporary file at the source, which becomes the file; 0 while there is none
+ * @param inode of the temporary file at the source, which becomes the file, or of what was made; 0
+ *     while there is none
  * @param birth when it was created; the epoch if the file system does not say
  */
 public record Intent(long directory, Mark mark, long inode, Instant birth) {
@@ -18,7 +19,10 @@ public record Intent(long directory, Mark mark, long inode, Instant birth) {
   public enum Mark {
     NOTHING(0),
     OVERWRITES(1),
-    APPENDS(2);
+    APPENDS(2),
+
+    /** The change was made and is recorded; only calls that can be repeated remain. */
+    MADE(3);
 
     /** In a row. */
     public final int number;
@@ -28,7 +32,12 @@ public record Intent(long directory, Mark mark, long inode, Instant birth) {
     }
 
     public static Mark of(int number) {
-      return number == 1 ? OVERWRITES : number == 2 ? APPENDS : NOTHING;
+      return switch (number) {
+        case 1 -> OVERWRITES;
+        case 2 -> APPENDS;
+        case 3 -> MADE;
+        default -> NOTHING;
+      };
     }
   }
 
@@ -43,6 +52,12 @@ public record Intent(long directory, Mark mark, long inode, Instant birth) {
   public static @Nullable Intent of(State state, long sequence) throws FsException {
     byte[] row = state.get(Tables.INTENTS, Tables.key(sequence));
     return row == null ? null : decode(row);
+  }
+
+  /** Whether a change was made, and something remains to be done. */
+  public static boolean isMade(State state, Change change) throws FsException {
+    Intent intent = of(state, change.sequence());
+    return intent != null && intent.mark() == Mark.MADE;
   }
 
   /** Whether a file has become of the temporary one. */

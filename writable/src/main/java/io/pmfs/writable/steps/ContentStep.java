@@ -35,17 +35,19 @@ public final class ContentStep {
   private final Step step;
   private final Copies copies;
   private final Temporaries temporaries;
+  private final Rests rests;
   private final SourceAttributes attributes;
   private final State state;
   private final OutputCalls calls;
 
-  public ContentStep(Step step, Copies copies, Temporaries temporaries) {
+  public ContentStep(Step step, Copies copies, Temporaries temporaries, Rests rests) {
     this.step = step;
+    this.rests = rests;
     this.copies = copies;
     this.temporaries = temporaries;
-    this.attributes = step.attributes;
-    this.state = step.state;
-    this.calls = step.calls;
+    this.attributes = step.attributes();
+    this.state = step.state();
+    this.calls = step.calls();
   }
 
   /** Whether a content will be appended to what the source has, and needs no copy before. */
@@ -63,7 +65,7 @@ public final class ContentStep {
     return inode != null
         && inode.hasHome()
         && (isAppended(change, inode)
-            ? Step.isVersion(step.tree.statusAtHome(inode), change)
+            ? Step.isVersion(step.tree().statusAtHome(inode), change)
             : !look(change, inode).made.isEmpty());
   }
 
@@ -96,14 +98,13 @@ public final class ContentStep {
       Stat there = Step.find(directory, name);
       if (there != null && step.isMade(there, null, change)) {
         copies.discard(change);
-        agree(directory, name, change);
-        return appeared(change, directory, where, name);
+        return appeared(change, directory, where, name, () -> rests.agree(directory, name, change));
       }
       boolean isEarlier = there != null && step.isOwnVersion(there, change.inode());
       Copies.Copy copy = finish(copies.take(change), change);
       temporaries.prove(List.of(copy));
       try (SourceTree.Directory from = step.open(copy.directory())) {
-        step.tree.beginMove();
+        step.tree().beginMove();
         if (isEarlier) {
           rename(change, from, copy, directory, new At(where, name));
           return appeared(change, directory, where, name);
@@ -122,22 +123,29 @@ public final class ContentStep {
     }
   }
 
-  /**
-   * Sets the attributes of a file that is there already: changes of them may be made together with
-   * the content, or be later than a former attempt that brought it.
-   */
-  private void agree(SourceTree.Directory directory, FileName name, Change.Content change)
-      throws FsException {
-    try (OutputCalls.Acting acting = step.actors.as(change)) {
-      attributes.set(directory, name, change.attributes(), acting);
-    }
-  }
-
   private Recording appeared(
       Change.Content change, SourceTree.Directory directory, long where, FileName name)
       throws FsException {
-    step.sync(directory);
-    return named(change, directory, where, name);
+    return appeared(change, directory, where, name, () -> {});
+  }
+
+  private Recording appeared(
+      Change.Content change,
+      SourceTree.Directory directory,
+      long where,
+      FileName name,
+      Step.Rest rest)
+      throws FsException {
+    Recording rested =
+        step.finish(
+            change,
+            where,
+            null,
+            () -> {
+              rest.make();
+              step.sync(directory);
+            });
+    return named(change, directory, where, name).and(rested);
   }
 
   private Recording named(
@@ -173,7 +181,7 @@ public final class ContentStep {
     temporaries.prove(made);
     Recording recording = Recording.NOTHING;
     Set<Long> directories = new LinkedHashSet<>();
-    step.tree.beginMove();
+    step.tree().beginMove();
     for (int i = 0; i < made.size(); i++) {
       Change.Content change = changes.get(i);
       At at = Objects.requireNonNull(change.name());
@@ -188,11 +196,7 @@ public final class ContentStep {
       }
       directories.add(at.directory());
     }
-    for (long where : directories) {
-      try (SourceTree.Directory directory = step.open(where)) {
-        step.sync(directory);
-      }
-    }
+    sync(directories);
     return recording;
   }
 
@@ -291,7 +295,7 @@ public final class ContentStep {
         if (!step.isMade(there, inode.seen(), change)) {
           calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
         }
-        agree(directory, inode.homeName(), change);
+        rests.agree(directory, inode.homeName(), change);
         calls.sync(file, false);
       } finally {
         calls.close(file);
@@ -309,7 +313,7 @@ public final class ContentStep {
    */
   private int openToWrite(Change.Content change, SourceTree.Directory directory, FileName name)
       throws FsException {
-    try (OutputCalls.Acting acting = step.actors.as(change)) {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
       return calls.open(directory.file(), name, OutputCalls.O_WRONLY, 0);
     } catch (FsException e) {
       if (e.errno() != Errno.EACCES) {
@@ -365,7 +369,7 @@ public final class ContentStep {
     Found found = new Found();
     List<At> homes;
     try (State.Held held = state.hold()) {
-      homes = step.homes.all(inode);
+      homes = step.homes().all(inode);
     }
     Map<Long, Integer> more = new HashMap<>();
     for (At home : homes) {
@@ -410,13 +414,10 @@ public final class ContentStep {
     if (!found.old.isEmpty() && (found.hasOthers || step.isOverwriting(inode.number()))) {
       return overwrite(change, found.old.get(0)).and(without(change, found.gone));
     }
-    if (!found.made.isEmpty()) {
+    At made = found.made.isEmpty() ? null : found.made.get(0);
+    if (made != null) {
       copies.discard(change);
-      At made = found.made.get(0);
-      try (SourceTree.Directory directory = step.open(made.directory())) {
-        agree(directory, made.name(), change);
-      }
-      step.tree.beginMove();
+      step.tree().beginMove();
     } else {
       At first = found.old.get(0);
       if (!putOver(change, first)) {
@@ -438,7 +439,38 @@ public final class ContentStep {
       kept =
           kept.and(conflict(change, home, "another program changed it; its other names are new"));
     }
-    return replaced(change, found.made).and(without(change, found.gone)).and(kept);
+    Recording rested =
+        step.finish(
+            change,
+            found.made.get(0).directory(),
+            null,
+            () -> {
+              if (made != null) {
+                agree(change, made);
+              }
+              syncHomes(found.made);
+            });
+    return replaced(change, found.made).and(without(change, found.gone)).and(kept).and(rested);
+  }
+
+  private void agree(Change.Content change, At home) throws FsException {
+    try (SourceTree.Directory directory = step.open(home.directory())) {
+      rests.agree(directory, home.name(), change);
+    }
+  }
+
+  private void syncHomes(List<At> homes) throws FsException {
+    Set<Long> directories = new LinkedHashSet<>();
+    homes.forEach(home -> directories.add(home.directory()));
+    sync(directories);
+  }
+
+  private void sync(Set<Long> directories) throws FsException {
+    for (long number : directories) {
+      try (SourceTree.Directory directory = step.open(number)) {
+        step.sync(directory);
+      }
+    }
   }
 
   private Recording conflict(Change.Content change, At home, String reason) throws FsException {
@@ -449,8 +481,8 @@ public final class ContentStep {
   private Recording without(Change.Content change, List<At> gone) {
     return update -> {
       for (At home : gone) {
-        update.put(step.homes.remove(update, update.inode(change.inode()), home));
-        step.tree.forget(home.directory());
+        update.put(step.homes().remove(update, update.inode(change.inode()), home));
+        step.tree().forget(home.directory());
       }
     };
   }
@@ -466,10 +498,9 @@ public final class ContentStep {
       temporaries.prove(List.of(copy));
       try (SourceTree.Directory from = step.open(copy.directory())) {
         copyExtended(directory, home.name(), from, copy.name());
-        step.tree.beginMove();
+        step.tree().beginMove();
         rename(change, from, copy, directory, home);
       }
-      step.sync(directory);
       return true;
     } catch (FsException e) {
       return refused(change, e);
@@ -483,7 +514,6 @@ public final class ContentStep {
       try (SourceTree.Directory from = step.open(link.directory())) {
         rename(change, from, link, directory, home);
       }
-      step.sync(directory);
       return true;
     } catch (FsException e) {
       return refused(change, e);
@@ -527,7 +557,7 @@ public final class ContentStep {
   }
 
   private void listed(At home, Stat stat) {
-    Listing listing = step.tree.known(home.directory());
+    Listing listing = step.tree().known(home.directory());
     if (listing != null) {
       listing.add(home.name(), stat.inode(), stat.attributes().type());
     }
@@ -559,7 +589,7 @@ public final class ContentStep {
       }
       try {
         calls.truncate(file, copies.transferOver(change, file));
-        agree(directory, home.name(), change);
+        rests.agree(directory, home.name(), change);
         calls.sync(file, false);
       } finally {
         calls.close(file);
@@ -581,24 +611,25 @@ public final class ContentStep {
       FileName beside =
           step.makeBeside(
               name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
-      step.sync(directory);
+      Recording rested = step.finish(change, inode.homeParent(), directory);
       Stat stat = directory.status(beside);
       long where = inode.homeParent();
-      return update -> {
-        Inode now = step.homes.clear(update, update.inode(inode.number()));
-        update.put(Homes.unseen(update, now));
-        step.added(inode.number(), where, beside, stat)
-            .and(drained(change, stat))
-            .and(step.aside(inode.number(), where))
-            .and(
-                step.conflict(
-                    change,
-                    step.path(where, name),
-                    "another program changed it; kept as " + beside))
-            .record(update);
-        Inode kept = update.inode(inode.number());
-        update.put(kept.withPlace(where, beside));
-      };
+      return rested.and(
+          update -> {
+            Inode now = step.homes().clear(update, update.inode(inode.number()));
+            update.put(Homes.unseen(update, now));
+            step.added(inode.number(), where, beside, stat)
+                .and(drained(change, stat))
+                .and(step.aside(inode.number(), where))
+                .and(
+                    step.conflict(
+                        change,
+                        step.path(where, name),
+                        "another program changed it; kept as " + beside))
+                .record(update);
+            Inode kept = update.inode(inode.number());
+            update.put(kept.withPlace(where, beside));
+          });
     }
   }
 }

@@ -35,16 +35,18 @@ public final class NameStep {
   private final Temporaries temporaries;
   private final SourceAttributes attributes;
   private final Remains remains;
+  private final Rests rests;
   private final State state;
   private final OutputCalls calls;
 
-  public NameStep(Step step, Temporaries temporaries, Remains remains) {
+  public NameStep(Step step, Temporaries temporaries, Remains remains, Rests rests) {
     this.step = step;
+    this.rests = rests;
     this.temporaries = temporaries;
-    this.attributes = step.attributes;
+    this.attributes = step.attributes();
     this.remains = remains;
-    this.state = step.state;
-    this.calls = step.calls;
+    this.state = step.state();
+    this.calls = step.calls();
   }
 
   // ---- making
@@ -52,6 +54,10 @@ public final class NameStep {
   public Recording mkdir(Change.MakeDirectory change) throws FsException {
     try (SourceTree.Directory directory = step.open(change.at().directory())) {
       FileName name = change.at().name();
+      boolean isAgain = step.isAgain() && temporaries.isIntended(change);
+      if (!isAgain) {
+        temporaries.intend(change, change.at().directory());
+      }
       boolean isMade = as(change, () -> calls.mkdir(directory.file(), name, mode(change)));
       Stat there = directory.status(name);
       if (there.attributes().type() != FileType.DIRECTORY) {
@@ -61,13 +67,19 @@ public final class NameStep {
             free -> as(change, () -> calls.mkdir(directory.file(), free, mode(change))));
       }
       boolean isOwn =
-          isMade || step.isAgain() || there.attributes().modificationTime().isAfter(made(change));
-      if (isOwn) {
-        setRights(directory, name, change);
-        step.touchMoved(directory, name, change.inode());
-      }
-      Recording made = made(change, directory, name);
-      return isMade ? made.and(update -> step.tree.addEmpty(change.inode())) : made;
+          isMade || isAgain || there.attributes().modificationTime().isAfter(made(change));
+      Recording made =
+          made(
+              change,
+              directory,
+              name,
+              isOwn ? there : null,
+              () -> {
+                if (isOwn) {
+                  rests.setAttributes(directory, name, change);
+                }
+              });
+      return isMade ? made.and(update -> step.tree().addEmpty(change.inode())) : made;
     }
   }
 
@@ -91,7 +103,7 @@ public final class NameStep {
    * @return false if the name is taken
    */
   private boolean as(Change change, Call call) throws FsException {
-    try (OutputCalls.Acting acting = step.actors.as(change)) {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
       call.make();
       return true;
     } catch (FsException e) {
@@ -99,22 +111,6 @@ public final class NameStep {
         throw e;
       }
       return false;
-    }
-  }
-
-  private void setRights(SourceTree.Directory directory, FileName name, Change.Made change)
-      throws FsException {
-    Attributes wanted = change.attributes();
-    Attributes there = directory.status(name).attributes();
-    if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
-      attributes.giveAway(directory, name, wanted);
-      there = directory.status(name).attributes();
-    }
-    if (wanted.type() != FileType.SYMBOLIC_LINK
-        && ((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-      try (OutputCalls.Acting acting = step.actors.as(change)) {
-        attributes.setMode(directory, name, wanted, acting);
-      }
     }
   }
 
@@ -152,24 +148,39 @@ public final class NameStep {
     try (SourceTree.Directory directory = step.open(change.at().directory())) {
       FileName name = change.at().name();
       boolean isMade = as(change, () -> maker.make(directory, name));
-      if (!isMade && !isOurs.test(directory, name, directory.status(name))) {
+      Stat there = directory.status(name);
+      if (!isMade && !isOurs.test(directory, name, there)) {
         return makeBeside(change, directory, free -> as(change, () -> maker.make(directory, free)));
       }
-      setRights(directory, name, change);
-      Attributes wanted = change.attributes();
-      as(
-          change,
-          () ->
-              calls.setTimes(
-                  directory.file(), name, wanted.accessTime(), wanted.modificationTime()));
-      return made(change, directory, name);
+      return made(
+          change, directory, name, there, () -> rests.setAttributes(directory, name, change));
     }
   }
 
   private Recording made(Change.Named change, SourceTree.Directory directory, FileName name)
       throws FsException {
-    step.sync(directory);
-    return step.added(change.inode(), change.at().directory(), name, directory.status(name));
+    return made(change, directory, name, null, () -> {});
+  }
+
+  /** A node has a name, and gets what else it is to have. */
+  private Recording made(
+      Change.Named change,
+      SourceTree.Directory directory,
+      FileName name,
+      @Nullable Stat made,
+      Step.Rest rest)
+      throws FsException {
+    long where = change.at().directory();
+    Recording rested =
+        step.finish(
+            change,
+            where,
+            made,
+            () -> {
+              rest.make();
+              step.sync(directory);
+            });
+    return step.added(change.inode(), where, name, directory.status(name)).and(rested);
   }
 
   private Recording makeBeside(
@@ -279,26 +290,26 @@ public final class NameStep {
           .and(step.conflict(change, "another program changed it; it was not removed"));
     }
     Recording remaining = remains.of(inode);
-    step.tree.beginMove();
-    try (OutputCalls.Acting acting = step.actors.as(change)) {
+    step.tree().beginMove();
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
       calls.unlink(directory.file(), home.name());
     }
-    step.sync(directory);
-    return removed(inode, home).and(remaining).and(linksOf(inode, home));
+    Recording rested = step.finish(change, home.directory(), directory);
+    return removed(inode, home).and(remaining).and(linksOf(inode, home)).and(rested);
   }
 
   /** Other names of a file have another change time now, which this mount caused itself. */
   private Recording linksOf(Inode inode, At gone) throws FsException {
     List<At> left;
     try (State.Held held = state.hold()) {
-      left = new ArrayList<>(step.homes.all(inode));
+      left = new ArrayList<>(step.homes().all(inode));
     }
     left.remove(gone);
     if (left.isEmpty()) {
       return Recording.NOTHING;
     }
     At other = left.get(0);
-    try (SourceTree.Directory parent = step.tree.open(other.directory())) {
+    try (SourceTree.Directory parent = step.tree().open(other.directory())) {
       Stat stat = Step.find(parent, other.name());
       return stat == null ? Recording.NOTHING : Step.seen(inode.number(), stat);
     }
@@ -309,10 +320,10 @@ public final class NameStep {
     return update -> {
       Inode now = update.find(inode.number());
       if (now != null) {
-        Inode next = step.homes.remove(update, now, home);
+        Inode next = step.homes().remove(update, now, home);
         update.put(next.hasHome() ? next : Homes.unseen(update, next));
       }
-      step.tree.forget(home.directory());
+      step.tree().forget(home.directory());
     };
   }
 
@@ -320,7 +331,7 @@ public final class NameStep {
   private @Nullable At home(Inode inode, At exact) throws FsException {
     List<At> homes;
     try (State.Held held = state.hold()) {
-      homes = step.homes.all(inode);
+      homes = step.homes().all(inode);
     }
     if (homes.contains(exact)) {
       return exact;
@@ -346,8 +357,8 @@ public final class NameStep {
       return lost(inode, home)
           .and(step.conflict(change, "another program uses the directory; it was not removed"));
     }
-    step.sync(directory);
-    return removed(inode, home).and(update -> step.tree.forget(inode.number()));
+    Recording rested = step.finish(change, home.directory(), directory);
+    return removed(inode, home).and(update -> step.tree().forget(inode.number())).and(rested);
   }
 
   private boolean tryRmdir(Change change, SourceTree.Directory directory, FileName name)
@@ -358,7 +369,7 @@ public final class NameStep {
 
   private boolean rmdir(Change change, SourceTree.Directory directory, FileName name)
       throws FsException {
-    try (OutputCalls.Acting acting = step.actors.as(change)) {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
       calls.rmdir(directory.file(), name);
       return true;
     } catch (FsException e) {
@@ -387,7 +398,12 @@ public final class NameStep {
       if (there == null || seen == null || !seen.isSameFile(there)) {
         return step.conflict(change, "another program replaced it; its attributes stay");
       }
-      setAttributesAs(directory, name, change, there);
+      try {
+        setAttributesAs(directory, name, change, there);
+      } catch (FsException e) {
+        step.recordNow(Step.seen(inode.number(), directory.status(name))); // Some may be set.
+        throw e;
+      }
       return Step.seen(inode.number(), directory.status(name));
     }
   }
@@ -396,7 +412,7 @@ public final class NameStep {
   private void setAttributesAs(
       SourceTree.Directory directory, FileName name, Change.SetAttributes change, Stat there)
       throws FsException {
-    try (OutputCalls.Acting acting = step.actors.as(change)) {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
       setAttributes(directory, name, change, there, acting);
       return;
     } catch (FsException e) {
@@ -441,7 +457,7 @@ public final class NameStep {
       return Recording.NOTHING;
     }
     try (SourceTree.Directory directory = step.open(inode.homeParent());
-        OutputCalls.Acting acting = step.actors.as(change)) {
+        OutputCalls.Acting acting = step.actors().as(change)) {
       FileName value = change.value();
       FileName attribute = change.name();
       if (value != null) {

@@ -32,8 +32,8 @@ public final class RenameStep {
     this.copies = copies;
     this.temporaries = temporaries;
     this.remains = remains;
-    this.state = step.state;
-    this.calls = step.calls;
+    this.state = step.state();
+    this.calls = step.calls();
   }
 
   public Recording apply(Change.Rename change) throws FsException {
@@ -72,7 +72,7 @@ public final class RenameStep {
 
   private @Nullable At home(Inode inode, At exact) throws FsException {
     try (State.Held held = state.hold()) {
-      List<At> homes = step.homes.all(inode);
+      List<At> homes = step.homes().all(inode);
       if (homes.contains(exact)) {
         return exact;
       }
@@ -90,7 +90,7 @@ public final class RenameStep {
       SourceTree.Directory directory,
       SourceTree.Directory to)
       throws FsException {
-    step.tree.beginMove();
+    step.tree().beginMove();
     FileName toName = change.to().name();
     Stat moving = Step.find(directory, from.name());
     Stat seen = inode.seen();
@@ -148,7 +148,7 @@ public final class RenameStep {
     try (State.Held held = state.hold()) {
       return inode.isRegular()
           && there.attributes().linkCount() == 1
-          && step.homes.all(inode).size() == 1;
+          && step.homes().all(inode).size() == 1;
     }
   }
 
@@ -184,7 +184,7 @@ public final class RenameStep {
 
   private void removeOld(Change.Rename change, SourceTree.Directory directory, FileName name)
       throws FsException {
-    try (OutputCalls.Acting acting = step.actors.as(change)) {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
       calls.unlink(directory.file(), name);
     }
   }
@@ -198,7 +198,7 @@ public final class RenameStep {
       @Nullable Stat target)
       throws FsException {
     boolean isExpected = target == null || isExpected(change, other, target);
-    try (OutputCalls.Acting acting = step.actors.as(change)) {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
       if (target == null) {
         return step.renameFree(directory, from.name(), to, change.to().name());
       }
@@ -226,7 +226,7 @@ public final class RenameStep {
 
   private boolean isAt(Inode inode, long directory, FileName name) throws FsException {
     try (State.Held held = state.hold()) {
-      return step.homes.has(inode, directory, name);
+      return step.homes().has(inode, directory, name);
     }
   }
 
@@ -239,12 +239,19 @@ public final class RenameStep {
       SourceTree.Directory to,
       FileName name)
       throws FsException {
-    step.sync(to);
-    if (from.directory() != change.to().directory()) {
-      step.sync(directory);
-    }
     step.disturb(change, from.directory());
-    step.touchMoved(to, name, inode.number());
+    Recording rested =
+        step.finish(
+            change,
+            from.directory(),
+            null,
+            () -> {
+              step.sync(to);
+              if (from.directory() != change.to().directory()) {
+                step.sync(directory);
+              }
+              step.touchMoved(to, name, inode.number());
+            });
     Stat stat = to.status(name);
     At there = new At(change.to().directory(), name);
     Recording replaced =
@@ -254,18 +261,19 @@ public final class RenameStep {
         .and(
             update -> {
               Inode now = update.inode(inode.number());
-              Inode next = step.homes.move(update, now, from, there);
+              Inode next = step.homes().move(update, now, from, there);
               update.put(Homes.seen(update, next, stat));
-              step.tree.markChecked(inode.number());
-            });
+              step.tree().markChecked(inode.number());
+            })
+        .and(rested);
   }
 
   private void listed(At from, At to, Stat stat) {
-    Listing left = step.tree.known(from.directory());
+    Listing left = step.tree().known(from.directory());
     if (left != null) {
       left.remove(from.name());
     }
-    Listing entered = step.tree.known(to.directory());
+    Listing entered = step.tree().known(to.directory());
     if (entered != null) {
       entered.add(to.name(), stat.inode(), stat.attributes().type());
     }
@@ -276,9 +284,9 @@ public final class RenameStep {
     return step.conflict(change, "another program removed or replaced it before it was renamed")
         .and(
             update -> {
-              Inode now = step.homes.clear(update, update.inode(inode.number()));
+              Inode now = step.homes().clear(update, update.inode(inode.number()));
               update.put(Homes.unseen(update, now));
-              step.tree.forget(from.directory());
+              step.tree().forget(from.directory());
             });
   }
 
@@ -291,7 +299,7 @@ public final class RenameStep {
       SourceTree.Directory directory,
       SourceTree.Directory to)
       throws FsException {
-    step.tree.beginMove();
+    step.tree().beginMove();
     FileName name = change.from().name();
     FileName toName = change.to().name();
     Stat first = Step.find(directory, name);
@@ -306,28 +314,36 @@ public final class RenameStep {
       return step.conflict(change, "another program replaced one of two files to be exchanged");
     }
     if (!isDone) {
-      try (OutputCalls.Acting acting = step.actors.as(change)) {
+      try (OutputCalls.Acting acting = step.actors().as(change)) {
         calls.rename(directory.file(), name, to.file(), toName, OutputCalls.RENAME_EXCHANGE);
       }
     }
-    step.sync(directory);
-    step.sync(to);
-    step.touchMoved(to, toName, inode.number());
-    step.touchMoved(directory, name, other.number());
+    Recording rested =
+        step.finish(
+            change,
+            change.from().directory(),
+            null,
+            () -> {
+              step.sync(directory);
+              step.sync(to);
+              step.touchMoved(to, toName, inode.number());
+              step.touchMoved(directory, name, other.number());
+            });
     Stat now = to.status(toName);
     Stat otherNow = directory.status(name);
     At from = new At(change.from().directory(), name);
     At there = new At(change.to().directory(), toName);
-    return update -> {
-      listed(new At(from.directory(), name), there, now);
-      Listing left = step.tree.known(from.directory());
-      if (left != null) {
-        left.add(name, otherNow.inode(), otherNow.attributes().type());
-      }
-      Inode moved = step.homes.move(update, update.inode(inode.number()), from, there);
-      update.put(Homes.seen(update, moved, now));
-      Inode back = step.homes.move(update, update.inode(other.number()), there, from);
-      update.put(Homes.seen(update, back, otherNow));
-    };
+    return rested.and(
+        update -> {
+          listed(new At(from.directory(), name), there, now);
+          Listing left = step.tree().known(from.directory());
+          if (left != null) {
+            left.add(name, otherNow.inode(), otherNow.attributes().type());
+          }
+          Inode moved = step.homes().move(update, update.inode(inode.number()), from, there);
+          update.put(Homes.seen(update, moved, now));
+          Inode back = step.homes().move(update, update.inode(other.number()), there, from);
+          update.put(Homes.seen(update, back, otherNow));
+        });
   }
 }

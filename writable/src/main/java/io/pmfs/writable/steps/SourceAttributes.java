@@ -2,6 +2,7 @@ package io.pmfs.writable.steps;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
 import io.pmfs.tier.Errno;
 import io.pmfs.tier.FsException;
 import io.pmfs.writable.OutputCalls;
@@ -114,6 +115,14 @@ final class SourceAttributes {
   void set(
       SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
       throws FsException {
+    setRights(directory, name, wanted, acting);
+    setTimes(directory, name, wanted, acting);
+  }
+
+  /** Sets owner and mode. */
+  void setRights(
+      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+      throws FsException {
     Attributes there = directory.status(name).attributes();
     if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
       // Only root gives files away; the writer need not be.
@@ -121,9 +130,15 @@ final class SourceAttributes {
       giveAway(directory, name, wanted);
       there = directory.status(name).attributes();
     }
-    if (((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
+    if (wanted.type() != FileType.SYMBOLIC_LINK
+        && ((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
       setIfTaken("mode", name, acting, () -> setMode(directory, name, wanted, acting));
     }
+  }
+
+  void setTimes(
+      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+      throws FsException {
     setIfTaken(
         "times",
         name,

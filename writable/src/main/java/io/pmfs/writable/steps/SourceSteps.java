@@ -5,8 +5,14 @@ import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.steps.Step.Recording;
 
 /** Who makes which kind of change at the source. Used by one thread. */
-public record SourceSteps(ContentStep contents, NameStep names, RenameStep renames)
+public record SourceSteps(ContentStep contents, NameStep names, RenameStep renames, Rests rests)
     implements Change.Cases<Recording> {
+  /** Makes a change, or completes it if it was made and something remained to be done. */
+  public Recording make(Change change) throws FsException {
+    Recording rest = rests.complete(change);
+    return rest == null ? change.match(this) : rest;
+  }
+
   @Override
   public Recording content(Change.Content change) throws FsException {
     return contents.apply(change);

@@ -29,6 +29,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What steps at the source have in common: directories that must be there, names beside others, and
@@ -49,13 +51,15 @@ public final class Step {
   /** File systems keep times in one of these units. */
   private static final List<Integer> UNIT_NANOS = List.of(1, 100, 1000, 1_000_000, 1_000_000_000);
 
-  public final State state;
-  public final SourceTree tree;
-  public final OutputCalls calls;
-  public final Actors actors;
-  final SourceAttributes attributes;
-  public final Homes homes;
-  public final Conflicts conflicts;
+  private static final Logger log = LoggerFactory.getLogger(Step.class);
+
+  private final State state;
+  private final SourceTree tree;
+  private final OutputCalls calls;
+  private final Actors actors;
+  private final SourceAttributes attributes;
+  private final Homes homes;
+  private final Conflicts conflicts;
   private final String host;
   private final Map<Long, SourceTree.Directory> kept = new HashMap<>();
   private long keptNanos = System.nanoTime();
@@ -68,12 +72,39 @@ public final class Step {
 
     Recording NOTHING = update -> {};
 
+    /** Why a call failed after the step was made; null if nothing of it remains to be done. */
+    default @Nullable FsException failure() {
+      return null;
+    }
+
     default Recording and(Recording next) {
-      return update -> {
-        record(update);
-        next.record(update);
+      FsException first = failure();
+      return of(
+          update -> {
+            record(update);
+            next.record(update);
+          },
+          first == null ? next.failure() : first);
+    }
+
+    private static Recording of(Recording recording, @Nullable FsException failure) {
+      return new Recording() {
+        @Override
+        public void record(State.Update update) throws FsException {
+          recording.record(update);
+        }
+
+        @Override
+        public @Nullable FsException failure() {
+          return failure;
+        }
       };
     }
+  }
+
+  /** Calls that follow when a change was made at the source, and can be repeated. */
+  public interface Rest {
+    void make() throws FsException;
   }
 
   public Step(State state, SourceTree tree, Actors actors, Conflicts conflicts, String host) {
@@ -85,6 +116,36 @@ public final class Step {
     this.attributes = new SourceAttributes(calls, actors);
     this.conflicts = conflicts;
     this.host = host;
+  }
+
+  // ---- its parts
+
+  public State state() {
+    return state;
+  }
+
+  public SourceTree tree() {
+    return tree;
+  }
+
+  public OutputCalls calls() {
+    return calls;
+  }
+
+  public Actors actors() {
+    return actors;
+  }
+
+  SourceAttributes attributes() {
+    return attributes;
+  }
+
+  public Homes homes() {
+    return homes;
+  }
+
+  public Conflicts conflicts() {
+    return conflicts;
   }
 
   // ---- directories
@@ -118,7 +179,10 @@ public final class Step {
         return true;
       }
     }
-    return false;
+    return seen != null
+        && seen.isSameFile(there)
+        && seen.attributes().size() == there.attributes().size()
+        && isTimeSet(there.attributes().modificationTime(), number);
   }
 
   /** The next announcements of a file. */
@@ -134,13 +198,35 @@ public final class Step {
 
   /** Whether a former attempt made a file what a change wants; others may have made a like one. */
   public boolean isMade(Stat there, @Nullable Stat seen, Change.Content change) throws FsException {
-    Intent intent = isVersion(there, change) ? Intent.of(state, change) : null;
+    boolean isVersion = isVersion(there, change) || isVersionWithOtherTimes(there, change);
+    Intent intent = isVersion ? Intent.of(state, change) : null;
     boolean isInPlace =
         intent != null
             && intent.mark() != Intent.Mark.NOTHING
             && seen != null
             && seen.isSameFile(there);
     return intent != null && (isInPlace || intent.isOf(there));
+  }
+
+  /** The same if its times were to be set too, by a change that was made together with it. */
+  private boolean isVersionWithOtherTimes(Stat there, Change.Content change) {
+    Attributes found = there.attributes();
+    return found.type() == change.attributes().type()
+        && found.size() == change.size()
+        && isTimeSet(found.modificationTime(), change.inode());
+  }
+
+  /** Whether a change of a node that is not recorded sets a time. */
+  private boolean isTimeSet(Instant time, long number) {
+    for (Change change : Iterables.concat(state.deferred().of(number), window)) {
+      if (change instanceof Change.SetAttributes set
+          && set.inode() == number
+          && set.setsTimes()
+          && isKept(time, set.attributes().modificationTime())) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private boolean isPart(Stat there, @Nullable Stat seen, Change.Content change)
@@ -282,6 +368,45 @@ public final class Step {
     }
   }
 
+  // ---- what follows when a change was made
+
+  /**
+   * Does the rest of a step. If that fails, the tables say that the change was made, and what
+   * remains: it is not made again, but {@linkplain Rests completed}.
+   *
+   * @param directory whose names were changed
+   * @param made what has got a name, if its attributes are part of the rest
+   */
+  Recording finish(Change change, long directory, @Nullable Stat made, Rest rest)
+      throws FsException {
+    try {
+      rest.make();
+      return Recording.NOTHING;
+    } catch (FsException e) {
+      if (e.errno() == Errno.EINTR) {
+        throw e;
+      }
+      return Recording.of(
+          update -> {
+            Intent intent = Intent.of(state, change.sequence());
+            Intent rested =
+                intent == null
+                    ? new Intent(directory, Intent.Mark.MADE)
+                    : intent.at(directory).with(Intent.Mark.MADE);
+            update.put(
+                Tables.INTENTS,
+                Tables.key(change.sequence()),
+                (made == null ? rested : rested.with(made)).encode());
+          },
+          e);
+    }
+  }
+
+  /** Syncs a directory as the rest of a step. */
+  Recording finish(Change change, long number, SourceTree.Directory directory) throws FsException {
+    return finish(change, number, null, () -> sync(directory));
+  }
+
   /** Makes changed names survive the source's machine. */
   public void sync(SourceTree.Directory directory) throws FsException {
     calls.sync(directory.file(), false);
@@ -365,6 +490,15 @@ public final class Step {
 
   // ---- recording
 
+  /** Records what a step made before it failed. */
+  public void recordNow(Recording recording) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      recording.record(update);
+      update.commit();
+    }
+  }
+
   /** A node has a name at the source. */
   public Recording added(long number, long directory, FileName name, Stat stat) {
     return update -> {
@@ -427,6 +561,7 @@ public final class Step {
       }
     }
     long position = Math.max(state.committed(), done.get(done.size() - 1).sequence());
+    boolean isAlone = done.size() == 1 && done.get(0) instanceof Change.SetAttributes;
     Recording recording = Recording.NOTHING;
     for (long number : directories) {
       Inode inode = state.find(number);
@@ -437,10 +572,38 @@ public final class Step {
               && inode.change() <= position
               && !tree.disturbed().isByOthers(number, sequences);
       if (isDue) {
-        recording = recording.and(touched(number));
+        recording = recording.and(isAlone ? touched(number) : touchedNowOrLater(number));
       }
     }
     return recording;
+  }
+
+  private Recording touchedNowOrLater(long number) throws FsException {
+    try {
+      return touched(number);
+    } catch (FsException e) {
+      if (e.errno() == Errno.EINTR) {
+        throw e;
+      }
+      log.debug("the times of directory {} are set later: {}", number, e.getMessage());
+      return toBeTouched(number);
+    }
+  }
+
+  /** The times of a directory are set by a change of its own, as they could not be set now. */
+  private Recording toBeTouched(long number) {
+    return update -> {
+      Inode inode = update.find(number);
+      if (inode != null && !inode.isRemoved()) {
+        long sequence = update.nextSequence();
+        update.journal(
+            new Change.SetAttributes(
+                new Change.Head(sequence, number, 0, 0, state.millis()),
+                inode.attributes(),
+                Change.SetAttributes.TOUCH));
+        update.put(inode.withChange(sequence));
+      }
+    };
   }
 
   /** A directory gets the times that the mount shows. */
@@ -484,18 +647,24 @@ public final class Step {
     }
   }
 
+  /** A change may have had temporary files in a directory of its names, or above. */
+  public void leave(Change change) throws FsException {
+    for (At name : change.names()) {
+      long at = name.directory();
+      while (at != 0 && tree.disturbed().leaveDirectory(at)) {
+        Inode inode = at == WritableFileSystem.ROOT ? null : state.find(at);
+        at = inode == null ? 0 : inode.parent();
+      }
+    }
+  }
+
   /** Sets right what no change will. */
   public void touchLeft() throws FsException {
     for (long number : tree.disturbed().left()) {
       Inode inode = state.find(number);
       if (inode != null && !inode.isRemoved() && inode.change() <= state.committed()) {
         tree.beginMove();
-        Recording recording = touched(number);
-        try (State.Held held = state.hold()) {
-          State.Update update = state.update();
-          recording.record(update);
-          update.commit();
-        }
+        recordNow(touchedNowOrLater(number));
       }
       tree.disturbed().removeLeft(number);
     }

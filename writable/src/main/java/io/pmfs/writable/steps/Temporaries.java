@@ -73,8 +73,13 @@ public final class Temporaries {
   // ---- what is about to be done
 
   /** A former attempt may have got anywhere. */
-  public boolean isIntended(Change.Content change) throws FsException {
-    return Intent.of(state, change) != null;
+  public boolean isIntended(Change change) throws FsException {
+    return Intent.of(state, change.sequence()) != null;
+  }
+
+  /** Something is about to be made; the next process knows that, but no power cut is survived. */
+  void intend(Change change, long directory) throws FsException {
+    put(change, new Intent(directory, Intent.Mark.NOTHING));
   }
 
   /** A former attempt may have written some of an append. */

@@ -65,8 +65,9 @@ public final class Disturbed {
     remove(sequence);
   }
 
-  public synchronized void leaveDirectory(long directory) {
-    left.add(directory);
+  /** Returns false if the directory is {@linkplain #left} already. */
+  public synchronized boolean leaveDirectory(long directory) {
+    return left.add(directory);
   }
 
   public synchronized List<Long> left() {

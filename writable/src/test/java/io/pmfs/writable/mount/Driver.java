@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.tier.Errno;
@@ -310,6 +311,33 @@ final class Driver implements AutoCloseable {
         caller());
   }
 
+  void chown(String path, int uid, int gid) throws FsException {
+    mount.setAttributes(
+        node(path).inode(),
+        new WritableFileSystem.NewAttributes(null, uid, gid, null, null, null, 0, false),
+        caller());
+  }
+
+  void setTimes(String path, Instant time) throws FsException {
+    mount.setAttributes(
+        node(path).inode(),
+        new WritableFileSystem.NewAttributes(null, null, null, null, time, time, 0, false),
+        caller());
+  }
+
+  void mknod(String path, int mode) throws FsException {
+    mount.mknod(parent(path), last(path), mode, 0, caller());
+  }
+
+  void setExtended(String path, String attribute, String value) throws FsException {
+    mount.setExtendedAttribute(
+        node(path).inode(), name(attribute), value.getBytes(ISO_8859_1), 0, caller());
+  }
+
+  void removeExtended(String path, String attribute) throws FsException {
+    mount.removeExtendedAttribute(node(path).inode(), name(attribute), caller());
+  }
+
   void rename(String from, String to, int flags) throws FsException {
     mount.rename(parent(from), last(from), parent(to), last(to), flags, caller());
   }
@@ -470,6 +498,46 @@ final class Driver implements AutoCloseable {
         (name, child) -> {
           if (child.isDirectory()) {
             addSourceTimes(times, path + "/" + name, child);
+          }
+        });
+  }
+
+  /** Owners, times and extended attributes of everything. */
+  Map<String, String> details() throws FsException {
+    Map<String, String> details = new TreeMap<>();
+    for (String path : tree().keySet()) {
+      Node node = node(path);
+      Map<String, String> extended = new TreeMap<>();
+      mount
+          .extendedAttributes(node.inode())
+          .forEach((key, value) -> extended.put(key.toString(), new String(value, ISO_8859_1)));
+      Attributes is = node.attributes();
+      details.put(path, detail(is.uid(), is.gid(), is.modificationTime(), extended));
+    }
+    return details;
+  }
+
+  private static String detail(int uid, int gid, Instant time, Map<String, String> extended) {
+    return uid + ":" + gid + " " + time + " " + extended;
+  }
+
+  /** The same of the source. */
+  Map<String, String> sourceDetails() {
+    Map<String, String> details = new TreeMap<>();
+    addDetails(details, "", calls.sourceRoot());
+    return details;
+  }
+
+  private static void addDetails(Map<String, String> details, String path, FakeCalls.Node node) {
+    node.children.forEach(
+        (name, child) -> {
+          if (!TemporaryNames.contains(name)) {
+            String below = path.isEmpty() ? name.toString() : path + "/" + name;
+            Map<String, String> extended = new TreeMap<>();
+            child.extended.forEach(
+                (key, value) -> extended.put(key.toString(), new String(value, ISO_8859_1)));
+            details.put(below, detail(child.uid, child.gid, child.modified, extended));
+            addDetails(details, below, child);
           }
         });
   }

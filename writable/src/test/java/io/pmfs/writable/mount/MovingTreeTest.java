@@ -3,10 +3,7 @@ package io.pmfs.writable.mount;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.metadata.FileType;
 import io.pmfs.tier.FsException;
-import io.pmfs.writable.OutputCalls;
-import io.pmfs.writable.WritableFileSystem;
 import java.nio.file.Path;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
@@ -32,15 +29,12 @@ class MovingTreeTest {
   /** So long a call at the source lasts for a change that waits for its end. */
   private static final long PATIENCE_NANOS = 20_000_000;
 
-  private static final String[] DIRECTORIES = {"a", "b", "c"};
-  private static final String[] FILES = {"e", "f", "g"};
-
   @TempDir Path directory;
 
   private final ExecutorService program = Executors.newSingleThreadExecutor();
   private final StringBuilder log = new StringBuilder();
   private Random random = new Random();
-  private int serial;
+  private MovingChanges changes = MovingChanges.ofNames(random, log);
   private int callsToLive = -1;
 
   /** Whether the program may make changes during calls at the source. */
@@ -63,6 +57,7 @@ class MovingTreeTest {
   @MethodSource("seeds")
   void source_afterDeaths_isWhatTheMountShows(long seed) throws Exception {
     random = new Random(seed);
+    changes = MovingChanges.ofNames(random, log);
     try (Driver driver = new Driver(directory)) {
       driver.calls.watch(
           new FakeCalls.Watcher() {
@@ -81,7 +76,7 @@ class MovingTreeTest {
             }
           });
       for (int i = 0; i < CHANGES; i++) {
-        change(driver);
+        changes.make(driver);
         if (random.nextInt(8) == 0) {
           callsToLive = random.nextInt(2) == 0 ? random.nextInt(30) : -1;
           steps(driver, random.nextInt(12));
@@ -157,7 +152,7 @@ class MovingTreeTest {
     Future<?> made =
         program.submit(
             () -> {
-              change(driver);
+              changes.make(driver);
               return null;
             });
     long end = System.nanoTime() + PATIENCE_NANOS;
@@ -176,92 +171,5 @@ class MovingTreeTest {
       log.append("(waits)\n");
     }
     return made.isDone();
-  }
-
-  private String pick(String[] from) {
-    return from[random.nextInt(from.length)];
-  }
-
-  private String name() {
-    StringBuilder path = new StringBuilder();
-    for (int i = random.nextInt(3); i > 0; i--) {
-      path.append(pick(DIRECTORIES)).append('/');
-    }
-    return path + pick(FILES);
-  }
-
-  private String directory() {
-    return random.nextInt(2) == 0 ? pick(DIRECTORIES) : pick(DIRECTORIES) + "/" + pick(DIRECTORIES);
-  }
-
-  private String any() {
-    return random.nextInt(2) == 0 ? name() : directory();
-  }
-
-  /** Makes a change, or none if it is not possible now. */
-  private void change(Driver driver) throws FsException {
-    int kind = random.nextInt(20);
-    String one = kind < 10 ? name() : random.nextInt(3) == 0 ? name() : directory();
-    String other = kind < 10 ? name() : any();
-    String text = "<" + serial++ + ">";
-    boolean isExchange = random.nextInt(2) == 0;
-    log.append("%d %s %s %b %s%n".formatted(kind, one, other, isExchange, text));
-    try {
-      switch (kind) {
-        case 0, 1, 2 -> put(driver, one, text);
-        case 3 -> {
-          if (type(driver, one) == FileType.REGULAR) {
-            driver.append(one, text);
-          }
-        }
-        case 4 -> {
-          if (type(driver, one) == FileType.REGULAR) {
-            driver.overwrite(one, 1, "#");
-          }
-        }
-        case 5 -> {
-          put(driver, one, text);
-          driver.rename(one, other, 0);
-        }
-        case 6 -> driver.link(one, other);
-        case 7 -> driver.unlink(one);
-        case 8 -> driver.rename(one, other, isExchange ? OutputCalls.RENAME_EXCHANGE : 0);
-        case 9 -> driver.symlink("target" + serial, one);
-        case 10, 11, 12 -> driver.mkdir(directory());
-        case 13 -> driver.rmdir(one);
-        case 14, 15 -> driver.rename(one, directory(), 0);
-        case 16, 17 -> driver.rename(one, other, OutputCalls.RENAME_EXCHANGE);
-        case 18 -> {
-          if (type(driver, other) != null && type(driver, other) != FileType.SYMBOLIC_LINK) {
-            driver.chmod(other, isExchange ? 0700 : 0711);
-          }
-        }
-        default -> {
-          if (driver.find(one) == null) {
-            WritableFileSystem.Opened file = driver.create(one);
-            driver.write(file, 0, text);
-            driver.unlink(one);
-            driver.close(file);
-          }
-        }
-      }
-    } catch (FsException e) {
-      switch (e.errno()) {
-        case ENOENT, EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, EINVAL, EPERM ->
-            log.append("    ").append(e.errno()).append('\n');
-        default -> throw e;
-      }
-    }
-  }
-
-  private static @Nullable FileType type(Driver driver, String path) throws FsException {
-    WritableFileSystem.Node node = driver.find(path);
-    return node == null ? null : node.attributes().type();
-  }
-
-  private static void put(Driver driver, String path, String text) throws FsException {
-    if (type(driver, path) == null || type(driver, path) == FileType.REGULAR) {
-      driver.put(path, text);
-    }
   }
 }

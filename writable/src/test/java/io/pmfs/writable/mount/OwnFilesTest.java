@@ -121,6 +121,42 @@ class OwnFilesTest {
     assertThat(driver.mount().drainStatus().conflicts()).isOne();
   }
 
+  /** Only what a former process began to make can be its own. */
+  @Test
+  void directory_thatAnotherProgramMadeBeforeAStart_keepsItsMode() throws Exception {
+    driver.mkdir("d");
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.mkdir(root, Driver.name("d"), 0700);
+    driver.calls.close(root);
+    driver.restart();
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("d", "dir 700");
+  }
+
+  @Test
+  void directory_thatAProcessMadeBeforeItDied_getsItsMode() throws Exception {
+    driver.mkdir("d");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) {
+            if (call.equals("mkdir")) {
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    try {
+      driver.drainAll();
+    } catch (FakeCalls.Death e) {
+      driver.calls.watch(new FakeCalls.Watcher() {});
+    }
+    driver.chmod("d", 0711);
+    driver.restart();
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("d", "dir 711");
+    assertThat(driver.sourceTimes()).isEqualTo(driver.times());
+  }
+
   /** A former process gave it the name, and later changes came before the next one looked. */
   @Test
   void versionOfADeadProcess_isReplacedByALaterOne() throws Exception {

@@ -1,0 +1,150 @@
+package io.pmfs.writable.steps;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.FileType;
+import io.pmfs.tier.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Intent;
+import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.steps.Step.Recording;
+import io.pmfs.writable.tree.SourceTree;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What follows when a change was made at the source: its directories are synced, and what has got a
+ * name gets its rights and times. If a former attempt failed there, only this is done again. Used
+ * by one thread.
+ */
+@SuppressWarnings("try") // What is held is not otherwise used.
+public final class Rests {
+  private final Step step;
+  private final State state;
+  private final SourceAttributes attributes;
+
+  public Rests(Step step) {
+    this.step = step;
+    this.state = step.state();
+    this.attributes = step.attributes();
+  }
+
+  /**
+   * Completes a change.
+   *
+   * @return null if it was not made, or the source does not have any more what was made
+   */
+  public @Nullable Recording complete(Change change) throws FsException {
+    boolean isTried = state.deferred().contains(change.sequence());
+    Intent intent = isTried ? Intent.of(state, change.sequence()) : null;
+    if (intent == null || intent.mark() != Intent.Mark.MADE) {
+      return null;
+    }
+    Inode inode = state.find(change.inode());
+    Stat there = inode == null || !inode.hasHome() ? null : atHome(inode);
+    if (change instanceof Change.Content && inode != null && !inode.isRemoved() && there == null) {
+      return null;
+    }
+    step.tree().beginMove();
+    Recording rested =
+        step.finish(change, intent.directory(), null, () -> complete(change, intent, inode, there));
+    Stat now = inode == null || there == null || !isUnchanged(inode, there) ? null : atHome(inode);
+    return now == null || inode == null ? rested : Step.seen(inode.number(), now).and(rested);
+  }
+
+  /** Whether no other program has changed what was made. */
+  private static boolean isUnchanged(Inode inode, Stat there) {
+    Stat seen = inode.seen();
+    return seen != null && seen.hasSameContent(there);
+  }
+
+  /** The node at its place; null if something else, or nothing, is there. */
+  private @Nullable Stat atHome(Inode inode) throws FsException {
+    try (SourceTree.Directory directory = step.openIfThere(inode.homeParent())) {
+      Stat there = directory == null ? null : Step.find(directory, inode.homeName());
+      Stat seen = inode.seen();
+      return there != null && seen != null && seen.isSameFile(there) ? there : null;
+    }
+  }
+
+  private void complete(Change change, Intent intent, @Nullable Inode inode, @Nullable Stat there)
+      throws FsException {
+    if (inode != null && there != null) {
+      completeNode(change, intent, inode, there);
+    }
+    Inode other = change.other() == 0 ? null : state.find(change.other());
+    if (other != null && other.hasHome() && atHome(other) != null) {
+      touch(other);
+    }
+    for (long number : directories(change, intent, inode)) {
+      try (SourceTree.Directory directory = step.openIfThere(number)) {
+        if (directory != null) {
+          step.sync(directory);
+        }
+      }
+    }
+  }
+
+  private void completeNode(Change change, Intent intent, Inode inode, Stat there)
+      throws FsException {
+    if (change instanceof Change.Rename) {
+      touch(inode);
+      return;
+    }
+    if (!intent.isOf(there)) {
+      return;
+    }
+    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
+      if (change instanceof Change.Content content && isUnchanged(inode, there)) {
+        agree(directory, inode.homeName(), content);
+      } else if (change instanceof Change.Made made) {
+        setAttributes(directory, inode.homeName(), made);
+      }
+    }
+  }
+
+  private void touch(Inode inode) throws FsException {
+    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
+      step.touchMoved(directory, inode.homeName(), inode.number());
+    }
+  }
+
+  private Set<Long> directories(Change change, Intent intent, @Nullable Inode inode)
+      throws FsException {
+    Set<Long> directories = new LinkedHashSet<>();
+    directories.add(intent.directory());
+    change.names().forEach(name -> directories.add(name.directory()));
+    if (inode != null) {
+      try (State.Held held = state.hold()) {
+        step.homes().all(inode).forEach(home -> directories.add(home.directory()));
+      }
+    }
+    return directories;
+  }
+
+  /**
+   * Sets the attributes of a file that is there already: changes of them may be made together with
+   * the content, or be later than a former attempt that brought it.
+   */
+  void agree(SourceTree.Directory directory, FileName name, Change.Content change)
+      throws FsException {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
+      attributes.set(directory, name, change.attributes(), acting);
+    }
+  }
+
+  /** Sets what a new node, which is no regular file, has beside its name. */
+  void setAttributes(SourceTree.Directory directory, FileName name, Change.Made change)
+      throws FsException {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
+      attributes.setRights(directory, name, change.attributes(), acting);
+      if (change.attributes().type() != FileType.DIRECTORY) {
+        attributes.setTimes(directory, name, change.attributes(), acting);
+      }
+    }
+    step.touchMoved(directory, name, change.inode());
+  }
+}

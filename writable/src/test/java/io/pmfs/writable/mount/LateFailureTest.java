@@ -1,0 +1,177 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.tier.Errno;
+import io.pmfs.tier.FsException;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.Random;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Promise: what a step has made at the source when one of its calls fails is known ever after, also
+ * by the next process, and completed: no file is kept beside itself, and in the end the source has
+ * what the mount shows.
+ */
+class LateFailureTest {
+  private static final int CHANGES = 150;
+  private static final int SEEDS = "all".equals(System.getProperty("pmfs.large")) ? 300 : 8;
+
+  /** So many of 100 calls at the source fail. */
+  private static final int[] FAILING = {6, 6, 20, 40};
+
+  @TempDir Path directory;
+
+  private final StringBuilder log = new StringBuilder();
+
+  static LongStream seeds() {
+    String one = System.getProperty("pmfs.seed");
+    return one != null ? LongStream.of(Long.parseLong(one)) : LongStream.range(0, SEEDS);
+  }
+
+  /** Lets calls at the source fail while it may. */
+  private final class Failing implements FakeCalls.Watcher {
+    private final Random random;
+    private final int percent;
+    private boolean isOn = true;
+    private boolean hasFailed;
+
+    Failing(long seed) {
+      percent = FAILING[(int) (seed % FAILING.length)];
+      random = new Random(seed);
+    }
+
+    @Override
+    public void before(String call, FileName name) throws FsException {
+      boolean fails = isOn && random.nextInt(100) < percent;
+      log.append(fails ? "  fails: " : "  ").append(call + " " + name + "\n");
+      hasFailed |= fails;
+      if (fails) {
+        throw new FsException(random.nextBoolean() ? Errno.EBUSY : Errno.EIO, call + " " + name);
+      }
+    }
+  }
+
+  // ---- each call
+
+  /** From one call on, all of its name fail until the process has ended. */
+  private boolean failFrom(int at) throws Exception {
+    int[] count = {0};
+    String[] failing = {""};
+    try (Driver driver = new Driver(directory.resolve("" + at), 0, InstantSource.system())) {
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              if (count[0]++ == at) {
+                failing[0] = call;
+              }
+              if (call.equals(failing[0])) {
+                throw new FsException(Errno.EBUSY, call);
+              }
+            }
+          });
+      CrashTest.makeChanges(driver);
+      try {
+        driver.drainAll();
+      } catch (FsException e) {
+        assertThat(e.errno()).isEqualTo(Errno.EBUSY); // As if the source refused everything.
+      }
+      driver.calls.watch(new FakeCalls.Watcher() {});
+      driver.restart();
+      driver.append("final", "more");
+      driver.chmod("d", 0711);
+      assertSame(driver);
+    } catch (FsException | AssertionError e) {
+      throw new AssertionError("call %d, %s".formatted(at, failing[0]), e);
+    }
+    return count[0] > at;
+  }
+
+  @Test
+  void eachCall_thatFailsUntilARestart_isMadeUpFor() throws Exception {
+    int at = 0;
+    while (failFrom(at)) {
+      at += CrashTest.STEP;
+    }
+    assertThat(at).isGreaterThan(50);
+  }
+
+  // ---- at random
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void callsThatFail_andRestarts_leaveNoConflict(long seed) throws Exception {
+    Random random = new Random(seed);
+    Failing failing = new Failing(seed + 1000);
+    MovingChanges changes = MovingChanges.ofAllKinds(random, log);
+    try (Driver driver = new Driver(directory, 0, InstantSource.system())) {
+      driver.calls.watch(failing);
+      for (int i = 0; i < CHANGES; i++) {
+        change(driver, changes);
+        if (random.nextInt(4) == 0) {
+          steps(driver, random);
+        }
+        if (random.nextInt(failing.hasFailed ? 3 : 40) == 0) {
+          failing.hasFailed = false;
+          log.append("restart\n");
+          driver.restart();
+        }
+        if (random.nextInt(60) == 0) {
+          drain(driver, failing);
+        }
+      }
+      drain(driver, failing);
+    } catch (Exception | AssertionError e) {
+      throw new AssertionError("seed %d:%n%s".formatted(seed, log), e);
+    }
+  }
+
+  private void change(Driver driver, MovingChanges changes) throws FsException {
+    try {
+      changes.make(driver);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EBUSY && e.errno() != Errno.EIO) {
+        throw e;
+      }
+      log.append("told: ").append(e.getMessage()).append('\n'); // By close, which has worked.
+    }
+  }
+
+  private void steps(Driver driver, Random random) {
+    log.append("steps\n");
+    try {
+      if (random.nextInt(3) == 0) {
+        driver.mount().tryAgain();
+      }
+      for (int i = random.nextInt(12); i > 0 && driver.mount().step(); i--) {
+        driver.mount().tidy();
+      }
+    } catch (FsException e) {
+      log.append("stopped: ").append(e.getMessage()).append('\n');
+    }
+  }
+
+  private void drain(Driver driver, Failing failing) throws FsException {
+    log.append("drain\n");
+    failing.isOn = false;
+    assertSame(driver);
+    failing.isOn = true;
+  }
+
+  private static void assertSame(Driver driver) throws FsException {
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().failures()).isEmpty();
+    assertThat(driver.mount().drainStatus().waitingChanges()).isZero();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+    assertThat(driver.sourceTimes()).isEqualTo(driver.times());
+    assertThat(driver.sourceDetails()).isEqualTo(driver.details());
+    assertThat(driver.temporaries()).isEmpty();
+  }
+}
