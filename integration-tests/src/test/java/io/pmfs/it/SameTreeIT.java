@@ -23,7 +23,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** After a drain the source is what the mount shows, in all that programs can see. */
 final class SameTreeIT {
   private static final long MOST_SECONDS = 300;
-  private static final Duration LONGEST_PROGRAM = Duration.ofMinutes(20);
+
+  /** Of a mount, of the programs on it and of their drain, on a machine with other work. */
+  private static final Duration LONGEST = Duration.ofMinutes(20);
+
   private static final String PROGRAMS =
       Path.of("src/test/writable/programs.sh").toAbsolutePath().toString();
 
@@ -40,7 +43,7 @@ final class SameTreeIT {
   private MountedPmfs mount(String... options) {
     List<String> all = new ArrayList<>(List.of("--writable", "--allow-other"));
     all.addAll(List.of(options));
-    return pmfs.mount(source, all.toArray(String[]::new));
+    return pmfs.mount(LONGEST, source, all.toArray(String[]::new));
   }
 
   private static void shell(MountedPmfs mount, String script) {
@@ -49,7 +52,7 @@ final class SameTreeIT {
   }
 
   private void assertSame(MountedPmfs mount) {
-    pmfs.run("drain", mount.mountpoint().toString()).expect(0);
+    pmfs.run(LONGEST, "drain", mount.mountpoint().toString()).expect(0);
     assertThat(mount.status().number("outputs.conflicts")).isZero();
     WholeTree.assertSourceEquals(source, mount);
   }
@@ -182,7 +185,7 @@ final class SameTreeIT {
     try (MountedPmfs mount = mount()) {
       List<String> line =
           List.of(PROGRAMS, "--keep", "--only", program, mount.mountpoint().toString());
-      Command run = Command.run(environment, LONGEST_PROGRAM, line);
+      Command run = Command.run(environment, LONGEST, line);
       assumeFalse(run.out().contains("not installed"), program + " is not installed");
       run.expect(0);
       assertSame(mount);
