@@ -30,7 +30,8 @@ live() { # OUT TIER NUMBER SEED LAST
   local out=$1 tier=$2 number=$3 seed=$4 last=$5 mount=/run/mnt before=$(($3 - 1))
   export PMFS_RUNTIME_DIR=/run/pmfs-test
   mkdir -p $mount "$out/source"
-  "$scripts/pmfs" mount --writable "$out/source" $mount --tier "$tier" --state-dir /pmem/state || return 1
+  # An emulated machine needs minutes where a machine needs seconds.
+  "$scripts/pmfs" mount --writable "$out/source" $mount --tier "$tier" --state-dir /pmem/state --ready-timeout 300s || return 1
   if [ "$number" -gt 1 ]; then
     "$here/crash-check.py" "$out/records-$before" --mount "$mount/w$before" --after power || return 1
     "$scripts/pmfs" drain --acknowledge --timeout 300s $mount
@@ -85,9 +86,9 @@ printf 'seed %d; records, source and memory are in %s\n' "$seed" "$work"
 for ((number = 1; number <= cuts + 1; number++)); do
   last=no cut=(--power-cut 20) expected=137
   [ "$number" -le "$cuts" ] || { last=yes cut=() expected=0; }
-  "$scripts/dax-vm" --fs "$fs" --device "$device" --image "$work/memory" --size 1024 --out "$work/out" --timeout 900 "${cut[@]}" \
+  "$scripts/dax-vm" --fs "$fs" --device "$device" --image "$work/memory" --size 1024 --out "$work/out" --timeout 3600 "${cut[@]}" \
     --env JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1 -- bash "$here/machine-power-cuts.sh" --live "$work/out" "$tier" "$number" "$seed" $last \
-    2>&1 | sed "s/^/life $number: /"
+    2>&1 | sed -u "s/^/life $number: /"
   status=${PIPESTATUS[0]}
   [ "$status" != 77 ] || exit 77
   if [ "$status" != $expected ]; then
