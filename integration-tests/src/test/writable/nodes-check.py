@@ -21,6 +21,7 @@ ENOTCONN counts as made or not made. Ends with 0 if all is right, 1 if something
   ./nodes-check.py /mnt/a /mnt/b --cut 1 'ip -n sw link set pb down; sleep 20; ip -n sw link set pb up' --every 40
 """
 import argparse
+import bisect
 import errno
 import multiprocessing
 import os
@@ -194,21 +195,36 @@ def explain_place(place, history):
     """Reads that overlap no write must have the last one that was closed before them, or an unsure one."""
     writes = sorted((begin, ended, value, error) for kind, where, value, begin, ended, error in history
                     if kind == 'place' and where == place)
+    # Of the first writes, and so many as there are: the end of all, of one that may have been made later, and of the one
+    # before the last; the last one.
+    none = float('-inf')
+    ends, unsure, second, last = [none], [none], [none], [None]
+    for one in writes:
+        ends.append(max(ends[-1], one[1]))
+        unsure.append(max(unsure[-1], one[1]) if one[3] and one[3] != errno.EBUSY else unsure[-1])
+        if one[3]:
+            second.append(second[-1])
+            last.append(last[-1])
+        elif last[-1] is None or one[1] > last[-1][1]:
+            second.append(last[-1][1] if last[-1] else none)
+            last.append(one)
+        else:
+            second.append(max(second[-1], one[1]))
+            last.append(last[-1])
+    begins = [one[0] for one in writes]
     wrong = []
     for kind, where, value, begin, ended, _ in history:
         if kind != 'reread' or where != place:
             continue
-        before = [one for one in writes if one[0] < ended]
-        if any(one[1] >= begin for one in before):
+        before = bisect.bisect_left(begins, ended)
+        if ends[before] >= begin:
             continue  # overlaps a write
-        sure = [one for one in before if not one[3]]
-        last = max(sure, key=lambda one: one[1]) if sure else None
-        if last is None or any(one[3] and one[3] != errno.EBUSY and one[1] > last[0] for one in before):
+        if last[before] is None or unsure[before] > last[before][0]:
             continue  # a write that may have been made, perhaps later
-        if any(one is not last and one[1] > last[0] for one in sure):
+        if second[before] > last[before][0]:
             continue  # two programs wrote at once: parts of both may be there
-        if value != last[2]:
-            wrong.append(f'place{place}: read {value!r}, but {last[2]} was closed before')
+        if value != last[before][2]:
+            wrong.append(f'place{place}: read {value!r}, but {last[before][2]} was closed before')
     return wrong
 
 
