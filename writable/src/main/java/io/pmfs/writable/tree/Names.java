@@ -126,7 +126,11 @@ public final class Names {
   private Inode nearest(Inode inode) throws FsException {
     Inode at = inode;
     while (at.number() != WritableFileSystem.ROOT && !at.hasHome() && at.parent() != 0) {
-      at = state.inode(at.parent());
+      Inode above = state.find(at.parent());
+      if (above == null) {
+        break; // The name that the file is known by is gone with its directory.
+      }
+      at = above;
     }
     return at;
   }
@@ -311,8 +315,9 @@ public final class Names {
     }
     linked.protection().requireChangeable(name.toString());
     if (linked.parent() != 0) {
-      checkReachable(
-          linked, nodes.directory(linked.parent()), nodes.directory(directoryNumber), name);
+      Inode to = nodes.directory(directoryNumber);
+      Inode from = directoryOf(linked);
+      checkReachable(linked, from == null ? to : from, to, name);
     }
     if (linked.isRegular() && !linked.is(Inode.UNNAMED)) {
       written.announce(number, caller);
@@ -326,6 +331,17 @@ public final class Names {
       written.announce(number, caller);
     }
     return nodes.node(number);
+  }
+
+  /** A directory in which a file has a name, if it is known: the one it is known by may be gone. */
+  private @Nullable Inode directoryOf(Inode file) throws FsException {
+    for (long number : new long[] {file.parent(), file.homeParent()}) {
+      Inode found = number == 0 ? null : state.find(number);
+      if (found != null && !found.isRemoved()) {
+        return found;
+      }
+    }
+    return null;
   }
 
   private Inode link(

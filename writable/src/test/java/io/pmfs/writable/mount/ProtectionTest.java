@@ -165,6 +165,27 @@ class ProtectionTest {
     driver.rename("below", "e/back", 0);
   }
 
+  /** A file is remembered below the name that it had first, or got by a rename. */
+  @Test
+  void linkOfAFileWhoseFirstDirectoryWasRemoved_isMade() throws Exception {
+    driver.mkdir("gone");
+    driver.put("gone/file", "content");
+    driver.drainAll();
+    atSource("gone").project = 1;
+    atSource("d").project = 1;
+    driver.restart();
+    driver.link("gone/file", "d/kept");
+    driver.drainAll();
+    driver.unlink("gone/file");
+    driver.rmdir("gone");
+    driver.link("d/kept", "d/before");
+    driver.drainAll();
+    driver.link("d/kept", "d/after");
+    driver.restart();
+    driver.link("d/kept", "d/later");
+    driver.link("d/later", "elsewhere");
+  }
+
   /** chattr(1) changes a file's time of change, and nothing else. */
   @Test
   void fileThatIsProtectedWhileItIsWritten_isNotTakenForAnothers() throws Exception {
