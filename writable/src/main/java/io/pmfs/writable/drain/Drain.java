@@ -444,8 +444,9 @@ public final class Drain implements AutoCloseable {
 
   /** The user knows of the conflicts: they are not reported any more; returns what they were. */
   public DrainStatus acknowledge() throws FsException {
+    DrainStatus before;
     try (State.Held held = state.hold()) {
-      DrainStatus before = report.conflicts(pace, data.places().usedBytes());
+      before = report.conflicts(pace, data.places().usedBytes());
       State.Update update = state.update();
       state.scan(
           Tables.CONFLICTS,
@@ -456,8 +457,9 @@ public final class Drain implements AutoCloseable {
           });
       update.afterwards(conflicts::acknowledge);
       update.commit();
-      return before;
     }
+    state.sync(); // It is not told again after a power cut.
+    return before;
   }
 
   /** Paths of what the source does not have, the longest waiting first. */

@@ -235,6 +235,17 @@ class TornDataTest {
   }
 
   @Test
+  void lossThatTheUserKnows_isNotToldAfterAnotherCut() throws Exception {
+    driver.put("a", "0123456789");
+    cut(4);
+    assertTold("a");
+    driver.drainAll();
+    driver.mount().acknowledge();
+    driver.cut();
+    assertTold();
+  }
+
+  @Test
   void dataThatVanishWhileTheMountIsInUse_doNotStopTheOtherChanges() throws Exception {
     driver.put("a", "0123456789");
     driver.put("b", "other");
