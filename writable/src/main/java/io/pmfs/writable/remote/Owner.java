@@ -7,15 +7,12 @@ import io.pmfs.writable.remote.RemoteFileSystem.Self;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The owner of a writable mount, as another node asks it: again and again while it does not answer,
  * for as long as its daemon may take to be replaced. Safe for use by many threads.
  */
 final class Owner {
-  private static final Logger log = LoggerFactory.getLogger(Owner.class);
 
   /** Of an answer that has no values. */
   static final MessageReader.Reading<Boolean> NOTHING = in -> true;
@@ -95,7 +92,11 @@ final class Owner {
           }
           case FAILURE -> throw answer.in().failure();
           case NOT_JOINED -> join(asking);
-          case GIVEN_UP -> log.debug("{} is asked again", request);
+          case GIVEN_UP -> {
+            if (era.get() == now) {
+              join(asking); // Of a former process, whose clock was ahead, or of no process at all.
+            }
+          }
           case OTHER_VERSION ->
               throw new FsException(
                   Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");

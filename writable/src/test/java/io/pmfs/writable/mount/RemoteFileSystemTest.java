@@ -30,6 +30,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 class RemoteFileSystemTest {
@@ -192,6 +193,16 @@ class RemoteFileSystemTest {
     assertThat(link.server().answer("rename", link.onItsWay)[4]).isEqualTo((byte) 4);
     assertThat(owner.names("")).containsExactly("a");
     close(second);
+  }
+
+  /** A former process had a clock that was ahead, or a member invents a request. */
+  @Test
+  @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void request_thatArrivesWithALaterTime_doesNotShutTheNodeOut() throws Exception {
+    put(A, "one");
+    link.server().answer("flush", link.fromLater("flush"));
+    put(FileName.of("b"), "two");
+    assertThat(owner.read("b")).isEqualTo("two");
   }
 
   @Test

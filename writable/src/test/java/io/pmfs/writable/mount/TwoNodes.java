@@ -36,7 +36,9 @@ import org.jspecify.annotations.Nullable;
 final class TwoNodes implements AutoCloseable {
   static final UUID MEMBER = new UUID(1, 2);
 
-  /** Where a request has its number. */
+  /** Where a request has the time of its process, and its number. */
+  private static final int ERA = 8;
+
   private static final int UNIQUE = 16;
 
   final Driver owner;
@@ -130,6 +132,13 @@ final class TwoNodes implements AutoCloseable {
     byte[] lastOf(String name) {
       byte[] request = Objects.requireNonNull(last.get(name)).clone();
       Arrays.fill(request, UNIQUE, UNIQUE + Long.BYTES, (byte) 0);
+      return request;
+    }
+
+    /** The same as one of a process that began long after. */
+    byte[] fromLater(String name) {
+      byte[] request = lastOf(name);
+      ByteBuffer.wrap(request).putLong(ERA, Long.MAX_VALUE / 2);
       return request;
     }
 
