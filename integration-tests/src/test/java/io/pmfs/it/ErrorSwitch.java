@@ -20,7 +20,7 @@ public final class ErrorSwitch {
   private static final String WANTED = "wanted";
   private static final String THROWN = "thrown";
 
-  /** No Error is thrown: the heap is filled until there is none left. */
+  /** Fills the heap; Java then throws the error itself. */
   static final String FILLED_HEAP = "filled-heap";
 
   private static volatile @Nullable Armed armed;

@@ -161,7 +161,7 @@ final class SessionIT {
         .noneMatch(left -> left.getFileName().toString().startsWith("session."));
   }
 
-  /** The mounting command waits for whoever says that the mount answers, not for the first. */
+  /** The mounting command ends when any daemon of the mount reports that it is ready. */
   @Test
   void daemon_thatDiesBeforeItIsReady_isReplacedAndTheCommandEnds() throws Exception {
     pmfs.environment("PMFS_JAVA_OPTIONS", "-Xint"); // Between mounting and being ready it is slow.

@@ -146,7 +146,7 @@ final class ThrownErrorsIT {
       assertThat(bed.isServing()).isTrue();
       Await.until("all files have copies", Duration.ofMinutes(2), () -> hasAllCopies(bed, dataset));
       bed.by(ADA, bed.launcher().toString(), "umount", mountpoint.toString()).expect(0);
-      Await.until("nobody has a copy open", SOON, () -> bed.report().number("room.leftOpen") == 0);
+      Await.until("no copy is open", SOON, () -> bed.report().number("room.leftOpen") == 0);
       Status left = bed.report();
       assertThat(left.number("copying")).isZero();
       assertThat(left.number("waiting")).isZero();

@@ -188,7 +188,7 @@ final class UserMountIT {
     }
   }
 
-  /** Nobody begins another daemon for a user; the log says why this one ended. */
+  /** A user's mount has no supervisor: its log says why the daemon ended. */
   @Test
   void heap_thatRunsOut_isSaidAndLeavesNoMountAndNoProcess() throws IOException {
     Path process = pmfs.directory("switch");
