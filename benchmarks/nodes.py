@@ -26,7 +26,7 @@ CASES = {
 WARM = (WARM_LOCAL, WARM_PEERS)
 NO_BARRIER, EPOCH_BARRIER, STEP_BARRIER = "none", "epoch", "step"
 SEGMENTS = 1 << 12  # as many as io.pmfs.cluster has
-SPARE = 1 / 16  # of a tier that copies of others' files leave free, as io.pmfs.stage.Guests does
+SPARE = 1 / 16  # of a tier that copies of others' files leave free, as io.pmfs.stage.copies.Guests does
 PERCENT_99 = 2.3263  # standard deviations of a normal distribution
 LOCAL, PEER, PEER_MISS, MISS = range(4)
 

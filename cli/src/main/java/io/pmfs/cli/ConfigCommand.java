@@ -2,12 +2,13 @@ package io.pmfs.cli;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import io.pmfs.cli.mount.MountOptions;
 import io.pmfs.daemon.Invocation;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.places.Surroundings;
 import io.pmfs.settings.Configuration;
 import io.pmfs.settings.ConfigurationExample;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.Surroundings;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;

@@ -1,6 +1,6 @@
 package io.pmfs.cli;
 
-import io.pmfs.settings.ExitStatus;
+import io.pmfs.machine.ExitStatus;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

@@ -1,15 +1,16 @@
 package io.pmfs.cli;
 
+import io.pmfs.cli.mount.MountCommand;
 import io.pmfs.daemon.Invocation;
-import io.pmfs.daemon.Supervision;
 import io.pmfs.daemon.Wiring;
+import io.pmfs.daemon.process.Supervision;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.system.Priority;
 import io.pmfs.fuse.system.StandardStreams;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.NativeText;
 import io.pmfs.metadata.PathText;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.NativeText;
-import io.pmfs.settings.Surroundings;
+import io.pmfs.places.Surroundings;
 import java.io.PrintStream;
 import java.time.InstantSource;
 import java.util.Map;
@@ -31,7 +32,7 @@ public final class Main {
     Supervision supervision = invocation.supervision();
     String[] arguments =
         supervision != null && supervision.hasSettings()
-            ? MountCommand.RESUME
+            ? MountCommand.RESUME.toArray(String[]::new)
             : NativeText.arguments(args);
     int status = PmfsCommand.execute(invocation, arguments);
     invocation.out().flush();

@@ -3,8 +3,8 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.cli.bugreport.Piece;
-import io.pmfs.daemon.Version;
-import io.pmfs.settings.Surroundings;
+import io.pmfs.daemon.process.Version;
+import io.pmfs.places.Surroundings;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,8 +1,12 @@
 package io.pmfs.cli;
 
 import io.pmfs.daemon.Invocation;
-import io.pmfs.daemon.Version;
+import io.pmfs.daemon.process.Version;
 import io.pmfs.fuse.system.DirectoryStore;
+import io.pmfs.machine.ByteSize;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
 import io.pmfs.pack.PackCheck;
 import io.pmfs.pack.PackCompression;
 import io.pmfs.pack.PackException;
@@ -13,12 +17,8 @@ import io.pmfs.pack.PackResult;
 import io.pmfs.pack.PackSettings;
 import io.pmfs.pack.Packer;
 import io.pmfs.pack.Unreadable;
-import io.pmfs.settings.ByteSize;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.Reason;
-import io.pmfs.settings.Surroundings;
-import io.pmfs.tier.FsException;
+import io.pmfs.places.Surroundings;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

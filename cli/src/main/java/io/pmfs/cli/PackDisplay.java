@@ -1,10 +1,11 @@
 package io.pmfs.cli;
 
+import io.pmfs.cli.tasks.TaskDisplay;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.TaskReport;
+import io.pmfs.machine.ExitStatus;
 import io.pmfs.pack.PackProgress;
 import io.pmfs.pack.PackProgress.Phase;
-import io.pmfs.settings.ExitStatus;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.CountDownLatch;

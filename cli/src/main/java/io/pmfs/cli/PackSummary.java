@@ -1,9 +1,9 @@
 package io.pmfs.cli;
 
+import io.pmfs.machine.ByteSize;
 import io.pmfs.pack.PackManifest;
 import io.pmfs.pack.PackManifest.Counts;
 import io.pmfs.pack.PackSettings;
-import io.pmfs.settings.ByteSize;
 import java.time.Duration;
 import java.util.Locale;
 

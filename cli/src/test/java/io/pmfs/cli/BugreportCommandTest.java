@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.cli.bugreport.Unpacked;
-import io.pmfs.daemon.DaemonLog;
-import io.pmfs.daemon.FakeDataset;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.Registration;
-import io.pmfs.settings.Registry;
+import io.pmfs.daemon.dataset.FakeDataset;
+import io.pmfs.daemon.process.DaemonLog;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.mounts.Registration;
+import io.pmfs.mounts.Registry;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;

@@ -1,9 +1,10 @@
 package io.pmfs.cli;
 
-import io.pmfs.settings.Capacity;
+import io.pmfs.cli.mount.MountOptions;
+import io.pmfs.places.Capacity;
+import io.pmfs.places.TierSpec;
 import io.pmfs.settings.MountOption;
-import io.pmfs.settings.TierSpec;
-import io.pmfs.stage.Compression;
+import io.pmfs.stage.formats.Compression;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
-import io.pmfs.daemon.Version;
-import io.pmfs.settings.ExitStatus;
+import io.pmfs.daemon.process.Version;
+import io.pmfs.machine.ExitStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

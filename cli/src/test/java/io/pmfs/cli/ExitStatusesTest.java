@@ -2,7 +2,7 @@ package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.settings.ExitStatus;
+import io.pmfs.machine.ExitStatus;
 import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -4,9 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.nio.file.StandardCopyOption.COPY_ATTRIBUTES;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.machine.NativeText;
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.settings.MountOption;
-import io.pmfs.settings.NativeText;
-import io.pmfs.tier.DirectMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

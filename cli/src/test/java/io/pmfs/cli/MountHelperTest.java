@@ -3,7 +3,7 @@ package io.pmfs.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.settings.NativeText;
+import io.pmfs.machine.NativeText;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

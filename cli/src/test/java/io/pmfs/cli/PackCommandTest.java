@@ -2,7 +2,7 @@ package io.pmfs.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.settings.ExitStatus;
+import io.pmfs.machine.ExitStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -3,8 +3,8 @@ package io.pmfs.cluster;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
-import io.pmfs.stage.RemoteCopies;
-import io.pmfs.stage.Share;
+import io.pmfs.stage.copies.RemoteCopies;
+import io.pmfs.stage.copies.Share;
 
 /** The files whose paths this node owns. */
 record ClusterShare(Owners owners, Namespace namespace, RemoteCopies remoteCopies)

@@ -1,9 +1,9 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.client.PeerStatistics;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.Roll;
-import io.pmfs.cluster.peers.PeerServerStatistics;
-import io.pmfs.cluster.peers.PeerStatistics;
+import io.pmfs.cluster.server.PeerServerStatistics;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 

@@ -4,7 +4,7 @@ import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceVersion;
-import io.pmfs.stage.Blocks;
+import io.pmfs.stage.formats.Blocks;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashSet;

@@ -1,13 +1,13 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.client.PeerClient;
 import io.pmfs.cluster.members.Member;
-import io.pmfs.cluster.peers.PeerClient;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.posix.DaemonThread;
 import io.pmfs.stage.Stager;
-import io.pmfs.tier.DaemonThread;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.function.Predicate;

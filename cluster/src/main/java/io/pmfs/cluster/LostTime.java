@@ -3,7 +3,7 @@ package io.pmfs.cluster;
 import com.google.common.base.Ticker;
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
-import io.pmfs.cluster.peers.Patience;
+import io.pmfs.cluster.client.Patience;
 import io.pmfs.metadata.FileName;
 import java.time.Duration;
 import java.util.function.LongSupplier;

@@ -1,11 +1,11 @@
 package io.pmfs.cluster;
 
 import io.pmfs.cluster.peers.PeerException;
-import io.pmfs.cluster.peers.PeerService;
+import io.pmfs.cluster.server.PeerService;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.source.SourceStatus;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;

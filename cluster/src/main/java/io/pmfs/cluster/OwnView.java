@@ -2,9 +2,9 @@ package io.pmfs.cluster;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceVersion;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;

@@ -1,7 +1,7 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.client.Patience;
 import io.pmfs.cluster.members.Member;
-import io.pmfs.cluster.peers.Patience;
 import io.pmfs.cluster.peers.PeerException;
 import java.time.Duration;
 import java.util.List;

@@ -1,8 +1,8 @@
 package io.pmfs.cluster;
 
 import io.pmfs.cluster.members.Member;
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.FsException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;

@@ -4,22 +4,22 @@
  *
  * <p><b>Start reading</b> at {@link Cluster}, which puts the parts together, and {@link PeerStore},
  * the source as the rest of a node sees it. {@link Owners} says whom to ask, {@link PeerQuestions}
- * leaves out who failed, {@link io.pmfs.cluster.peers.HttpPeerClient HttpPeerClient} asks, {@link
- * io.pmfs.cluster.peers.PeerServer PeerServer} and {@link DatasetService} answer, {@link
+ * leaves out who failed, {@link io.pmfs.cluster.client.HttpPeerClient HttpPeerClient} asks, {@link
+ * io.pmfs.cluster.server.PeerServer PeerServer} and {@link DatasetService} answer, {@link
  * io.pmfs.cluster.members.InfinispanMembership InfinispanMembership} knows who is there.
  *
  * <p><b>Threads.</b> {@link Cluster#open} starts the server and the membership; {@link
  * Cluster#close} ends them, and the client.
  *
  * <ul>
- *   <li>Asking: the caller's thread waits in {@link io.pmfs.cluster.peers.PeerExchange
- *       PeerExchange}, for all peers together as long as its {@link io.pmfs.cluster.peers.Patience
+ *   <li>Asking: the caller's thread waits in {@link io.pmfs.cluster.client.PeerExchange
+ *       PeerExchange}, for all peers together as long as its {@link io.pmfs.cluster.client.Patience
  *       Patience} lasts; two event loops {@code pmfs-peer-client} copy what arrives.
  *   <li>Answering: two event loops {@code pmfs-peer-server}, and three groups of {@link
- *       io.pmfs.cluster.peers.Workers Workers}: {@code names}, {@code data} and {@code copies}.
- *       {@link io.pmfs.cluster.peers.PeerLimits PeerLimits} has their numbers; {@code copies} has a
- *       quarter of those of {@code data}. They end after 30 s without work. {@link
- *       io.pmfs.cluster.peers.PeerServer#close PeerServer.close} waits up to 30 s for each group
+ *       io.pmfs.cluster.server.Workers Workers}: {@code names}, {@code data} and {@code copies}.
+ *       {@link io.pmfs.cluster.server.PeerLimits PeerLimits} has their numbers; {@code copies} has
+ *       a quarter of those of {@code data}. They end after 30 s without work. {@link
+ *       io.pmfs.cluster.server.PeerServer#close PeerServer.close} waits up to 30 s for each group
  *       and does not interrupt it.
  *   <li>{@code members}, one: joins, looks who is there, and calls {@link Cluster} with each new
  *       view. The other threads of the group are JGroups' and Infinispan's.
@@ -49,7 +49,7 @@
  *   <li>No monitor of this package is held while a peer is asked. That of a {@code PeerFile}, of
  *       {@link PeerStore}, is held while the source opens the file.
  *   <li>An event loop never waits: it must not call the source, a tier or {@link
- *       io.pmfs.cluster.peers.PeerAnswer#send PeerAnswer.send}.
+ *       io.pmfs.cluster.server.PeerAnswer#send PeerAnswer.send}.
  * </ul>
  *
  * <p><b>Known deadlocks</b>
@@ -62,24 +62,24 @@
  *       Cure: {@link PeerStore#asksElsewhere}; {@link DatasetService} refuses, and the asker goes
  *       to the source.
  *   <li>Workers for names wait for each other's workers. Cure: such requests are refused instead of
- *       queued ({@link io.pmfs.cluster.peers.PeerServer PeerServer}), and a caller waits only
+ *       queued ({@link io.pmfs.cluster.server.PeerServer PeerServer}), and a caller waits only
  *       briefly for a connection.
  *   <li>Requests for copies only wait behind reads that wait for such requests. Cure: connections
- *       ({@link io.pmfs.cluster.peers.PeerConnections PeerConnections}), batches ({@link
- *       io.pmfs.cluster.peers.PeerLink PeerLink}) and workers of their own, which wait for no other
- *       node. A copy that is being made gives the blocks that it has, and refuses the others.
+ *       ({@link io.pmfs.cluster.client.PeerConnections PeerConnections}), batches ({@link
+ *       io.pmfs.cluster.client.PeerLink PeerLink}) and workers of their own, which wait for no
+ *       other node. A copy that is being made gives the blocks that it has, and refuses the others.
  *   <li>Reads go from owner to owner. Cure: {@link PeerStore#answering}: a worker reads from tiers,
  *       from copies of other nodes and from the source.
  *   <li>A worker answers by a fetch of its own node that waits for the asker. That takes two nodes
  *       that own the file (replicas) and do not agree which is first. Cure: {@link
  *       PeerStore#readsElsewhere}; {@link DatasetService} refuses, and the asker goes to the
  *       source.
- *   <li>Slow peers occupy all workers. Cure: {@link io.pmfs.cluster.peers.Workers#await
+ *   <li>Slow peers occupy all workers. Cure: {@link io.pmfs.cluster.server.Workers#await
  *       Workers.await} gives the place away, and the thread continues without waiting for a place.
  *   <li>A batch waits for helpers that never start, or for memory that it holds. Cure: {@link
  *       BatchAnswer} waits only for files that are being read, and never for memory.
  *   <li>A small read waits without a limit for the thread that sends it. Cure: that thread ends
- *       every read and passes its turn on in any case ({@link io.pmfs.cluster.peers.SmallReads
+ *       every read and passes its turn on in any case ({@link io.pmfs.cluster.client.SmallReads
  *       SmallReads}).
  *   <li>A peer waits for its source without end. Cure: {@link SourceProbes}.
  *   <li>Readers of a large file on several nodes wait for each other's blocks. Cure: a node gives

@@ -1,19 +1,19 @@
 package io.pmfs.cluster;
 
-import static io.pmfs.tier.FaultyStore.Operation.LIST;
+import static io.pmfs.source.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.client.HttpPeerClient;
+import io.pmfs.cluster.client.PeerClient;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.FakeService;
-import io.pmfs.cluster.peers.HttpPeerClient;
-import io.pmfs.cluster.peers.PeerClient;
-import io.pmfs.cluster.peers.PeerLimits;
+import io.pmfs.cluster.server.PeerLimits;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
-import io.pmfs.stage.RemoteCopies;
-import io.pmfs.tier.SourceOperations;
+import io.pmfs.source.SourceOperations;
+import io.pmfs.stage.copies.RemoteCopies;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;

@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.metadata.FileName;
-import io.pmfs.stage.RemoteCopies;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FaultyStore.Operation;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceOperations;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.FaultyStore.Operation;
+import io.pmfs.source.SourceOperations;
+import io.pmfs.stage.copies.RemoteCopies;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;

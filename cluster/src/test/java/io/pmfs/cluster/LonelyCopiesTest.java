@@ -2,7 +2,7 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.stage.RemoteCopies;
+import io.pmfs.stage.copies.RemoteCopies;
 import io.pmfs.tier.Await;
 import java.nio.file.Path;
 import java.util.List;

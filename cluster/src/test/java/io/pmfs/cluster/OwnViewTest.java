@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceVersion;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FaultyStore;
-import io.pmfs.tier.FaultyStore.Answer;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore;
+import io.pmfs.source.FaultyStore.Answer;
 import java.time.Instant;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

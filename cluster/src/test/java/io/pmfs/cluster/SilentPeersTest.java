@@ -2,16 +2,16 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.client.HttpPeerClient;
+import io.pmfs.cluster.client.PeerClient;
+import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.FakeService;
-import io.pmfs.cluster.peers.HttpPeerClient;
-import io.pmfs.cluster.peers.PeerClient;
-import io.pmfs.cluster.peers.PeerTimeouts;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceVersion;
-import io.pmfs.stage.RemoteCopies;
-import io.pmfs.tier.SourceFile;
+import io.pmfs.source.SourceFile;
+import io.pmfs.stage.copies.RemoteCopies;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;

@@ -1,23 +1,23 @@
 package io.pmfs.cluster;
 
-import static io.pmfs.tier.FaultyStore.Operation.LIST;
-import static io.pmfs.tier.FaultyStore.Operation.OPEN;
-import static io.pmfs.tier.FaultyStore.Operation.READ_LINK;
-import static io.pmfs.tier.FaultyStore.Operation.STATFS;
-import static io.pmfs.tier.FaultyStore.Operation.STATUS;
-import static io.pmfs.tier.FaultyStore.Operation.XATTRS;
+import static io.pmfs.source.FaultyStore.Operation.LIST;
+import static io.pmfs.source.FaultyStore.Operation.OPEN;
+import static io.pmfs.source.FaultyStore.Operation.READ_LINK;
+import static io.pmfs.source.FaultyStore.Operation.STATFS;
+import static io.pmfs.source.FaultyStore.Operation.STATUS;
+import static io.pmfs.source.FaultyStore.Operation.XATTRS;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.client.HttpPeerClient;
+import io.pmfs.cluster.client.PeerClient;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.FakeService;
-import io.pmfs.cluster.peers.HttpPeerClient;
-import io.pmfs.cluster.peers.PeerClient;
-import io.pmfs.cluster.peers.PeerLimits;
+import io.pmfs.cluster.server.PeerLimits;
 import io.pmfs.metadata.FileName;
-import io.pmfs.stage.RemoteCopies;
+import io.pmfs.source.FaultyStore;
+import io.pmfs.stage.copies.RemoteCopies;
 import io.pmfs.tier.Await;
-import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.Hold;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -3,9 +3,9 @@ package io.pmfs.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.cluster.members.Member;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.tier.Await;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

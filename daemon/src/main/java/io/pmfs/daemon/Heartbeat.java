@@ -1,8 +1,10 @@
 package io.pmfs.daemon;
 
+import io.pmfs.daemon.dataset.MountedDataset;
+import io.pmfs.daemon.process.Supervision;
 import io.pmfs.fuse.Bridge;
-import io.pmfs.settings.Reason;
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.machine.Reason;
+import io.pmfs.posix.DaemonThread;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;

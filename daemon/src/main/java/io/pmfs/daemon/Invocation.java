@@ -1,7 +1,9 @@
 package io.pmfs.daemon;
 
+import io.pmfs.daemon.dataset.MountOpener;
+import io.pmfs.daemon.process.Supervision;
 import io.pmfs.metadata.PathText;
-import io.pmfs.settings.Surroundings;
+import io.pmfs.places.Surroundings;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.file.Path;

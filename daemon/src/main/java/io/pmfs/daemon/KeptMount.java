@@ -1,12 +1,15 @@
 package io.pmfs.daemon;
 
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.MountProbe;
-import io.pmfs.settings.MountTable;
-import io.pmfs.settings.Reason;
-import io.pmfs.settings.Registry;
-import io.pmfs.settings.Surroundings;
+import io.pmfs.daemon.process.BindMount;
+import io.pmfs.daemon.process.ExternalUnmount;
+import io.pmfs.daemon.process.Supervision;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.machine.Reason;
+import io.pmfs.mounts.MountProbe;
+import io.pmfs.mounts.Registry;
+import io.pmfs.places.Surroundings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

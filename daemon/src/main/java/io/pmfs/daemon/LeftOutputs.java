@@ -1,17 +1,20 @@
 package io.pmfs.daemon;
 
+import io.pmfs.contents.OutputDirectories;
+import io.pmfs.daemon.dataset.DatasetWiring;
+import io.pmfs.daemon.dataset.MountOpener;
+import io.pmfs.daemon.outputs.OutputWiring;
 import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
 import io.pmfs.metadata.FileName;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
+import io.pmfs.places.OwnPath;
+import io.pmfs.places.Surroundings;
+import io.pmfs.posix.FsException;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.OutputDirectories;
 import io.pmfs.settings.OutputSettings;
-import io.pmfs.settings.OwnPath;
-import io.pmfs.settings.Reason;
 import io.pmfs.settings.SessionSettings;
-import io.pmfs.settings.Surroundings;
-import io.pmfs.tier.FsException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -142,7 +145,7 @@ public final class LeftOutputs implements AutoCloseable {
   }
 
   private void closeFileSystem() {
-    parts.opened().forEach(Wiring::closeQuietly);
+    parts.opened().forEach(DatasetWiring::closeQuietly);
     parts.opened().clear();
   }
 }

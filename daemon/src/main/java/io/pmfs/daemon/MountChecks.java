@@ -1,13 +1,16 @@
 package io.pmfs.daemon;
 
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.MountProbe;
+import io.pmfs.daemon.dataset.MountPlaces;
+import io.pmfs.daemon.process.MachineChecks;
+import io.pmfs.daemon.process.Supervision;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.machine.Reason;
+import io.pmfs.mounts.MountProbe;
+import io.pmfs.places.OwnDirectory;
+import io.pmfs.places.Surroundings;
+import io.pmfs.places.TierSpec;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.MountTable;
-import io.pmfs.settings.OwnDirectory;
-import io.pmfs.settings.Reason;
-import io.pmfs.settings.Surroundings;
-import io.pmfs.settings.TierSpec;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;

@@ -1,9 +1,11 @@
 package io.pmfs.daemon;
 
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.Reason;
-import io.pmfs.settings.Registration;
-import io.pmfs.settings.Registry;
+import io.pmfs.daemon.control.ControlRequests;
+import io.pmfs.daemon.control.ControlServer;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.mounts.Registration;
+import io.pmfs.mounts.Registry;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

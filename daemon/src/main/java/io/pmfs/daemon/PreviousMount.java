@@ -1,16 +1,17 @@
 package io.pmfs.daemon;
 
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.MountProbe;
+import io.pmfs.daemon.process.ExternalUnmount;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.mounts.MountProbe;
+import io.pmfs.mounts.MountViewers;
+import io.pmfs.mounts.Registration;
+import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.StandIn;
+import io.pmfs.places.Surroundings;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.MountTable;
-import io.pmfs.settings.MountViewers;
-import io.pmfs.settings.Registration;
-import io.pmfs.settings.Registries;
-import io.pmfs.settings.Registry;
-import io.pmfs.settings.StandIn;
-import io.pmfs.settings.Surroundings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

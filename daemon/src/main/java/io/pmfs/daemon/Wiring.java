@@ -1,82 +1,34 @@
 package io.pmfs.daemon;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
-import com.google.common.hash.Hashing;
-import com.google.common.io.MoreFiles;
-import com.google.common.io.RecursiveDeleteOption;
-import io.pmfs.cluster.Cluster;
-import io.pmfs.daemon.requests.RequestLog;
-import io.pmfs.fs.DatasetTasks;
-import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fs.ScratchFiles;
-import io.pmfs.fuse.Bridge;
-import io.pmfs.fuse.JnrBridge;
+import io.pmfs.daemon.dataset.DatasetWiring;
+import io.pmfs.daemon.dataset.MountOpener;
+import io.pmfs.daemon.dataset.MountedDataset;
+import io.pmfs.daemon.outputs.OutputWiring;
+import io.pmfs.daemon.process.Supervision;
 import io.pmfs.fuse.KernelBridge;
-import io.pmfs.fuse.ReadMode;
-import io.pmfs.fuse.Sessions;
 import io.pmfs.fuse.mounting.MountException;
-import io.pmfs.fuse.mounting.MountSpec;
-import io.pmfs.fuse.mounting.SharedSession;
 import io.pmfs.fuse.system.LibC;
-import io.pmfs.fuse.system.Priority;
-import io.pmfs.metadata.NamespaceException;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
 import io.pmfs.metadata.RocksNamespace;
-import io.pmfs.settings.ClusterOptions;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
+import io.pmfs.places.Surroundings;
+import io.pmfs.posix.FsException;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.NotOwnException;
 import io.pmfs.settings.OutputSettings;
-import io.pmfs.settings.OwnPath;
-import io.pmfs.settings.Reason;
-import io.pmfs.settings.Registry;
 import io.pmfs.settings.SessionSettings;
-import io.pmfs.settings.SourceIdentity;
-import io.pmfs.settings.Surroundings;
 import io.pmfs.shards.ShardException;
-import io.pmfs.stage.Copies;
-import io.pmfs.stage.EvictionPolicy;
-import io.pmfs.stage.LeastRecentlyUsed;
-import io.pmfs.stage.Share;
-import io.pmfs.stage.Stager;
-import io.pmfs.stage.StagerSettings;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.CountedBackingStore;
-import io.pmfs.tier.DaemonPool;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.FsException;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
-import java.time.InstantSource;
+import io.pmfs.table.StateException;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.List;
-import java.util.SplittableRandom;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Calls the constructors of all parts: the one place where the modules meet. */
+/** Opens a mount of either kind, or what a writable one left. */
 public final class Wiring implements MountOpener {
   private static final Logger log = LoggerFactory.getLogger(Wiring.class);
-
-  /** The dataset does not change while it is mounted: the kernel need not ask again. */
-  private static final Duration KERNEL_TIMEOUT = Duration.ofDays(1);
-
-  /** Requests that may wait for the source at once: more than a job has loader workers. */
-  private static final int WORKERS = 64;
-
-  /** About 200 bytes of heap for each file that waits to be fetched. */
-  private static final int QUEUE_LENGTH = 100_000;
-
-  /** Set by scripts/pmfs to the same number of bytes as -XX:MaxDirectMemorySize. */
-  private static final String DIRECT_MEMORY = "pmfs.directMemoryBytes";
 
   private final Surroundings surroundings;
   private final @Nullable Supervision supervision;
@@ -105,7 +57,7 @@ public final class Wiring implements MountOpener {
    * Until a mount needs them, this process reads its options.
    */
   public static void loadLibraries() {
-    if (Long.getLong(DIRECT_MEMORY) == null) {
+    if (Long.getLong(DatasetWiring.DIRECT_MEMORY) == null) {
       return;
     }
     Thread loader =
@@ -134,7 +86,8 @@ public final class Wiring implements MountOpener {
         settings,
         opened ->
             outputs == null
-                ? open(settings, session, opened)
+                ? new DatasetWiring(surroundings, supervision, kernelFlags, notice)
+                    .open(settings, session, opened)
                 : outputWiring().open(settings, outputs, session, opened));
   }
 
@@ -168,347 +121,15 @@ public final class Wiring implements MountOpener {
     } catch (ShardException e) {
       throw new MountFailure(
           ExitStatus.FAILED, settings.source().path() + ": source: " + e.getMessage(), e);
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       throw new MountFailure(
           e.isInUse() ? ExitStatus.IN_USE : ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
     } catch (MountException e) {
-      throw failure(e);
+      throw DatasetWiring.failure(e);
     } finally {
       if (!complete) {
-        opened.forEach(Wiring::closeQuietly);
+        opened.forEach(DatasetWiring::closeQuietly);
       }
-    }
-  }
-
-  private ServedDataset open(
-      MountSettings settings, SessionSettings session, Deque<AutoCloseable> opened)
-      throws MountFailure, FsException, ShardException, MountException {
-    AtomicBoolean isOpened = new AtomicBoolean();
-    SourceAndState source = openSource(settings, session, isOpened, opened);
-    MountTiers tiers = new MountTiers(settings, source, isResumed(), notice);
-    tiers.open(opened);
-    BridgeChoice choice = bridgeChoice(settings);
-    boolean isDirect = choice.isKernel() && tiers.areReadDirectly(mayPassThrough(settings));
-    Copies copies = tiers.copies(isDirect, opened);
-    Stager stager = stager(settings, source, copies, opened);
-    PmfsFileSystem fileSystem = fileSystem(settings, session, source, copies, stager, opened);
-    Sessions bridge =
-        new Sessions(bridge(choice, settings, readMode(settings, isDirect), fileSystem));
-    RequestLog requests = requests(settings, source, bridge, opened);
-    compareTiers(source, stager);
-    KeptTasks tasks = tasks(source, fileSystem, copies, stager, opened);
-    ServedDataset served =
-        new ServedDataset(
-            new Parts(
-                settings,
-                source,
-                tiers,
-                copies,
-                stager,
-                fileSystem,
-                tasks,
-                bridge,
-                requests,
-                choice.reason(),
-                isResumed(),
-                isDirect,
-                opened));
-    if (source.transientCopies().areToBeDropped()) {
-      served.purge();
-    }
-    isOpened.set(true);
-    return served;
-  }
-
-  /**
-   * Opens the source, the state of its dataset and its cluster.
-   *
-   * @param isOpened whether the mount is open, so that no user waits for it any more
-   */
-  private SourceAndState openSource(
-      MountSettings settings,
-      SessionSettings session,
-      AtomicBoolean isOpened,
-      Deque<AutoCloseable> opened)
-      throws MountFailure, FsException, ShardException {
-    SourceIdentity began = session.source();
-    DatasetSource origin =
-        began == null
-            ? DatasetSource.open(settings.source())
-            : DatasetSource.reopen(settings.source(), began);
-    opened.push(origin);
-    String dataset = datasetName(settings.source().path(), origin.identity());
-    Path state = stateDirectory(settings).resolve(dataset);
-    TransientCopies transientCopies = TransientCopies.before(state, surroundings, isResumed());
-    requireOwn(state);
-    RocksNamespace namespace =
-        RocksNamespace.open(
-            state,
-            origin.identity(),
-            settings.metadata().memoryBytes(),
-            session.id(),
-            supervision == null ? null : supervision.numbers(),
-            line -> sayOfState(line, isOpened.get()));
-    opened.push(namespace);
-    opened.push(StateRecovery.start(namespace));
-    Cluster cluster = cluster(settings, dataset, state);
-    if (cluster != null) {
-      opened.push(cluster);
-    }
-    DirectMemory memory = directMemory();
-    Path index = namespace.failure() == null ? state : scratch(opened);
-    BackingStore shown = origin.store(index, memory, notice);
-    OtherCopies others = new OtherCopies(settings, dataset, surroundings);
-    CountedBackingStore store =
-        new CountedBackingStore(
-            cluster == null
-                ? origin.borrowing(shown, others::lenders)
-                : cluster.store(shown, settings.bridge().allowOther()));
-    return new SourceAndState(
-        dataset, origin, store, cluster, state, namespace, transientCopies, memory);
-  }
-
-  /** Makes the directory of the dataset's state. What its disk refuses shows when it is opened. */
-  private static void requireOwn(Path state) throws MountFailure {
-    try {
-      OwnPath.ofProcess().filledDirectory(state);
-    } catch (NotOwnException e) {
-      throw new MountFailure(
-          ExitStatus.USAGE,
-          "%s: state: %s; choose another --state-dir".formatted(state, Reason.of(e)),
-          e);
-    } catch (IOException e) {
-      log.debug("{}: state: {}", state, Reason.of(e));
-    }
-  }
-
-  private static Stager stager(
-      MountSettings settings, SourceAndState source, Copies copies, Deque<AutoCloseable> opened) {
-    EvictionPolicy eviction =
-        settings.copies().eviction().equals("lru")
-            ? new LeastRecentlyUsed(new SplittableRandom())
-            : EvictionPolicy.NONE;
-    Cluster cluster = source.cluster();
-    Stager stager =
-        new Stager(
-            source.namespace(),
-            source.store(),
-            copies,
-            eviction,
-            new StagerSettings(
-                settings.copies().fetchThreads(),
-                Math.toIntExact(Math.min(settings.copies().bufferMemoryBytes(), 1L << 30)),
-                QUEUE_LENGTH),
-            cluster == null ? Share.ALL : cluster.share(source.namespace()),
-            Priority::lower);
-    opened.push(stager);
-    return stager;
-  }
-
-  private static PmfsFileSystem fileSystem(
-      MountSettings settings,
-      SessionSettings session,
-      SourceAndState source,
-      Copies copies,
-      Stager stager,
-      Deque<AutoCloseable> opened)
-      throws FsException {
-    ExecutorService threads = metadataThreads(settings.source().metadataThreads());
-    opened.push(threads::shutdownNow);
-    RocksNamespace namespace = source.namespace();
-    CountedBackingStore store = source.store();
-    InstantSource clock = InstantSource.system();
-    return session.source() == null
-        ? new PmfsFileSystem(namespace, store, copies, stager, threads, clock)
-        : PmfsFileSystem.resume(namespace, store, copies, stager, threads, clock);
-  }
-
-  private RequestLog requests(
-      MountSettings settings, SourceAndState source, Bridge bridge, Deque<AutoCloseable> opened)
-      throws MountFailure {
-    RequestLog requests =
-        RequestLogs.open(settings.observation(), source.namespace(), bridge, isResumed());
-    opened.push(requests);
-    bridge.listen(requests);
-    return requests;
-  }
-
-  private static void compareTiers(SourceAndState source, Stager stager) {
-    if (!source.namespace().stoppedCleanly()) {
-      log.info(
-          "the last session did not stop cleanly: tiers take new copies once they have been"
-              + " compared with the records");
-    }
-    stager.compareTiers();
-  }
-
-  /** A running task outlives this process only if the mount does. */
-  private KeptTasks tasks(
-      SourceAndState source,
-      PmfsFileSystem fileSystem,
-      Copies copies,
-      Stager stager,
-      Deque<AutoCloseable> opened)
-      throws MountFailure {
-    ScratchFiles scratch = scratch(source.state());
-    Cluster cluster = source.cluster();
-    KeptTasks kept =
-        new KeptTasks(
-            new DatasetTasks(
-                fileSystem,
-                source.namespace(),
-                source.store(),
-                copies,
-                stager,
-                scratch,
-                Priority::lower),
-            cluster == null ? null : new PeerTasks(cluster, scratch),
-            new TaskLists(source.state().resolve("lists"), scratch),
-            supervision == null ? null : source.state().resolve("task.json"));
-    if (supervision != null && !supervision.isResumed()) {
-      kept.forget();
-    }
-    opened.push(kept);
-    return kept;
-  }
-
-  /** Limited as the launcher has limited Java's; unlimited without the launcher. */
-  private static DirectMemory directMemory() {
-    return new DirectMemory(Long.getLong(DIRECT_MEMORY, Long.MAX_VALUE));
-  }
-
-  /** Sends a line to the log, and to the user who waits for the mount, if there is one. */
-  private void sayOfState(String line, boolean isOpened) {
-    log.warn("{}", line);
-    if (!isOpened && !isResumed()) {
-      notice.accept(line);
-    }
-  }
-
-  /** A directory for this daemon only, used instead of a state that cannot be written. */
-  private static Path scratch(Deque<AutoCloseable> opened) throws MountFailure {
-    try {
-      Path directory = OwnPath.ofProcess().directory(Files.createTempDirectory("pmfs-state"));
-      opened.push(
-          () -> MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE));
-      return directory;
-    } catch (IOException e) {
-      throw new MountFailure(
-          ExitStatus.FAILED, "no directory for temporary files: " + Reason.of(e), e);
-    }
-  }
-
-  private boolean isResumed() {
-    return supervision != null && supervision.isResumed();
-  }
-
-  private @Nullable Cluster cluster(MountSettings settings, String dataset, Path state)
-      throws MountFailure {
-    ClusterOptions options = settings.cluster();
-    if (options == null) {
-      return null;
-    }
-    try {
-      return options.open(dataset, state, surroundings.hostName(), isResumed());
-    } catch (MountFailure e) {
-      if (!isResumed()) {
-        throw e;
-      }
-      log.warn("{}; continuing without peers", e.line());
-      return null;
-    }
-  }
-
-  private BridgeChoice bridgeChoice(MountSettings settings) {
-    return mountsForUser()
-        ? new BridgeChoice("kernel", "root mounts for this user")
-        : BridgeChoice.of(settings.bridge().kind(), surroundings);
-  }
-
-  /** Whether the kernel lets this process use passthrough. */
-  private boolean mayPassThrough(MountSettings settings) {
-    return mountsForUser() ? settings.bridge().passthroughCapability() : surroundings.isRoot();
-  }
-
-  /** Scratch files of tasks lie beside the state, or else in the control socket's directory. */
-  private ScratchFiles scratch(Path state) throws MountFailure {
-    return new ScratchFiles(List.of(state, Registry.open(surroundings).directory()));
-  }
-
-  private Bridge bridge(
-      BridgeChoice choice, MountSettings settings, ReadMode readMode, PmfsFileSystem fileSystem)
-      throws MountException {
-    MountSpec options =
-        new MountSpec(
-            settings.mountpoint(),
-            settings.source().path().toString(),
-            settings.bridge().allowOther(),
-            false,
-            surroundings.forbidsExecution(),
-            KERNEL_TIMEOUT);
-    log.info("bridge {}: {}", choice.name(), choice.reason());
-    SharedSession session = supervision == null ? null : supervision.session();
-    choice.check(settings.mountpoint(), surroundings);
-    return choice.isKernel()
-        ? new KernelBridge(fileSystem, options, readMode, WORKERS, session, kernelFlags)
-        : new JnrBridge(fileSystem, options);
-  }
-
-  private ReadMode readMode(MountSettings settings, boolean isDirect) {
-    ReadMode resumed = supervision == null ? null : supervision.resumedMode();
-    if (resumed != null) {
-      return resumed;
-    }
-    if (settings.bridge().readMode().equals(ReadMode.PAGE_CACHE.word())) {
-      return ReadMode.PAGE_CACHE;
-    }
-    boolean asked = settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word());
-    if (mountsForUser() && !settings.bridge().passthroughCapability()) {
-      if (asked) {
-        log.warn(ServedDataset.LACKS_CAPABILITY);
-      }
-      return ReadMode.PAGE_CACHE;
-    }
-    return asked || isDirect ? ReadMode.PASSTHROUGH : ReadMode.AUTO;
-  }
-
-  private boolean mountsForUser() {
-    return supervision != null && supervision.mountsForUser();
-  }
-
-  private static Path stateDirectory(MountSettings settings) throws MountFailure {
-    Path directory = settings.metadata().stateDirectory();
-    if (directory == null) {
-      throw MountFailure.usage("there is no place for the state; give one with --state-dir");
-    }
-    return directory;
-  }
-
-  /** Readable, and different for every identity: {@code imagenet-1f2e3d4c5b6a7980}. */
-  static String datasetName(Path source, String identity) {
-    Path last = source.getFileName();
-    String readable = last == null ? "root" : last.toString().replaceAll("[^A-Za-z0-9._-]", "_");
-    String hash = Hashing.sha256().hashString(identity, UTF_8).toString();
-    return readable.substring(0, Math.min(64, readable.length())) + "-" + hash.substring(0, 16);
-  }
-
-  private static ExecutorService metadataThreads(int count) {
-    return new DaemonPool(count, "metadata");
-  }
-
-  static MountFailure failure(MountException e) {
-    return switch (e.reason()) {
-      case UNAVAILABLE -> new MountFailure(ExitStatus.CANNOT, String.valueOf(e.getMessage()), e);
-      case BUSY -> new MountFailure(ExitStatus.FAILED, MountFailure.BUSY, e);
-      case FAILED -> new MountFailure(ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
-    };
-  }
-
-  static void closeQuietly(AutoCloseable resource) {
-    try {
-      resource.close();
-    } catch (Exception e) {
-      log.warn("closing", e);
     }
   }
 }

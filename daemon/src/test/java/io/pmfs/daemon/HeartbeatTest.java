@@ -2,6 +2,8 @@ package io.pmfs.daemon;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.daemon.dataset.FakeDataset;
+import io.pmfs.daemon.process.Supervision;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.settings.TestMachine;
 import java.io.IOException;

@@ -2,7 +2,7 @@ package io.pmfs.daemon;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.settings.Surroundings;
+import io.pmfs.places.Surroundings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,13 +1,13 @@
 package io.pmfs.daemon;
 
+import io.pmfs.machine.MountFailure;
+import io.pmfs.memory.ReadResult;
 import io.pmfs.metadata.Extent;
-import io.pmfs.settings.Capacity;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.TierPlace;
-import io.pmfs.settings.TierSpec;
+import io.pmfs.places.Capacity;
+import io.pmfs.places.TierPlace;
+import io.pmfs.places.TierSpec;
 import io.pmfs.tier.CopyReader;
 import io.pmfs.tier.CopyWriter;
-import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.io.IOException;

@@ -4,12 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.pmfs.daemon.process.Supervision;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.places.Surroundings;
 import io.pmfs.settings.Configuration;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
 import io.pmfs.settings.MountOption;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.Surroundings;
 import io.pmfs.settings.TestMachine;
 import java.nio.file.Files;
 import java.nio.file.Path;

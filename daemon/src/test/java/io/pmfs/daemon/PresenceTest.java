@@ -2,12 +2,14 @@ package io.pmfs.daemon;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.StatusReport;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.MountTable;
-import io.pmfs.settings.Registration;
-import io.pmfs.settings.Registry;
+import io.pmfs.daemon.tasks.KeptTasks;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.mounts.Registration;
+import io.pmfs.mounts.Registry;
 import io.pmfs.settings.TestMachine;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;

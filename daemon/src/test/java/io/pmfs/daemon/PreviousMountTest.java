@@ -3,11 +3,11 @@ package io.pmfs.daemon;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.mounts.Registration;
+import io.pmfs.mounts.Registry;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.Registration;
-import io.pmfs.settings.Registry;
 import io.pmfs.settings.TestMachine;
 import java.nio.file.Files;
 import java.nio.file.Path;

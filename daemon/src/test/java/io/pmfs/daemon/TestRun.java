@@ -2,8 +2,10 @@ package io.pmfs.daemon;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
+import io.pmfs.daemon.dataset.MountOpener;
+import io.pmfs.daemon.process.Supervision;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
 import io.pmfs.settings.TestMachine;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;

@@ -1,6 +1,6 @@
 package io.pmfs.distribution;
 
-import io.pmfs.settings.ExitStatus;
+import io.pmfs.machine.ExitStatus;
 import io.pmfs.settings.MountOption;
 import java.util.List;
 import java.util.stream.Collectors;

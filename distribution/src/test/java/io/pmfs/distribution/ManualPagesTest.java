@@ -3,7 +3,7 @@ package io.pmfs.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.cli.Documentation;
-import io.pmfs.settings.ExitStatus;
+import io.pmfs.machine.ExitStatus;
 import io.pmfs.settings.MountOption;
 import java.util.List;
 import java.util.Map;

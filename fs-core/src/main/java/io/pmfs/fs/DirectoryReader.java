@@ -2,12 +2,12 @@ package io.pmfs.fs;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
+import io.pmfs.source.SourceAccess;
+import io.pmfs.source.SourceStatus;
 import io.pmfs.stage.Pace;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceAccess;
-import io.pmfs.tier.SourceStatus;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
  * attributes of many names concurrently, because on a source with latency these take most of the
  * time.
  */
-final class DirectoryReader {
+public final class DirectoryReader {
   private static final Logger log = LoggerFactory.getLogger(DirectoryReader.class);
 
   /** Fewer names than this are not worth handing to other threads. */
@@ -46,7 +46,7 @@ final class DirectoryReader {
    *
    * @param withLists whether access-control lists are read with the attributes
    */
-  DirectoryReader(
+  public DirectoryReader(
       BackingStore source,
       ExecutorService threads,
       Pace pace,

@@ -1,6 +1,6 @@
 package io.pmfs.fs;
 
-import io.pmfs.stage.InodeBytes;
+import io.pmfs.stage.copies.InodeBytes;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**

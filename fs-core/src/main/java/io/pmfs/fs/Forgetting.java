@@ -5,7 +5,7 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Listing;
 import io.pmfs.metadata.Namespace;
-import io.pmfs.stage.Copies;
+import io.pmfs.stage.copies.Copies;
 import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.Deque;

@@ -10,14 +10,14 @@ import io.pmfs.metadata.Listing;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.NamespaceLostException;
 import io.pmfs.metadata.SourceEntry;
-import io.pmfs.stage.Copies;
-import io.pmfs.stage.InodeBytes;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
+import io.pmfs.source.SourceAccess;
+import io.pmfs.source.SourceStatus;
 import io.pmfs.stage.Pace;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceAccess;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.copies.InodeBytes;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -46,7 +46,7 @@ import org.slf4j.LoggerFactory;
  * file is compared with the source at its first lookup, like one of an earlier session, and the
  * next session lists the directory again.
  */
-final class Importer {
+public final class Importer {
   private static final Logger log = LoggerFactory.getLogger(Importer.class);
 
   /**
@@ -115,7 +115,7 @@ final class Importer {
     readsLists = condition;
   }
 
-  boolean readsLists() {
+  public boolean readsLists() {
     return readsLists.getAsBoolean();
   }
 
@@ -500,7 +500,7 @@ final class Importer {
   }
 
   /** Makes sure that the namespace has all entries of a directory. */
-  void ensureListed(long directory) throws FsException {
+  public void ensureListed(long directory) throws FsException {
     ensureListed(directory, reader, () -> false);
   }
 
@@ -508,7 +508,7 @@ final class Importer {
    * The same, with a reader that may have a pace. The pace is dropped as soon as a caller without
    * one waits for the same directory.
    */
-  void ensureListed(long directory, DirectoryReader by, BooleanSupplier hurries)
+  public void ensureListed(long directory, DirectoryReader by, BooleanSupplier hurries)
       throws FsException {
     if (known().get(directory) == LISTED) {
       return;
@@ -554,7 +554,8 @@ final class Importer {
   }
 
   /** The entry of a name in a directory; null if there is none. */
-  @Nullable DirectoryEntry find(long directory, FileName name) throws FsException {
+  @Nullable
+  public DirectoryEntry find(long directory, FileName name) throws FsException {
     while (true) {
       int losses = namespace.losses();
       ensureListed(directory);

@@ -5,9 +5,9 @@ import com.google.common.cache.CacheBuilder;
 import com.google.common.util.concurrent.Striped;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
 import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.concurrent.Executor;
@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * directory in a row, as {@code ls -l} does, will ask for the others: they are requested many at
  * once. Safe for use by many threads.
  */
-final class KeptAttributes {
+public final class KeptAttributes {
   private static final Logger log = LoggerFactory.getLogger(KeptAttributes.class);
 
   private static final int AT_ONCE = 8;
@@ -50,18 +50,18 @@ final class KeptAttributes {
     this.threads = threads;
   }
 
-  boolean isKept(long number) {
+  public boolean isKept(long number) {
     return namespace.extendedAttributes(number) != null;
   }
 
   /** Those of an inode. */
-  Map<FileName, byte[]> of(long number) throws FsException {
+  public Map<FileName, byte[]> of(long number) throws FsException {
     Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
     return kept == null ? ask(number) : kept;
   }
 
   /** The same for a reader, who may go on to the other entries of a directory. */
-  Map<FileName, byte[]> of(long number, long directory) throws FsException {
+  public Map<FileName, byte[]> of(long number, long directory) throws FsException {
     Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
     if (kept != null) {
       return kept;

@@ -1,5 +1,6 @@
 package io.pmfs.fs;
 
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
@@ -7,16 +8,15 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.NamespaceLostException;
-import io.pmfs.stage.Copies;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
+import io.pmfs.source.LentFile;
+import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceStatus;
+import io.pmfs.source.StoreStatistics;
 import io.pmfs.stage.Stager;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.LentFile;
-import io.pmfs.tier.ReadSink;
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceStatus;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.stage.copies.Copies;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.nio.file.Path;
@@ -201,7 +201,7 @@ public final class PmfsFileSystem {
     return keptAttributes.of(number, importer.checked(number).parent());
   }
 
-  KeptAttributes keptAttributes() {
+  public KeptAttributes keptAttributes() {
     return keptAttributes;
   }
 
@@ -493,7 +493,7 @@ public final class PmfsFileSystem {
   }
 
   /** Observes reads. Called on the reader's thread, by many threads. */
-  interface ReadObserver {
+  public interface ReadObserver {
     /**
      * A read of a file begins. {@link #ended} follows, preceded by {@link #delivered} if the read
      * succeeded.
@@ -509,7 +509,7 @@ public final class PmfsFileSystem {
   }
 
   /** Replaces the observer; null for none. */
-  void observe(@Nullable ReadObserver next) {
+  public void observe(@Nullable ReadObserver next) {
     observer = next;
   }
 
@@ -594,7 +594,7 @@ public final class PmfsFileSystem {
     return new ReadStatistics(requests.sum(), bytes.sum(), errors.sum());
   }
 
-  Importer importer() {
+  public Importer importer() {
     return importer;
   }
 

@@ -1,9 +1,11 @@
 package io.pmfs.stage;
 
+import io.pmfs.memory.BufferPool;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
-import io.pmfs.tier.BufferPool;
+import io.pmfs.stage.formats.BlockWriter;
+import io.pmfs.stage.formats.Blocks;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,9 +1,11 @@
 package io.pmfs.stage;
 
+import io.pmfs.memory.BufferPool;
 import io.pmfs.metadata.Inode;
-import io.pmfs.tier.BufferPool;
-import io.pmfs.tier.DaemonPool;
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.posix.DaemonPool;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.formats.CopyFormat;
 import io.pmfs.tier.Tier;
 import java.nio.ByteBuffer;
 import java.time.Duration;

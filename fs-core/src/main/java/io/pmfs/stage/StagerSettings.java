@@ -1,5 +1,7 @@
 package io.pmfs.stage;
 
+import io.pmfs.stage.formats.Blocks;
+
 /**
  * The resources that staging may use.
  *

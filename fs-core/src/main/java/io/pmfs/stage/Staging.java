@@ -1,9 +1,11 @@
 package io.pmfs.stage;
 
+import io.pmfs.memory.BufferPool;
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.Inode;
-import io.pmfs.tier.BufferPool;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.SourceFile;
+import io.pmfs.source.SourceFile;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.copies.Placement;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BooleanSupplier;

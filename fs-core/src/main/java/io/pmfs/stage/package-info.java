@@ -59,7 +59,7 @@
  *   <li>Two threads hold record locks and each wants the other's: 64 locks serve all inodes. Cure:
  *       one lock at a time, or all in ascending order ({@link CopyIndex#whileNothingChanges}),
  *       called with none held.
- *   <li>Memory is held and waited for in a circle: see {@link io.pmfs.tier.DirectMemory}.
+ *   <li>Memory is held and waited for in a circle: see {@link io.pmfs.memory.DirectMemory}.
  *   <li>A count of a tier that starts again after each change never ends under load. Cure: {@link
  *       CopyIndex} reports each change to the {@link TierComparison}, which corrects its count.
  *   <li>A stop waits for a source that hangs. Cure: each wait has a limit; then {@link Stager}
@@ -86,4 +86,15 @@
 @NullMarked
 package io.pmfs.stage;
 
+import io.pmfs.stage.copies.CopiedFiles;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.copies.CopyIndex;
+import io.pmfs.stage.copies.Evictor;
+import io.pmfs.stage.copies.Guests;
+import io.pmfs.stage.copies.HandleTable;
+import io.pmfs.stage.copies.LeastRecentlyUsed;
+import io.pmfs.stage.copies.TierComparison;
+import io.pmfs.stage.formats.BlockWriter;
+import io.pmfs.stage.formats.CopyFormat;
+import io.pmfs.stage.formats.RawCopy;
 import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,7 @@
 package io.pmfs.tier;
 
+import io.pmfs.memory.ReadResult;
+
 /** An open copy. Safe for use by many threads until closed. */
 public interface CopyReader extends AutoCloseable {
   /** The size of the content in bytes. */

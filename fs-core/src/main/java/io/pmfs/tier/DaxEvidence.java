@@ -1,5 +1,7 @@
 package io.pmfs.tier;
 
+import io.pmfs.posix.BlockDevice;
+import io.pmfs.posix.MountedFileSystem;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -28,8 +30,8 @@ record DaxEvidence(
     return mapSync || Boolean.TRUE.equals(attribute);
   }
 
-  TierStatus.Dax verdict() {
-    return new TierStatus.Dax(isReal(), isReal() ? proof() : objection());
+  DaxVerdict verdict() {
+    return new DaxVerdict(isReal(), isReal() ? proof() : objection());
   }
 
   private String proof() {

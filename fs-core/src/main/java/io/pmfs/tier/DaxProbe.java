@@ -4,6 +4,7 @@ import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 
+import io.pmfs.posix.MountedFileSystem;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;

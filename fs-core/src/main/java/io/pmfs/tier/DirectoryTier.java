@@ -3,6 +3,7 @@ package io.pmfs.tier;
 import static java.nio.file.StandardOpenOption.READ;
 
 import io.pmfs.metadata.Extent;
+import io.pmfs.posix.DaemonThread;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;

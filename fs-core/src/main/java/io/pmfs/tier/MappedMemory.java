@@ -12,7 +12,7 @@ public interface MappedMemory extends AutoCloseable {
   long size();
 
   /** Whether it is persistent memory, and if not, why. */
-  TierStatus.Dax dax();
+  DaxVerdict dax();
 
   /**
    * A little-endian view of a range; must not be used once this is closed.

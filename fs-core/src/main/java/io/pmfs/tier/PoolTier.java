@@ -1,5 +1,6 @@
 package io.pmfs.tier;
 
+import io.pmfs.memory.ReadResult;
 import io.pmfs.metadata.Extent;
 import io.pmfs.tier.PoolTable.Allocation;
 import java.io.IOException;
@@ -28,7 +29,7 @@ public final class PoolTier implements Tier {
   private static final long LARGEST_BUNDLE_BYTES = 64 << 20;
 
   private final Settings settings;
-  private final TierStatus.Dax dax;
+  private final DaxVerdict dax;
   private final MemoryUse memory;
   private final Pool pool;
   private final long bundleBytes;

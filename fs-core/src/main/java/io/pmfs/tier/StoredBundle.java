@@ -1,5 +1,6 @@
 package io.pmfs.tier;
 
+import io.pmfs.memory.ReadResult;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 

@@ -17,7 +17,7 @@ public record TierStatus(
     String path,
     State state,
     @Nullable String reason,
-    @Nullable Dax dax,
+    @Nullable DaxVerdict dax,
     long capacityBytes,
     long usedBytes,
     long copies) {
@@ -33,7 +33,4 @@ public record TierStatus(
     /** Neither accepts nor serves copies for the rest of the session. */
     FAILED
   }
-
-  /** Whether a file system gives direct access to persistent memory. */
-  public record Dax(boolean real, String reason) {}
 }

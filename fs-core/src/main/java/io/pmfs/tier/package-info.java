@@ -2,7 +2,7 @@
  * Tiers, which hold copies of files, and the backing store they are copied from. A tier may forget
  * anything at any time; only the backing store can fail a read.
  *
- * <p><b>Start reading</b> at {@link Tier} and {@link BackingStore}, the two contracts. {@link
+ * <p><b>Start reading</b> at {@link Tier} and {@code BackingStore}, the two contracts. {@link
  * DirectoryTier} keeps copies as files: {@link CopyFiles} and {@link BundleFiles} know their
  * places, {@link IncomingFile} is an unfinished copy, {@link TierLock} keeps other daemons out.
  * {@link PoolTier} keeps copies in a mapped memory: {@link Pool} allocates it, {@link
@@ -52,7 +52,7 @@
  *   <li>A full tier gains room when copies leave sparse bundles, but moving them takes room first.
  *       Cure: {@link Room#move} exceeds the capacity, and {@link PoolBundles} keeps a spare bundle.
  *   <li>A daemon takes over a mount whose source is away, and each request would wait for the
- *       source. Cure: {@link ReopenedStore} makes requests wait for the first attempt only. Its
+ *       source. Cure: {@code ReopenedStore} makes requests wait for the first attempt only. Its
  *       {@code close} wakes all of them and does not wait for an attempt that hangs.
  * </ol>
  *
@@ -75,4 +75,7 @@
 @NullMarked
 package io.pmfs.tier;
 
+import io.pmfs.memory.BufferPool;
+import io.pmfs.memory.DirectMemory;
+import io.pmfs.memory.FramePool;
 import org.jspecify.annotations.NullMarked;

@@ -5,10 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FaultyStore.Operation;
-import io.pmfs.tier.SourceOperations;
+import io.pmfs.posix.Errno;
+import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore.Operation;
+import io.pmfs.source.SourceOperations;
+import io.pmfs.tasks.Dataset;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;

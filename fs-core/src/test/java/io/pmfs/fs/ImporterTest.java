@@ -2,9 +2,9 @@ package io.pmfs.fs;
 
 import static io.pmfs.fs.PmfsFileSystemTest.errnoOf;
 import static io.pmfs.metadata.FileType.UNKNOWN;
-import static io.pmfs.tier.FaultyStore.Operation.LIST;
-import static io.pmfs.tier.FaultyStore.Operation.OPEN;
-import static io.pmfs.tier.FaultyStore.Operation.STATUS;
+import static io.pmfs.source.FaultyStore.Operation.LIST;
+import static io.pmfs.source.FaultyStore.Operation.OPEN;
+import static io.pmfs.source.FaultyStore.Operation.STATUS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.common.util.concurrent.Uninterruptibles;
@@ -13,10 +13,11 @@ import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.FakeStore;
+import io.pmfs.tasks.Dataset;
 import io.pmfs.tier.Await;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FsException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;

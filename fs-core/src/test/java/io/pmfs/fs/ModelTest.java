@@ -1,7 +1,7 @@
 package io.pmfs.fs;
 
-import static io.pmfs.tier.FaultyStore.Operation.OPEN;
-import static io.pmfs.tier.FaultyStore.Operation.READ;
+import static io.pmfs.source.FaultyStore.Operation.OPEN;
+import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -10,16 +10,17 @@ import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
-import io.pmfs.stage.Bundling;
-import io.pmfs.stage.EvictionPolicy;
-import io.pmfs.stage.LeastRecentlyUsed;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore;
+import io.pmfs.stage.copies.EvictionPolicy;
+import io.pmfs.stage.copies.LeastRecentlyUsed;
+import io.pmfs.stage.formats.Bundling;
+import io.pmfs.tasks.Dataset;
 import io.pmfs.tier.Await;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FaultyTier.Fault;
-import io.pmfs.tier.FsException;
 import io.pmfs.tier.Hold;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,19 +1,20 @@
 package io.pmfs.fs;
 
-import static io.pmfs.tier.FaultyStore.Operation.STATUS;
+import static io.pmfs.source.FaultyStore.Operation.STATUS;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.pmfs.memory.CollectingSink;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.CollectingSink;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FaultyStore;
-import io.pmfs.tier.FaultyStore.Operation;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore;
+import io.pmfs.source.FaultyStore.Operation;
+import io.pmfs.tasks.Dataset;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package io.pmfs.stage;
 
-import static io.pmfs.tier.FaultyStore.Operation.READ;
+import static io.pmfs.source.FaultyStore.Operation.READ;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -9,9 +9,20 @@ import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.posix.Errno;
+import io.pmfs.source.FakeStore;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.copies.EvictionPolicy;
+import io.pmfs.stage.copies.LeastRecentlyUsed;
+import io.pmfs.stage.copies.Placement;
+import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.formats.Blocks;
+import io.pmfs.stage.formats.Bundling;
+import io.pmfs.stage.formats.Compression;
+import io.pmfs.stage.formats.CopyFormat;
+import io.pmfs.stage.formats.DictionaryFile;
+import io.pmfs.stage.formats.Frames;
 import io.pmfs.tier.Await;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FakeStore;
 import io.pmfs.tier.Hold;
 import java.nio.file.Files;
 import java.nio.file.Path;

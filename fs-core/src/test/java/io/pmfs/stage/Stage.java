@@ -1,5 +1,6 @@
 package io.pmfs.stage;
 
+import io.pmfs.memory.CollectingSink;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
@@ -7,16 +8,21 @@ import io.pmfs.metadata.Listing;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.metadata.SourceEntry;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.CountedBackingStore;
+import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore;
+import io.pmfs.source.SourceStatus;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.copies.EvictionPolicy;
+import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.formats.Bundling;
+import io.pmfs.stage.formats.Compression;
+import io.pmfs.stage.formats.CopyFormat;
 import io.pmfs.tier.Await;
-import io.pmfs.tier.CollectingSink;
-import io.pmfs.tier.CountedBackingStore;
-import io.pmfs.tier.DaemonThread;
 import io.pmfs.tier.DirectoryTier;
-import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FaultyStore;
 import io.pmfs.tier.FaultyTier;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceStatus;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierSettings;
 import java.io.ByteArrayOutputStream;
@@ -32,14 +38,14 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 
 /** A real namespace, real tiers that can be made to fail, and a flat source of generated files. */
-final class Stage implements AutoCloseable {
+public final class Stage implements AutoCloseable {
   static final StagerSettings SETTINGS = new StagerSettings(4, 16 << 20, 1000);
 
-  final FakeStore store = new FakeStore();
+  public final FakeStore store = new FakeStore();
   final FaultyStore faulty = new FaultyStore(store);
-  final CountedBackingStore source = new CountedBackingStore(faulty);
-  final Namespace namespace;
-  final List<FaultyTier> tiers = new ArrayList<>();
+  public final CountedBackingStore source = new CountedBackingStore(faulty);
+  public final Namespace namespace;
+  public final List<FaultyTier> tiers = new ArrayList<>();
   private final Path directory;
   private StagerSettings settings = SETTINGS;
   private EvictionPolicy eviction = EvictionPolicy.NONE;
@@ -47,11 +53,11 @@ final class Stage implements AutoCloseable {
   private Bundling bundling = Bundling.NONE;
   private Share share = Share.ALL;
   private Function<String, ThreadFactory> threads = DaemonThread::numbered;
-  Copies copies;
-  Stager stager;
+  public Copies copies;
+  public Stager stager;
 
   /** Creates one tier per capacity. */
-  Stage(Path directory, long... capacities) throws IOException {
+  public Stage(Path directory, long... capacities) throws IOException {
     this.directory = directory;
     this.namespace = RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
     for (int i = 0; i < capacities.length; i++) {
@@ -81,25 +87,25 @@ final class Stage implements AutoCloseable {
     return new Copies(namespace, List.copyOf(tiers), formats);
   }
 
-  Stage with(Compression next) {
+  public Stage with(Compression next) {
     compression = next;
     restart();
     return this;
   }
 
-  Stage with(Bundling next) {
+  public Stage with(Bundling next) {
     bundling = next;
     restart();
     return this;
   }
 
-  Stage with(Share next) {
+  public Stage with(Share next) {
     share = next;
     restart();
     return this;
   }
 
-  Stage with(StagerSettings next) {
+  public Stage with(StagerSettings next) {
     settings = next;
     restart();
     return this;
@@ -111,21 +117,21 @@ final class Stage implements AutoCloseable {
     return this;
   }
 
-  Stage with(EvictionPolicy next) {
+  public Stage with(EvictionPolicy next) {
     eviction = next;
     restart();
     return this;
   }
 
   /** Discards the state in memory, like a new session. */
-  void restart() {
+  public void restart() {
     stager.close();
     copies = copies();
     stager = openStager();
   }
 
   /** Imports the names and attributes of the source's root into the namespace. */
-  void importAll() throws FsException {
+  public void importAll() throws FsException {
     FileName root = FileName.of("");
     SourceStatus status = store.status(root);
     namespace.putInode(
@@ -150,22 +156,22 @@ final class Stage implements AutoCloseable {
   }
 
   /** Adds a file with this content to the source and imports it. */
-  Inode file(String name, long seed, long size) throws FsException {
+  public Inode file(String name, long seed, long size) throws FsException {
     store.file(name, seed, size);
     importAll();
     return inode(name);
   }
 
-  Inode inode(String name) {
+  public Inode inode(String name) {
     var entry = Objects.requireNonNull(namespace.find(Namespace.ROOT, FileName.of(name)), name);
     return Objects.requireNonNull(namespace.inode(entry.inode()));
   }
 
-  byte[] read(Inode inode) throws FsException {
+  public byte[] read(Inode inode) throws FsException {
     return read(inode, 0, Math.toIntExact(inode.attributes().size()));
   }
 
-  byte[] read(Inode inode, long offset, int size) throws FsException {
+  public byte[] read(Inode inode, long offset, int size) throws FsException {
     ByteArrayOutputStream answer = new ByteArrayOutputStream();
     while (answer.size() < size) {
       CollectingSink sink = new CollectingSink();
@@ -178,7 +184,7 @@ final class Stage implements AutoCloseable {
     return answer.toByteArray();
   }
 
-  void awaitIdle() throws Exception {
+  public void awaitIdle() throws Exception {
     Await.until("staging is idle", () -> stager.status().idle());
     // The last user of a writer closes it, which may be after its fetch has ended.
     for (FaultyTier tier : tiers) {
@@ -187,7 +193,7 @@ final class Stage implements AutoCloseable {
   }
 
   /** Reads a file and waits until it is in a tier. */
-  void stage(Inode inode) throws Exception {
+  public void stage(Inode inode) throws Exception {
     read(inode);
     awaitIdle();
     if (!copies.has(inode)) {
@@ -196,18 +202,18 @@ final class Stage implements AutoCloseable {
   }
 
   /** The file of a copy. */
-  Path copyFile(int tier, Inode inode) {
+  public Path copyFile(int tier, Inode inode) {
     return directory.resolve("tier" + tier).resolve("copies/00/00/%06x".formatted(inode.number()));
   }
 
   /** All files in a tier's directory, unfinished ones included. */
-  List<Path> files(int tier) throws IOException {
+  public List<Path> files(int tier) throws IOException {
     try (Stream<Path> all = Files.walk(directory.resolve("tier" + tier))) {
       return all.filter(file -> Files.isRegularFile(file) && !file.endsWith("lock")).toList();
     }
   }
 
-  static byte[] expected(long seed, Inode inode) {
+  public static byte[] expected(long seed, Inode inode) {
     Attributes attributes = inode.attributes();
     return FakeStore.content(seed, 0, Math.toIntExact(attributes.size()));
   }

@@ -1,20 +1,25 @@
 package io.pmfs.stage;
 
-import static io.pmfs.tier.FaultyStore.Operation.READ;
+import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.memory.CollectingSink;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore.Operation;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.copies.EvictionPolicy;
+import io.pmfs.stage.copies.LeastRecentlyUsed;
+import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.formats.Blocks;
 import io.pmfs.tier.Await;
-import io.pmfs.tier.CollectingSink;
 import io.pmfs.tier.DirectoryTier;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
-import io.pmfs.tier.FsException;
 import io.pmfs.tier.Hold;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierSettings;
@@ -717,14 +722,14 @@ final class StagerTest {
                       inode,
                       0,
                       100,
-                      new io.pmfs.tier.ReadSink() {
+                      new io.pmfs.memory.ReadSink() {
                         @Override
                         public java.nio.ByteBuffer buffer(int size) {
                           return java.nio.ByteBuffer.allocateDirect(size);
                         }
 
                         @Override
-                        public void accept(io.pmfs.tier.ReadResult piece) throws IOException {
+                        public void accept(io.pmfs.memory.ReadResult piece) throws IOException {
                           throw new IOException("no");
                         }
                       }))

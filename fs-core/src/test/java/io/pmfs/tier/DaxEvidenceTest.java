@@ -2,6 +2,8 @@ package io.pmfs.tier;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.BlockDevice;
+import io.pmfs.posix.MountedFileSystem;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -31,7 +33,7 @@ final class DaxEvidenceTest {
     DaxEvidence evidence = new DaxEvidence(true, true, on(PMEM, "ext4", "rw,dax=always"));
 
     assertThat(evidence.isDirect()).isTrue();
-    assertThat(evidence.verdict()).isEqualTo(new TierStatus.Dax(true, "ext4 on /dev/pmem0"));
+    assertThat(evidence.verdict()).isEqualTo(new DaxVerdict(true, "ext4 on /dev/pmem0"));
   }
 
   @Test
@@ -39,7 +41,7 @@ final class DaxEvidenceTest {
     DaxEvidence evidence = new DaxEvidence(true, null, null);
 
     assertThat(evidence.isDirect()).isTrue();
-    assertThat(evidence.verdict()).isEqualTo(new TierStatus.Dax(true, "mapped with MAP_SYNC"));
+    assertThat(evidence.verdict()).isEqualTo(new DaxVerdict(true, "mapped with MAP_SYNC"));
   }
 
   @Test
@@ -48,7 +50,7 @@ final class DaxEvidenceTest {
 
     assertThat(new DaxEvidence(true, true, on(device, "xfs", "rw")).verdict())
         .isEqualTo(
-            new TierStatus.Dax(
+            new DaxVerdict(
                 true,
                 "xfs on /dev/pmem0, memory set aside by memmap=, which is lost at power-off"));
   }

@@ -31,13 +31,13 @@ final class DaxProbeFsdaxTest {
     Files.deleteIfExists(directory);
   }
 
-  private static TierStatus.Dax probe(Path place) throws IOException {
+  private static DaxVerdict probe(Path place) throws IOException {
     return DaxProbe.probe(place, DaxFiles.NONE, Path.of("/")).verdict();
   }
 
   @Test
   void probe_onPersistentMemory_isRealWhereMappingsAreSynchronous() throws Exception {
-    TierStatus.Dax dax = probe(directory);
+    DaxVerdict dax = probe(directory);
 
     assertThat(dax.real()).as(dax.reason()).isEqualTo(SYNCHRONOUS);
     assertThat(dax.reason()).contains(SYNCHRONOUS ? " on /dev/pmem" : "DAX");
@@ -46,7 +46,7 @@ final class DaxProbeFsdaxTest {
 
   @Test
   void probe_ofTmpfsInTheSameMachine_isEmulated() throws Exception {
-    TierStatus.Dax dax = probe(Path.of("/dev/shm"));
+    DaxVerdict dax = probe(Path.of("/dev/shm"));
 
     assertThat(dax.real()).isFalse();
     assertThat(dax.reason()).contains("tmpfs");

@@ -3,6 +3,7 @@ package io.pmfs.tier;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.posix.BlockDevice;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -3,6 +3,8 @@ package io.pmfs.tier;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.memory.ReadResult;
+import io.pmfs.source.FakeStore;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;

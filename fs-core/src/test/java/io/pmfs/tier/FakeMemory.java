@@ -71,8 +71,8 @@ final class FakeMemory implements MappedMemory {
   }
 
   @Override
-  public TierStatus.Dax dax() {
-    return new TierStatus.Dax(false, "emulated: a test's");
+  public DaxVerdict dax() {
+    return new DaxVerdict(false, "emulated: a test's");
   }
 
   @Override

@@ -15,10 +15,10 @@ public final class Hold {
   private final CountDownLatch reached = new CountDownLatch(1);
   private final CountDownLatch released = new CountDownLatch(1);
 
-  Hold() {}
+  public Hold() {}
 
   /** Holds the calling thread until the release. */
-  void pass() {
+  public void pass() {
     count.incrementAndGet();
     reached.countDown();
     await(released, "let a held request go on");

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.metadata.Extent;
+import io.pmfs.source.FakeStore;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

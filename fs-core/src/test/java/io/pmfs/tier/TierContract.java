@@ -3,7 +3,9 @@ package io.pmfs.tier;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.memory.ReadResult;
 import io.pmfs.metadata.Extent;
+import io.pmfs.source.FakeStore;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

@@ -5,7 +5,7 @@ import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PosixAcl;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.io.ByteArrayOutputStream;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

@@ -2,8 +2,8 @@ package io.pmfs.fuse;
 
 import io.pmfs.fuse.protocol.ChangeProtocol;
 import io.pmfs.fuse.protocol.KernelRequest;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import java.time.DateTimeException;
 import java.time.Instant;

@@ -1,8 +1,8 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.LentFile;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.LentFile;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Iterator;

@@ -4,7 +4,7 @@ import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;

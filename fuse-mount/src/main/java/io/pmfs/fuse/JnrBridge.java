@@ -12,7 +12,7 @@ import io.pmfs.fuse.mounting.SessionMount;
 import io.pmfs.fuse.mounting.Unmount;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.posix.DaemonThread;
 import java.io.IOException;
 import java.nio.charset.Charset;
 import java.nio.file.Files;

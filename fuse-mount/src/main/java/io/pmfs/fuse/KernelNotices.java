@@ -3,7 +3,7 @@ package io.pmfs.fuse;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.system.Posix;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -2,7 +2,7 @@ package io.pmfs.fuse;
 
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountException.Reason;
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.posix.DaemonThread;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,7 +2,7 @@ package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.system.Priority;
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.posix.DaemonThread;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package io.pmfs.fuse;
 
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.posix.DaemonThread;
 import java.util.concurrent.Semaphore;
 
 /**

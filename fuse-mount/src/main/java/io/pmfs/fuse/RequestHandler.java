@@ -3,7 +3,7 @@ package io.pmfs.fuse;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
 import io.pmfs.fuse.protocol.RequestListener;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 
 /**
  * Answers the requests of one session. Safe for use by many workers, each with its own request and

@@ -6,7 +6,7 @@ import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.Node;

@@ -9,7 +9,7 @@ import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.NativeMemory;
 import io.pmfs.fuse.system.Posix;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.pmfs.fuse.KernelSession.Answer;
 import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.system.Posix;
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;

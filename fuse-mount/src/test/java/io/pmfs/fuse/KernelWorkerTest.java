@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.RequestLatencies;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

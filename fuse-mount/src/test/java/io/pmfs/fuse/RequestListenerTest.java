@@ -8,7 +8,7 @@ import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;

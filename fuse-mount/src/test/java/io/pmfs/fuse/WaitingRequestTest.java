@@ -1,7 +1,7 @@
 package io.pmfs.fuse;
 
 import static io.pmfs.fs.PmfsFileSystem.ROOT;
-import static io.pmfs.tier.FaultyStore.Operation.LIST;
+import static io.pmfs.source.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.protocol.AskedRequest;

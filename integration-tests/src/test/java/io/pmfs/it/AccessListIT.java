@@ -2,8 +2,8 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FaultyStore.Operation;
+import io.pmfs.posix.Errno;
+import io.pmfs.source.FaultyStore.Operation;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -47,42 +47,64 @@ final class ArchitectureTest {
    */
   private static final String TABLE =
       """
-      it              -> cli daemon.metrics daemon.requests cluster.peers cluster.members fuse fuse.mounting fuse.system fs stage tier metadata compression
-      distribution    -> cli settings
+      it              -> daemon.metrics daemon.requests cluster.server cluster.client cluster.peers cluster.members fuse fuse.mounting fuse.system fs stage stage.copies stage.formats tier source memory posix metadata compression
+      distribution    -> cli settings machine
       benchmarks      -> fuse.system tier compression
-      cli             -> cli.doctor cli.bugreport cli.control daemon daemon.report daemon.requests settings cache pack fuse fuse.system fs tier metadata
-      cli.doctor      -> cli.control daemon daemon.report settings cluster.members tier
-      cli.bugreport   -> pack settings fuse.system metadata
-      cli.control     -> daemon daemon.report daemon.requests settings fs metadata
-      daemon          -> daemon.report daemon.metrics daemon.requests daemon.http settings cache shards cluster cluster.peers cluster.members fuse fuse.mounting fuse.protocol fuse.system writable.remote writable.mount writable fs stage tier metadata
+      cli             -> cli.status cli.mount cli.copies cli.tasks cli.doctor cli.bugreport cli.control daemon daemon.process daemon.report settings mounts places machine pack fuse fuse.system posix metadata
+      cli.status      -> cli.mount cli.tasks cli.control daemon daemon.control daemon.report daemon.requests mounts places machine fuse posix metadata
+      cli.mount       -> cli.tasks cli.control daemon daemon.dataset daemon.tasks daemon.process daemon.report settings mounts places machine
+      cli.copies      -> daemon daemon.process contents settings mounts places machine cache posix
+      cli.tasks       -> cli.control daemon daemon.tasks daemon.report mounts places machine tasks metadata
+      cli.doctor      -> cli.control daemon daemon.dataset daemon.process daemon.report settings mounts places machine cluster.members posix
+      cli.bugreport   -> machine pack fuse.system metadata
+      cli.control     -> daemon daemon.control daemon.tasks daemon.report daemon.requests mounts places machine tasks metadata
+      daemon          -> daemon.outputs daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents settings mounts places machine shards fuse fuse.mounting fuse.system posix metadata table
+      daemon.outputs  -> daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents settings places machine shards cluster cluster.server cluster.members fuse fuse.mounting fuse.system writable.remote writable.mount writable posix
+      daemon.dataset  -> daemon.control daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests contents settings mounts places machine cache shards cluster fuse fuse.mounting fuse.system tasks fs stage stage.copies stage.formats tier source memory posix metadata
+      daemon.control  -> daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests daemon.http settings machine cluster.server tasks posix metadata
+      daemon.tasks    -> daemon.report machine cluster.client cluster.peers cluster.members writable tasks posix metadata
+      daemon.process  -> settings mounts places machine fuse fuse.mounting metadata
       daemon.metrics  -> daemon.report daemon.http metadata
-      daemon.report   -> daemon.requests settings cache cluster cluster.peers cluster.members fuse fuse.protocol writable fs stage tier metadata
-      daemon.requests -> fuse.protocol tier metadata
+      daemon.report   -> daemon.requests mounts machine cache cluster cluster.client cluster.peers cluster.members fuse.protocol writable tasks fs stage stage.copies stage.formats tier posix metadata
+      daemon.requests -> fuse.protocol posix metadata
       daemon.http     -> nothing
-      settings        -> cluster cluster.peers cluster.members fuse fuse.system stage tier
-      cache           -> fuse.system tier metadata
-      pack            -> shards tier metadata compression
-      shards          -> tier metadata compression
-      cluster         -> cluster.peers cluster.members fs stage tier metadata
-      cluster.peers   -> cluster.members stage tier metadata
+      contents        -> settings places machine tier
+      settings        -> places machine cluster cluster.client cluster.peers cluster.members stage.copies stage.formats
+      mounts          -> places machine fuse fuse.system posix
+      places          -> machine fuse.system stage.formats tier posix
+      machine         -> posix
+      cache           -> fuse.system tier source posix metadata table
+      pack            -> shards source posix metadata compression
+      shards          -> source memory posix metadata table compression
+      cluster         -> cluster.server cluster.client cluster.peers cluster.members fs stage stage.copies stage.formats source memory posix metadata
+      cluster.server  -> cluster.peers stage.formats source memory posix metadata
+      cluster.client  -> cluster.peers cluster.members stage.formats source metadata
+      cluster.peers   -> source posix metadata
       cluster.members -> metadata
-      fuse            -> fuse.mounting fuse.protocol fuse.system writable fs tier metadata
-      fuse.mounting   -> fuse.protocol fuse.system tier
-      fuse.protocol   -> fuse.system tier metadata
-      fuse.system     -> writable writable.journal tier metadata
-      writable.remote -> writable.mount writable.places writable writable.journal tier metadata
-      writable.mount  -> writable.drain writable.steps writable.data writable.places writable.tree writable writable.journal tier metadata
-      writable.drain  -> writable.steps writable.data writable.places writable.tree writable writable.journal tier metadata
-      writable.steps  -> writable.data writable.places writable.tree writable writable.journal tier metadata
-      writable.data   -> writable.places writable.tree writable writable.journal tier metadata
-      writable.places -> writable.tree writable writable.journal tier metadata
-      writable.tree   -> writable writable.journal tier metadata
-      writable        -> writable.journal tier metadata
-      writable.journal -> tier metadata
-      fs              -> stage tier metadata
-      stage           -> tier metadata compression
-      tier            -> metadata
-      metadata        -> nothing
+      fuse            -> fuse.mounting fuse.protocol fuse.system writable fs source memory posix metadata
+      fuse.mounting   -> fuse.protocol fuse.system posix
+      fuse.protocol   -> fuse.system source memory posix metadata
+      fuse.system     -> writable writable.journal tier source memory posix metadata
+      writable.remote -> writable.mount writable.places writable writable.journal source memory posix metadata
+      writable.mount  -> writable.drain writable.data writable.places writable.tree writable writable.journal source memory posix metadata table
+      writable.drain  -> writable.steps writable.data writable.places writable.tree writable writable.journal posix metadata
+      writable.steps  -> writable.data writable.places writable.tree writable writable.journal posix metadata
+      writable.data   -> writable.places writable.tree writable writable.journal memory posix metadata
+      writable.places -> writable.tree writable writable.journal source posix metadata
+      writable.tree   -> writable writable.journal source posix metadata table
+      writable        -> writable.journal source memory posix metadata
+      writable.journal -> posix metadata table
+      tasks           -> fs stage stage.copies tier source memory posix metadata
+      fs              -> stage stage.copies tier source memory posix metadata
+      stage           -> stage.copies stage.formats tier source memory posix metadata
+      stage.copies    -> stage.formats tier memory posix metadata
+      stage.formats   -> tier memory metadata compression
+      tier            -> memory posix metadata
+      source          -> posix metadata
+      memory          -> nothing
+      posix           -> nothing
+      metadata        -> table
+      table           -> nothing
       compression     -> nothing
       """;
 
@@ -203,7 +225,7 @@ final class ArchitectureTest {
 
   @ParameterizedTest
   @CsvSource({
-    "org.rocksdb.., metadata",
+    "org.rocksdb.., table",
     "com.github.luben.zstd.., compression",
     "jnr.., fuse",
     "ru.serce.., fuse",
@@ -305,6 +327,7 @@ final class ArchitectureTest {
             "io.pmfs.cache..",
             "io.pmfs.daemon..",
             "io.pmfs.settings..",
+            "io.pmfs.mounts..",
             "io.pmfs.pack..")
         .should()
         .dependOnClassesThat()
@@ -328,24 +351,24 @@ final class ArchitectureTest {
   }
 
   /**
-   * Whoever else makes a directory asks OwnPath of settings for it, so that nobody but its user can
+   * Whoever else makes a directory asks OwnPath of places for it, so that nobody but its user can
    * change where it is. These make directories in one that it has checked.
    */
   private static final Set<String> MAKE_DIRECTORIES =
       Set.of(
-          "io.pmfs.settings.OwnWalk",
-          "io.pmfs.daemon.Wiring", // a temporary one, which it then has checked
+          "io.pmfs.places.OwnWalk",
+          "io.pmfs.daemon.dataset.DatasetWiring", // a temporary one, which it then has checked
           "io.pmfs.daemon.KeptMount",
-          "io.pmfs.daemon.MountTiers",
-          "io.pmfs.daemon.TaskLists",
+          "io.pmfs.daemon.dataset.MountTiers",
+          "io.pmfs.daemon.tasks.TaskLists",
           "io.pmfs.cache.CopyFiles",
           "io.pmfs.tier.BundleFiles",
           "io.pmfs.tier.CopyFiles",
-          "io.pmfs.metadata.RocksFiles",
+          "io.pmfs.table.RocksFiles",
           "io.pmfs.metadata.StateDirectory",
           "io.pmfs.writable.places.TierPlace",
           "io.pmfs.cluster.members.ClusterSecret",
-          "io.pmfs.cli.Export", // a user's copies of the user's files
+          "io.pmfs.cli.tasks.Export", // a user's copies of the user's files
           "io.pmfs.pack.PackDirectory", // a user's dataset and not pmfs's own
           "io.pmfs.distribution.Documents",
           "io.pmfs.benchmarks.CopyReadBenchmark",
@@ -360,6 +383,6 @@ final class ArchitectureTest {
           .filter(call -> call.getName().matches("create(Temp)?Director(y|ies)"))
           .forEach(call -> makers.add(one.getName().replaceFirst("\\$.*", "")));
     }
-    assertThat(makers).isSubsetOf(MAKE_DIRECTORIES).contains("io.pmfs.settings.OwnWalk");
+    assertThat(makers).isSubsetOf(MAKE_DIRECTORIES).contains("io.pmfs.places.OwnWalk");
   }
 }

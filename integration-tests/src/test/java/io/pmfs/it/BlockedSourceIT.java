@@ -1,6 +1,6 @@
 package io.pmfs.it;
 
-import static io.pmfs.tier.FaultyStore.Operation.READ;
+import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.tier.Hold;

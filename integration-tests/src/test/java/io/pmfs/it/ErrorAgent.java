@@ -39,10 +39,10 @@ public final class ErrorAgent {
         .type(
             nameStartsWith("io.pmfs.")
                 .and(not(nameStartsWith("io.pmfs.it.")))
-                .and(not(nameStartsWith("io.pmfs.tier.DaemonThread")))
-                .and(not(nameStartsWith("io.pmfs.tier.DaemonPool")))
-                .and(not(nameStartsWith("io.pmfs.tier.Troubles")))
-                .and(not(nameStartsWith("io.pmfs.daemon.DaemonLog"))))
+                .and(not(nameStartsWith("io.pmfs.posix.DaemonThread")))
+                .and(not(nameStartsWith("io.pmfs.posix.DaemonPool")))
+                .and(not(nameStartsWith("io.pmfs.posix.Troubles")))
+                .and(not(nameStartsWith("io.pmfs.daemon.process.DaemonLog"))))
         .transform(
             (builder, type, loader, module, domain) ->
                 builder.visit(

@@ -30,35 +30,37 @@ final class PathCallsTest {
   private static final String OWN =
       """
       cache.CacheService cache.CopyContent cache.CopyFiles cache.FoundCopies cache.SharedCopies
-      cli.MountHolders cli.NodeCacheCommand cli.control.Peer cluster.members.Attendance
-      cluster.members.ClusterSecret cluster.members.NodeId cluster.members.NodeList
-      cluster.peers.PeerTls daemon.ControlServer
-      daemon.DaemonLog daemon.KeptMount daemon.KeptTasks daemon.MountChecks daemon.MountTiers
-      daemon.PreviousMount daemon.ServedDataset daemon.Supervision daemon.TaskFile
-      daemon.TaskLists daemon.TransientCopies daemon.Wiring daemon.requests.AccessLogFile
-      fs.PathFile fs.ScratchFiles fuse.BackingLedger fuse.DeviceRegistry fuse.DirectWrites
-      fuse.ReadModeChoice fuse.system.DescriptorSocket fuse.system.PassedFile fuse.system.PoolFile
-      metadata.NumberMark metadata.RecordedCopies metadata.Reserve metadata.RocksFiles metadata.RocksNamespace
-      metadata.StateDirectory metadata.TableStore settings.CacheContents settings.CopySets settings.DatasetDirectory settings.DefaultTier
-      settings.DirectoryPlace settings.KnownPlaces settings.OutputDirectories settings.OwnDirectory settings.OwnPath
-      settings.OwnWalk settings.PoolPlace settings.Registration settings.Registries
-      settings.Registry settings.SessionSettings settings.TrustedUsers shards.ExternalSort
-      shards.IndexWriter shards.ShardSource stage.DictionaryFile tier.BorrowedCopy tier.BundleFiles tier.CopyFiles
-      tier.DaxProbe tier.DirectoryTier tier.IncomingFile tier.TierLock writable.places.TierPlace
-      writable.remote.NodeFiles writable.mount.WritableMount
+      cli.control.Peer cli.copies.NodeCacheCommand cli.mount.MountHolders
+      cluster.members.Attendance cluster.members.ClusterSecret cluster.members.NodeId
+      cluster.members.NodeList cluster.peers.PeerTls contents.CacheContents contents.CopySets
+      contents.KnownPlaces contents.OutputDirectories daemon.KeptMount daemon.MountChecks
+      daemon.PreviousMount daemon.control.ControlServer daemon.dataset.DatasetWiring
+      daemon.dataset.MountTiers daemon.dataset.ServedDataset daemon.dataset.TransientCopies
+      daemon.process.DaemonLog daemon.process.Supervision daemon.requests.AccessLogFile
+      daemon.tasks.KeptTasks daemon.tasks.TaskFile daemon.tasks.TaskLists fuse.BackingLedger
+      fuse.DeviceRegistry fuse.DirectWrites fuse.ReadModeChoice fuse.system.DescriptorSocket
+      fuse.system.PassedFile fuse.system.PoolFile metadata.NumberMark metadata.RecordedCopies
+      metadata.RocksNamespace metadata.StateDirectory mounts.Registration mounts.Registries
+      mounts.Registry places.DatasetDirectory places.DefaultTier places.DirectoryPlace
+      places.OwnDirectory places.OwnPath places.OwnWalk places.PoolPlace places.TrustedUsers
+      settings.SessionSettings shards.ExternalSort shards.IndexWriter shards.ShardSource
+      stage.formats.DictionaryFile table.Reserve table.RocksFiles table.TableStore tasks.PathFile
+      tasks.ScratchFiles tier.BorrowedCopy tier.BundleFiles tier.CopyFiles tier.DaxProbe
+      tier.DirectoryTier tier.IncomingFile tier.TierLock writable.mount.WritableMount
+      writable.places.TierPlace writable.remote.NodeFiles
       """;
 
   /** Of the kernel, or of the system that root has installed. */
   private static final String SYSTEM =
       """
       cli.bugreport.KernelFiles cli.bugreport.ProcessPieces cli.doctor.ResourceChecks
-      daemon.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.JnrBridge
+      daemon.process.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.JnrBridge
       fuse.KernelWorkers fuse.mounting.Fusermount fuse.mounting.Mounter
       fuse.mounting.MountingByRoot fuse.mounting.ReadAhead fuse.mounting.StaleMountGuard
-      fuse.system.FileUsers fuse.system.GroupWriters
-      fuse.system.Priority fuse.system.Spawn fuse.system.StandardStreams settings.MountTable
-      settings.MountViewers settings.NativeText settings.SchedulerJob
-      settings.UserNamespace tier.BlockDevice tier.MountedFileSystem tier.OpenFileLimit
+      fuse.system.FileUsers fuse.system.GroupWriters fuse.system.Priority fuse.system.Spawn
+      fuse.system.StandardStreams machine.MountTable machine.NativeText machine.UserNamespace
+      mounts.MountViewers mounts.SchedulerJob posix.BlockDevice posix.MountedFileSystem
+      posix.OpenFileLimit
       """;
 
   /**
@@ -67,12 +69,12 @@ final class PathCallsTest {
    */
   private static final String GIVEN =
       """
-      cli.BugreportCommand cli.Export cli.FindingsReport cli.MountCommand cli.OwnPieces cli.PackCommand
-      cli.ProfileCommand cli.SharedMount cli.bugreport.LeftLogs cli.bugreport.Tail
-      cli.bugreport.TierSizes cli.control.PathList cli.doctor.Examination daemon.DatasetSource
-      fuse.Probe fuse.mounting.SessionMount pack.PackCheck pack.PackDirectory pack.PackManifest
-      pack.Packer pack.ShardOutput settings.Configuration settings.ConfigurationFile
-      settings.MountProbe settings.Surroundings
+      cli.BugreportCommand cli.OwnPieces cli.PackCommand cli.bugreport.LeftLogs cli.bugreport.Tail
+      cli.bugreport.TierSizes cli.control.PathList cli.doctor.Examination cli.mount.MountCommand
+      cli.mount.SharedMount cli.status.ProfileCommand cli.tasks.Export cli.tasks.FindingsReport
+      daemon.dataset.DatasetSource fuse.Probe fuse.mounting.SessionMount mounts.MountProbe
+      pack.PackCheck pack.PackDirectory pack.PackManifest pack.Packer pack.ShardOutput
+      places.Surroundings settings.Configuration settings.ConfigurationFile
       """;
 
   private static final Set<String> FILES =

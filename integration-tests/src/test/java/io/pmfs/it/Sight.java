@@ -2,7 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.posix.DaemonThread;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,15 +1,15 @@
 package io.pmfs.it;
 
-import static io.pmfs.tier.FaultyStore.Operation.LIST;
-import static io.pmfs.tier.FaultyStore.Operation.OPEN;
-import static io.pmfs.tier.FaultyStore.Operation.READ;
+import static io.pmfs.source.FaultyStore.Operation.LIST;
+import static io.pmfs.source.FaultyStore.Operation.OPEN;
+import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.ReadMode;
+import io.pmfs.posix.Errno;
+import io.pmfs.source.FaultyStore;
+import io.pmfs.source.FaultyStore.Operation;
 import io.pmfs.tier.DirectoryTier;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FaultyStore;
-import io.pmfs.tier.FaultyStore.Operation;
 import io.pmfs.tier.Hold;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierSettings;

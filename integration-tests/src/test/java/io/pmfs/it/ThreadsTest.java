@@ -6,8 +6,8 @@ import com.tngtech.archunit.core.domain.JavaAccess;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
-import io.pmfs.tier.DaemonPool;
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.posix.DaemonPool;
+import io.pmfs.posix.DaemonThread;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -31,7 +31,7 @@ final class ThreadsTest {
   private static final String LOOPS =
       """
       cluster.LonelyCopies cluster.members.Attendance cluster.members.InfinispanMembership
-      cluster.members.ProvenServerSocket cluster.peers.Workers daemon.Observation
+      cluster.members.ProvenServerSocket cluster.server.Workers daemon.dataset.Observation
       daemon.http.HttpSocket daemon.report.RecentReads
       """;
 
@@ -42,11 +42,12 @@ final class ThreadsTest {
   private static final String TASKS =
       """
       cache.CacheClient cache.CacheService cluster.OwnView cluster.SourceProbes
-      cluster.members.NodeSearch daemon.Daemon daemon.DatasetSource daemon.Drains
-      daemon.KeptTasks daemon.MountTiers daemon.OtherCopies daemon.SharedTask daemon.Wiring
-      daemon.report.NodesReport fs.RunningTask fuse.KernelWorkers fuse.ReadModeChoice
-      settings.Limited settings.MountProbe stage.FetchThreads tier.DirectoryTier
-      writable.tree.SourceLooks writable.steps.Copies writable.mount.Sessions writable.remote.OwnerServer
+      cluster.members.NodeSearch daemon.Daemon daemon.dataset.DatasetSource
+      daemon.dataset.DatasetWiring daemon.dataset.MountTiers daemon.dataset.OtherCopies
+      daemon.report.NodesReport daemon.tasks.Drains daemon.tasks.KeptTasks daemon.tasks.SharedTask
+      fuse.KernelWorkers fuse.ReadModeChoice machine.Limited mounts.MountProbe stage.FetchThreads
+      tasks.RunningTask tier.DirectoryTier writable.mount.Sessions writable.remote.OwnerServer
+      writable.steps.Copies writable.tree.SourceLooks
       """;
 
   /** Before a mount is announced: without the thread there is no mount. */
@@ -58,8 +59,8 @@ final class ThreadsTest {
   /** In commands that a person waits for, and that end with the error. */
   private static final String COMMANDS =
       """
-      cli.Main cli.OwnPieces cli.PackDisplay cli.Replies pack.Packer pack.Parallel pack.SourceWalk
-      settings.Registries
+      cli.Main cli.OwnPieces cli.PackDisplay cli.status.Replies mounts.Registries pack.Packer
+      pack.Parallel pack.SourceWalk
       """;
 
   private static final Set<String> EXECUTORS =

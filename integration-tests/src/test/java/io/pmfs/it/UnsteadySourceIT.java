@@ -3,7 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.system.PassedFile;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;

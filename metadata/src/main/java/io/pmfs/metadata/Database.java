@@ -1,5 +1,10 @@
 package io.pmfs.metadata;
 
+import io.pmfs.table.Batch;
+import io.pmfs.table.Family;
+import io.pmfs.table.RocksStore;
+import io.pmfs.table.StateException;
+import io.pmfs.table.StoreFailure;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -287,10 +292,10 @@ final class Database implements AutoCloseable {
   }
 
   /** The exception for a stored value that cannot be what was written. */
-  NamespaceException damaged(String what) {
+  StateException damaged(String what) {
     RocksStore base = state;
     return base == null
-        ? new NamespaceException(what + " in " + place + " is damaged", null)
+        ? new StateException(what + " in " + place + " is damaged", null)
         : base.damaged(what);
   }
 
@@ -304,8 +309,7 @@ final class Database implements AutoCloseable {
       use.readLock().lock();
       try {
         if (closed) {
-          throw new NamespaceException(
-              "the namespace in " + place + " is closed; open it again", null);
+          throw new StateException("the namespace in " + place + " is closed; open it again", null);
         }
         return steps.get();
       } catch (StoreFailure e) {

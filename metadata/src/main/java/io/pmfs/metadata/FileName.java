@@ -22,7 +22,7 @@ public final class FileName implements Comparable<FileName> {
   }
 
   /** Wraps bytes that must not change afterwards; does not copy them. */
-  static FileName wrap(byte[] bytes) {
+  public static FileName wrap(byte[] bytes) {
     return new FileName(bytes);
   }
 

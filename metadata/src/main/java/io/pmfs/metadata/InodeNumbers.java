@@ -1,5 +1,6 @@
 package io.pmfs.metadata;
 
+import io.pmfs.table.Family;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**

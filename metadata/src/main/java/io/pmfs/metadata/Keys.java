@@ -2,6 +2,8 @@ package io.pmfs.metadata;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.table.Column;
+import io.pmfs.table.Family;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
@@ -42,7 +44,7 @@ final class Keys {
     return ByteBuffer.allocate(Long.BYTES + 1).putLong(number).put(ACCESS_LIST).array();
   }
 
-  static byte[] name(long directory, FileName name) {
+  public static byte[] name(long directory, FileName name) {
     byte[] raw = name.raw();
     byte[] key = new byte[Long.BYTES + raw.length];
     putLong(key, 0, directory);
@@ -77,7 +79,7 @@ final class Keys {
     return key;
   }
 
-  static byte[] copy(long number, String tier) {
+  public static byte[] copy(long number, String tier) {
     byte[] utf8 = tier.getBytes(UTF_8);
     return ByteBuffer.allocate(Long.BYTES + utf8.length).putLong(number).put(utf8).array();
   }
@@ -93,7 +95,7 @@ final class Keys {
   }
 
   /** The name in a name key. */
-  static FileName name(byte[] key) {
+  public static FileName name(byte[] key) {
     return FileName.wrap(Arrays.copyOfRange(key, Long.BYTES, key.length));
   }
 

@@ -1,5 +1,6 @@
 package io.pmfs.metadata;
 
+import io.pmfs.table.StateException;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -10,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Finds inodes by parent and name, lists directories, and records which tiers hold copies. It knows
  * nothing about contents and never accesses the source. Safe for use by many threads. Every method
- * may throw {@link NamespaceException}, and {@link NamespaceLostException} while the state fails.
+ * may throw {@link StateException}, and {@link NamespaceLostException} while the state fails.
  *
  * <p>A <em>session</em> is the time between one mount and its unmount, in which several processes
  * may open the namespace, one after the other. What an earlier session imported is kept, and each

@@ -1,5 +1,9 @@
 package io.pmfs.metadata;
 
+import io.pmfs.table.Change;
+import io.pmfs.table.Column;
+import io.pmfs.table.Family;
+import io.pmfs.table.RocksStore;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

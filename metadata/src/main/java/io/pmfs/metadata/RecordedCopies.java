@@ -1,5 +1,10 @@
 package io.pmfs.metadata;
 
+import io.pmfs.table.Family;
+import io.pmfs.table.Faults;
+import io.pmfs.table.RocksFiles;
+import io.pmfs.table.RocksStore;
+import io.pmfs.table.StateException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -43,7 +48,7 @@ public final class RecordedCopies implements AutoCloseable {
       }
       opened.close();
       return null;
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       return null; // damaged, or being changed at this moment
     }
   }
@@ -65,7 +70,7 @@ public final class RecordedCopies implements AutoCloseable {
       return number == null || copy == null || !copy.version().equals(version)
           ? null
           : new Found(number, copy);
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       return null;
     }
   }

@@ -1,6 +1,7 @@
 package io.pmfs.metadata;
 
 import io.pmfs.metadata.Values.NameValue;
+import io.pmfs.table.Family;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;

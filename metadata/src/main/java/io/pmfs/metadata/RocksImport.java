@@ -1,6 +1,8 @@
 package io.pmfs.metadata;
 
 import io.pmfs.metadata.Values.NameValue;
+import io.pmfs.table.Batch;
+import io.pmfs.table.Family;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,5 +1,10 @@
 package io.pmfs.metadata;
 
+import io.pmfs.table.Family;
+import io.pmfs.table.Faults;
+import io.pmfs.table.RocksFiles;
+import io.pmfs.table.StateException;
+import io.pmfs.table.StoreFailure;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -60,15 +65,15 @@ public final class RocksNamespace implements Namespace {
    * Loads RocksDB's native library, which {@link #open} does otherwise; may run in another thread
    * meanwhile.
    *
-   * @throws NamespaceException if it cannot be loaded
+   * @throws StateException if it cannot be loaded
    */
   public static void loadLibrary() {
     RocksFiles.loadLibrary();
   }
 
   /**
-   * Opens the namespace in a directory, or creates it there. Throws {@link NamespaceException} if
-   * it belongs to another dataset or is already open. A namespace that is damaged or has another
+   * Opens the namespace in a directory, or creates it there. Throws {@link StateException} if it
+   * belongs to another dataset or is already open. A namespace that is damaged or has another
    * format is set aside. If the directory cannot be written or read, names are kept in memory.
    *
    * @param source the identity of the dataset

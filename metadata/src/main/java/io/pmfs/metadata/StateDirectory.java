@@ -1,6 +1,12 @@
 package io.pmfs.metadata;
 
-import io.pmfs.metadata.NamespaceException.Kind;
+import io.pmfs.table.Change;
+import io.pmfs.table.Family;
+import io.pmfs.table.Faults;
+import io.pmfs.table.RocksFiles;
+import io.pmfs.table.RocksStore;
+import io.pmfs.table.StateException;
+import io.pmfs.table.StateException.Kind;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -12,7 +18,6 @@ import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.rocksdb.RocksDBException;
 
 /**
  * The directory in which a namespace is recorded, in any condition: whole, damaged, or on a disk
@@ -79,15 +84,15 @@ final class StateDirectory {
   /**
    * Opens the directory as far as possible.
    *
-   * @throws NamespaceException if it belongs to another dataset or is in use
+   * @throws StateException if it belongs to another dataset or is in use
    */
   Found open() {
     for (boolean again = false; ; again = true) {
-      NamespaceException failed;
+      StateException failed;
       try {
         return load(
             RocksFiles.open(directory, List.of(Family.values()), memoryBytes, faults), null);
-      } catch (NamespaceException e) {
+      } catch (StateException e) {
         failed = e;
       }
       switch (failed.kind()) {
@@ -104,12 +109,12 @@ final class StateDirectory {
     }
   }
 
-  private Found readable(NamespaceException failed) {
+  private Found readable(StateException failed) {
     try {
       return load(
           RocksFiles.openReadOnly(directory, List.of(Family.values()), memoryBytes, faults),
           failed.getMessage());
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       if (e.kind() == Kind.REFUSED) {
         throw e;
       }
@@ -117,7 +122,7 @@ final class StateDirectory {
     }
   }
 
-  private static Found nothing(NamespaceException failed) {
+  private static Found nothing(StateException failed) {
     return new Found(null, String.valueOf(failed.getMessage()), true, 0, null, 1, 0, null);
   }
 
@@ -154,14 +159,14 @@ final class StateDirectory {
       throw RocksFiles.foreign(directory.toString());
     }
     if (superblock.format() != Values.FORMAT) {
-      throw new NamespaceException(
+      throw new StateException(
           "%s has format %d; this pmfs reads format %d"
               .formatted(directory, superblock.format(), Values.FORMAT),
           null,
           Kind.NEWER);
     }
     if (!superblock.source().equals(source)) {
-      throw new NamespaceException(
+      throw new StateException(
           "%s belongs to the dataset %s, not to %s; choose another state directory, or remove this one"
               .formatted(directory, superblock.source(), source),
           null);
@@ -191,13 +196,12 @@ final class StateDirectory {
   }
 
   /** The exception for a directory that was found to be damaged while it was read. */
-  NamespaceException damage() {
-    return new NamespaceException(
-        "the namespace in " + directory + " is damaged", null, Kind.DAMAGED);
+  StateException damage() {
+    return new StateException("the namespace in " + directory + " is damaged", null, Kind.DAMAGED);
   }
 
   /** Renames the directory, so that a new one can be created; returns whether that succeeded. */
-  boolean setAside(NamespaceException why) {
+  boolean setAside(StateException why) {
     String suffix = why.kind() == Kind.NEWER ? NEWER : DAMAGED;
     try {
       List<Path> before = setAside(suffix);
@@ -257,11 +261,7 @@ final class StateDirectory {
   /** Reserves the room; fails while the disk is full or cannot be written. */
   void takeBallast() throws IOException {
     Path ballast = directory.resolve(BALLAST);
-    try {
-      faults.beforeWrite();
-    } catch (RocksDBException e) {
-      throw new IOException(e);
-    }
+    faults.beforeFile();
     Files.createDirectories(directory);
     if (Files.exists(ballast) && Files.size(ballast) == BALLAST_BYTES) {
       Files.delete(ballast);

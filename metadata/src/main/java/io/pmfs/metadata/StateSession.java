@@ -1,5 +1,10 @@
 package io.pmfs.metadata;
 
+import io.pmfs.table.Change;
+import io.pmfs.table.Family;
+import io.pmfs.table.RocksStore;
+import io.pmfs.table.StateException;
+import io.pmfs.table.StoreFailure;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
@@ -171,7 +176,7 @@ final class StateSession {
         return new Database.Opened(null, "the damaged state cannot be set aside", false);
       }
       found = directory.open();
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       return new Database.Opened(null, String.valueOf(e.getMessage()), false);
     }
     RocksStore store = found.store();

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Values {
   /** The layout of the namespace as a whole: which families there are and what they mean. */
-  static final int FORMAT = 1;
+  public static final int FORMAT = 1;
 
   private static final byte VERSION = 1;
 
@@ -48,7 +48,7 @@ final class Values {
     }
   }
 
-  static byte[] superblock(Superblock superblock) {
+  public static byte[] superblock(Superblock superblock) {
     byte[] source = superblock.source().getBytes(UTF_8);
     return ByteBuffer.allocate(2 * Integer.BYTES + source.length)
         .putInt(MAGIC)
@@ -60,7 +60,7 @@ final class Values {
   /**
    * Decodes any format, so that a message can name a newer one; null if this is not a superblock.
    */
-  static @Nullable Superblock superblock(byte[] value) {
+  static @Nullable public Superblock superblock(byte[] value) {
     ByteBuffer in = ByteBuffer.wrap(value);
     if (in.remaining() < 2 * Integer.BYTES || in.getInt() != MAGIC) {
       return null;
@@ -68,13 +68,13 @@ final class Values {
     return new Superblock(in.getInt(), new String(rest(in), UTF_8));
   }
 
-  static byte[] number(long number) {
+  public static byte[] number(long number) {
     byte[] value = allocate(Long.BYTES);
     body(value).putLong(number);
     return value;
   }
 
-  static @Nullable Long number(byte[] value) {
+  static @Nullable public Long number(byte[] value) {
     return decode(value, ByteBuffer::getLong);
   }
 
@@ -85,11 +85,11 @@ final class Values {
   }
 
   /** The bytes that {@link #bytes} encoded. */
-  static byte @Nullable [] content(byte[] value) {
+  public static byte @Nullable [] content(byte[] value) {
     return decode(value, Values::rest);
   }
 
-  static byte[] inode(Inode inode) {
+  public static byte[] inode(Inode inode) {
     Listing listing = inode.listing();
     FileName name = inode.name();
     int size = 3 * Long.BYTES + Integer.BYTES + 1 + (listing == null ? 0 : LISTING_BYTES);
@@ -108,7 +108,7 @@ final class Values {
     return value;
   }
 
-  static @Nullable Inode inode(long number, byte[] value) {
+  static @Nullable public Inode inode(long number, byte[] value) {
     return decode(
         value,
         in -> {
@@ -122,7 +122,7 @@ final class Values {
         });
   }
 
-  static byte[] name(NameValue name) {
+  public static byte[] name(NameValue name) {
     byte[] value = allocate(3 * Long.BYTES + 1);
     body(value)
         .putLong(name.inode())
@@ -132,7 +132,7 @@ final class Values {
     return value;
   }
 
-  static @Nullable NameValue name(byte[] value) {
+  static @Nullable public NameValue name(byte[] value) {
     return decode(
         value,
         in -> new NameValue(in.getLong(), FileType.ofNumber(in.get()), in.getLong(), in.getLong()));
@@ -200,7 +200,7 @@ final class Values {
         });
   }
 
-  static byte[] copy(CopyRecord copy) {
+  public static byte[] copy(CopyRecord copy) {
     Checksums checksums = copy.checksums();
     int fixed = 1 + 2 * Integer.BYTES + 4 * Long.BYTES + INSTANT_BYTES;
     byte[] value = allocate(COPY_VERSION, fixed + checksums.count() * Integer.BYTES);
@@ -216,7 +216,7 @@ final class Values {
     return value;
   }
 
-  static @Nullable CopyRecord copy(String tier, byte[] value) {
+  static @Nullable public CopyRecord copy(String tier, byte[] value) {
     return decode(
         COPY_VERSION,
         value,

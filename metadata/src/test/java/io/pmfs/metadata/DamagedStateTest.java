@@ -4,6 +4,7 @@ import static io.pmfs.metadata.Samples.file;
 import static io.pmfs.metadata.Samples.importAll;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.table.RocksFiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,6 +2,8 @@ package io.pmfs.metadata;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.table.FaultyDisk;
+import io.pmfs.table.RocksFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

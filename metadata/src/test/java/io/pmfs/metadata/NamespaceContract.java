@@ -13,6 +13,7 @@ import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.table.StateException;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -422,7 +423,7 @@ public abstract class NamespaceContract {
 
   @Test
   void beginImport_unknownDirectory_fails() {
-    assertThatThrownBy(() -> namespace.beginImport(99)).isInstanceOf(NamespaceException.class);
+    assertThatThrownBy(() -> namespace.beginImport(99)).isInstanceOf(StateException.class);
   }
 
   @Test
@@ -587,11 +588,9 @@ public abstract class NamespaceContract {
     Namespace.DirectoryImport running = namespace.beginImport(ROOT);
     namespace.close();
     namespace.close();
-    assertThatThrownBy(() -> namespace.inode(1)).isInstanceOf(NamespaceException.class);
-    assertThatThrownBy(() -> namespace.copies(1)).isInstanceOf(NamespaceException.class);
-    assertThatThrownBy(() -> namespace.putInode(Samples.root()))
-        .isInstanceOf(NamespaceException.class);
-    assertThatThrownBy(() -> running.add(List.of(file("a", 1))))
-        .isInstanceOf(NamespaceException.class);
+    assertThatThrownBy(() -> namespace.inode(1)).isInstanceOf(StateException.class);
+    assertThatThrownBy(() -> namespace.copies(1)).isInstanceOf(StateException.class);
+    assertThatThrownBy(() -> namespace.putInode(Samples.root())).isInstanceOf(StateException.class);
+    assertThatThrownBy(() -> running.add(List.of(file("a", 1)))).isInstanceOf(StateException.class);
   }
 }

@@ -7,6 +7,12 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.table.Change;
+import io.pmfs.table.Family;
+import io.pmfs.table.Faults;
+import io.pmfs.table.RocksFiles;
+import io.pmfs.table.RocksStore;
+import io.pmfs.table.StateException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -43,7 +49,7 @@ final class RocksNamespaceTest extends NamespaceContract {
   void open_otherSource_isRefusedAndNamesBoth() {
     RocksNamespace.open(state, SOURCE, MEMORY).close();
     assertThatThrownBy(() -> RocksNamespace.open(state, "/other", MEMORY))
-        .isInstanceOf(NamespaceException.class)
+        .isInstanceOf(StateException.class)
         .hasMessageContaining(state.toString())
         .hasMessageContaining(SOURCE)
         .hasMessageContaining("/other")
@@ -55,7 +61,7 @@ final class RocksNamespaceTest extends NamespaceContract {
   void open_whileOpen_isRefused() {
     try (Namespace first = RocksNamespace.open(state, SOURCE, MEMORY)) {
       assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
-          .isInstanceOf(NamespaceException.class)
+          .isInstanceOf(StateException.class)
           .hasMessageContaining(state + " is in use by another pmfs");
       assertThat(first.inode(1)).isNull();
     }
@@ -134,7 +140,7 @@ final class RocksNamespaceTest extends NamespaceContract {
   void open_pathIsFile_isRefused() throws IOException {
     Path file = Files.createFile(state.resolve("file"));
     assertThatThrownBy(() -> RocksNamespace.open(file, SOURCE, MEMORY))
-        .isInstanceOf(NamespaceException.class)
+        .isInstanceOf(StateException.class)
         .hasMessageContaining(file.toString());
   }
 
@@ -355,7 +361,7 @@ final class RocksNamespaceTest extends NamespaceContract {
               return namespace.inode(entry.inode()) != null;
             });
       }
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       refused.set(true);
     }
   }

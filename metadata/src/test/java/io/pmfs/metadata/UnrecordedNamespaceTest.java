@@ -2,6 +2,9 @@ package io.pmfs.metadata;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.table.FaultyDisk;
+import io.pmfs.table.RocksFiles;
+import io.pmfs.table.StateException;
 import java.nio.file.Path;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -30,7 +33,7 @@ final class UnrecordedNamespaceTest extends NamespaceContract {
   protected void beforeClose(Namespace open) {
     try {
       open.putCounter("last", 1);
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       return; // It is closed.
     }
     assertThat(open.failure()).isNotNull();

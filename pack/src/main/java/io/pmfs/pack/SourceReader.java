@@ -1,8 +1,8 @@
 package io.pmfs.pack;
 
+import io.pmfs.posix.FsException;
 import io.pmfs.shards.FailedTask;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.FsException;
+import io.pmfs.source.BackingStore;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Deque;

@@ -1,6 +1,6 @@
 package io.pmfs.pack;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 
 /**
  * Something in the source that could not be packed, and why.

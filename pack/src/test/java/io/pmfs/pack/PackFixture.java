@@ -1,10 +1,10 @@
 package io.pmfs.pack;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.FsException;
 import io.pmfs.shards.PlainDirectory;
-import io.pmfs.tier.FakeStore;
-import io.pmfs.tier.FaultyStore;
-import io.pmfs.tier.FsException;
+import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

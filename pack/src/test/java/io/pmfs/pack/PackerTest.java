@@ -1,23 +1,23 @@
 package io.pmfs.pack;
 
-import static io.pmfs.tier.FaultyStore.Operation.LIST;
-import static io.pmfs.tier.FaultyStore.Operation.OPEN;
-import static io.pmfs.tier.FaultyStore.Operation.READ;
+import static io.pmfs.source.FaultyStore.Operation.LIST;
+import static io.pmfs.source.FaultyStore.Operation.OPEN;
+import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.shards.PlainDirectory;
 import io.pmfs.shards.ShardIndex;
 import io.pmfs.shards.ShardStore;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FaultyStore.Answer;
-import io.pmfs.tier.FaultyStore.Operation;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
+import io.pmfs.source.FaultyStore.Answer;
+import io.pmfs.source.FaultyStore.Operation;
+import io.pmfs.source.SourceFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;

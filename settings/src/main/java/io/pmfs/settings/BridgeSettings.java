@@ -1,5 +1,6 @@
 package io.pmfs.settings;
 
+import io.pmfs.machine.MountFailure;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 

@@ -1,9 +1,13 @@
 package io.pmfs.settings;
 
+import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.members.ClusterSecret;
 import io.pmfs.cluster.members.NodeList;
-import io.pmfs.cluster.peers.PeerTimeouts;
-import io.pmfs.stage.RemoteCopies;
+import io.pmfs.machine.Reason;
+import io.pmfs.machine.TimeSpan;
+import io.pmfs.places.OwnPath;
+import io.pmfs.places.Surroundings;
+import io.pmfs.stage.copies.RemoteCopies;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

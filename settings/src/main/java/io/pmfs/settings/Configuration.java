@@ -2,6 +2,14 @@ package io.pmfs.settings;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.machine.Reason;
+import io.pmfs.places.DefaultTier;
+import io.pmfs.places.OwnPath;
+import io.pmfs.places.Surroundings;
+import io.pmfs.places.TierSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

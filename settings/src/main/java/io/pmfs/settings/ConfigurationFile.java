@@ -2,6 +2,9 @@ package io.pmfs.settings;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,6 +1,9 @@
 package io.pmfs.settings;
 
-import io.pmfs.stage.Compression;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.places.Capacity;
+import io.pmfs.places.TierSpec;
+import io.pmfs.stage.formats.Compression;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,7 +43,7 @@ public record CopySettings(
   }
 
   /** The tiers at their places; two tiers cannot share a place. */
-  static List<TierSpec> tiers(OptionValues values) throws MountFailure {
+  public static List<TierSpec> tiers(OptionValues values) throws MountFailure {
     List<String> texts = values.texts(MountOption.TIER);
     List<TierSpec> given = values.get(MountOption.TIER);
     List<TierSpec> tiers = new ArrayList<>();

@@ -1,5 +1,7 @@
 package io.pmfs.settings;
 
+import io.pmfs.machine.ValueParser;
+import io.pmfs.places.Surroundings;
 import io.pmfs.settings.MountOption.Group;
 import io.pmfs.settings.MountOption.Kind;
 import java.nio.file.Path;

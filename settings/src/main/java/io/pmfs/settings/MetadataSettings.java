@@ -1,5 +1,6 @@
 package io.pmfs.settings;
 
+import io.pmfs.machine.MountFailure;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,12 @@
 package io.pmfs.settings;
 
 import io.pmfs.cluster.members.ClusterSecret;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.places.NotOwnException;
+import io.pmfs.places.OwnPath;
+import io.pmfs.places.Surroundings;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -11,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * The options of one mount; each text is parsed on request. Every error names the option and the
  * origin of its text.
  */
-final class OptionValues {
+public final class OptionValues {
   private final Map<MountOption<?>, Setting> settings;
   private final Surroundings surroundings;
 
@@ -31,7 +37,7 @@ final class OptionValues {
     this.keptSecret = keptSecret;
   }
 
-  OptionValues(Map<MountOption<?>, Setting> settings, Surroundings surroundings) {
+  public OptionValues(Map<MountOption<?>, Setting> settings, Surroundings surroundings) {
     this(settings, surroundings, false, null);
   }
 
@@ -91,7 +97,8 @@ final class OptionValues {
   }
 
   /** A path of pmfs's own without symbolic links; null if the option has no value. */
-  @Nullable Path findOwnPlace(MountOption<Path> option) throws MountFailure {
+  @Nullable
+  public Path findOwnPlace(MountOption<Path> option) throws MountFailure {
     Path path = find(option);
     return path == null ? null : ownPlaceOf(option, path);
   }

@@ -1,5 +1,7 @@
 package io.pmfs.settings;
 
+import io.pmfs.machine.MountFailure;
+import io.pmfs.places.TierSpec;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;

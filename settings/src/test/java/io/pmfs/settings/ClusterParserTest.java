@@ -3,9 +3,10 @@ package io.pmfs.settings;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.members.ClusterSecret;
-import io.pmfs.cluster.peers.PeerTimeouts;
-import io.pmfs.stage.RemoteCopies;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.stage.copies.RemoteCopies;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -5,7 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.pmfs.stage.Compression;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.places.Capacity;
+import io.pmfs.places.TierKind;
+import io.pmfs.places.TierSpec;
+import io.pmfs.stage.formats.Compression;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;

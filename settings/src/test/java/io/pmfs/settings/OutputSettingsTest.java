@@ -3,6 +3,8 @@ package io.pmfs.settings;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

@@ -2,6 +2,9 @@ package io.pmfs.settings;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.machine.MountFailure;
+import io.pmfs.mounts.Registry;
+import io.pmfs.places.Surroundings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -2,11 +2,11 @@ package io.pmfs.shards;
 
 import io.pmfs.compression.CodecException;
 import io.pmfs.compression.SeekTable;
-import io.pmfs.tier.BufferPool;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.memory.BufferPool;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceStatus;
 import java.nio.ByteBuffer;
 
 /** A shard in the zstd seekable format, read as the decompressed tar file. */

@@ -2,9 +2,9 @@ package io.pmfs.shards;
 
 import io.pmfs.compression.CodecException;
 import io.pmfs.compression.FrameReader;
-import io.pmfs.tier.BufferPool;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.FsException;
+import io.pmfs.memory.BufferPool;
+import io.pmfs.memory.DirectMemory;
+import io.pmfs.posix.FsException;
 import java.nio.ByteBuffer;
 import java.util.stream.Stream;
 

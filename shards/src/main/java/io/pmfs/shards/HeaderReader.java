@@ -1,7 +1,7 @@
 package io.pmfs.shards;
 
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceFile;
 import java.nio.ByteBuffer;
 
 /**

@@ -1,13 +1,13 @@
 package io.pmfs.shards;
 
 import com.google.common.util.concurrent.Uninterruptibles;
+import io.pmfs.memory.BufferPool;
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.BufferPool;
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
+import io.pmfs.source.SourceFile;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -1,9 +1,9 @@
 package io.pmfs.shards;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceStatus;
 import java.nio.ByteBuffer;
 
 /** An open member: ranges of its shard, and zeros for its holes. */

@@ -1,8 +1,8 @@
 package io.pmfs.shards;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceFile;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;

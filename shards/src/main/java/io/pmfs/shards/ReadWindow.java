@@ -1,8 +1,8 @@
 package io.pmfs.shards;
 
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceStatus;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 

@@ -1,10 +1,10 @@
 package io.pmfs.shards;
 
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
+import io.pmfs.memory.DirectMemory;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
+import io.pmfs.source.SourceFile;
 
 /** Opens shards of a store as tar files, compressed or not. */
 final class ShardFiles implements AutoCloseable {

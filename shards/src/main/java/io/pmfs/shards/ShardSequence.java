@@ -1,9 +1,9 @@
 package io.pmfs.shards;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceSequence;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceSequence;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 

@@ -1,8 +1,8 @@
 package io.pmfs.shards;
 
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.FsException;
+import io.pmfs.memory.DirectMemory;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

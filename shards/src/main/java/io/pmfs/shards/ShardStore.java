@@ -1,16 +1,16 @@
 package io.pmfs.shards;
 
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.BackingStore;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceAccess;
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceSequence;
-import io.pmfs.tier.SourceStatus;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
+import io.pmfs.source.SourceAccess;
+import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceSequence;
+import io.pmfs.source.SourceStatus;
+import io.pmfs.source.StoreStatistics;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Map;

@@ -1,6 +1,6 @@
 package io.pmfs.shards;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 
 /**
  * The map of a sparse member in GNU's pax format 1.0, which precedes the data: decimal numbers, one

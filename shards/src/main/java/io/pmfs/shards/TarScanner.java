@@ -4,7 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.Arrays;

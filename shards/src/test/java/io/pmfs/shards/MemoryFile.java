@@ -1,7 +1,7 @@
 package io.pmfs.shards;
 
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceStatus;
 import java.nio.ByteBuffer;
 
 /** Bytes as an open file that counts what is read of it. */

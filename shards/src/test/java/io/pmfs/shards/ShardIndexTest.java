@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,9 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.CountedBackingStore;
-import io.pmfs.tier.DirectMemory;
+import io.pmfs.source.CountedBackingStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.compression.SeekableWriter;
 import io.pmfs.compression.ZstdCodec;
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.CountedBackingStore;
-import io.pmfs.tier.DirectMemory;
-import io.pmfs.tier.SourceFile;
-import io.pmfs.tier.SourceSequence;
+import io.pmfs.source.CountedBackingStore;
+import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceSequence;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package io.pmfs.writable;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.List;

@@ -2,8 +2,8 @@ package io.pmfs.writable;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.StoreStatistics;
 import io.pmfs.writable.journal.Stat;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;

@@ -1,7 +1,7 @@
 package io.pmfs.writable;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 

@@ -1,11 +1,11 @@
 package io.pmfs.writable;
 
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadSink;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.StoreStatistics;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Inode;
 import java.nio.ByteBuffer;

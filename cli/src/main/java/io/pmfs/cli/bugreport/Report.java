@@ -2,9 +2,9 @@ package io.pmfs.cli.bugreport;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.machine.Limited;
 import io.pmfs.metadata.PathText;
 import io.pmfs.pack.GzippedTar;
-import io.pmfs.settings.Limited;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;

@@ -4,7 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.settings.Registry;
+import io.pmfs.mounts.Registry;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -1,10 +1,10 @@
 package io.pmfs.cli.control;
 
 import io.netty.handler.codec.http.HttpMethod;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.Registries;
-import io.pmfs.settings.Registry;
-import io.pmfs.settings.Surroundings;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.Registry;
+import io.pmfs.places.Surroundings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

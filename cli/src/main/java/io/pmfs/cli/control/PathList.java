@@ -3,11 +3,11 @@ package io.pmfs.cli.control;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import io.pmfs.daemon.Invocation;
-import io.pmfs.fs.TaskPaths;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
 import io.pmfs.metadata.FileName;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.Reason;
+import io.pmfs.tasks.TaskPaths;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;

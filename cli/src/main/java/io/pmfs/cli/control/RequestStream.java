@@ -18,7 +18,7 @@ import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.pmfs.daemon.requests.LineSplitter;
-import io.pmfs.settings.TimeSpan;
+import io.pmfs.machine.TimeSpan;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -7,19 +7,20 @@ import com.google.gson.JsonSyntaxException;
 import com.google.gson.stream.JsonWriter;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.HttpMethod;
-import io.pmfs.daemon.KeptTasks;
-import io.pmfs.daemon.TaskResource;
+import io.pmfs.daemon.control.TaskResource;
+import io.pmfs.daemon.report.FindingsPage;
 import io.pmfs.daemon.report.TaskJson;
 import io.pmfs.daemon.report.TaskReport;
-import io.pmfs.fs.PathFile;
-import io.pmfs.fs.TaskRequest;
+import io.pmfs.daemon.tasks.KeptTasks;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
 import io.pmfs.metadata.PathText;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.MountTable;
-import io.pmfs.settings.Registries;
-import io.pmfs.settings.Registry;
-import io.pmfs.settings.Surroundings;
+import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.Registry;
+import io.pmfs.places.Surroundings;
+import io.pmfs.tasks.PathFile;
+import io.pmfs.tasks.TaskRequest;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.nio.file.Path;
@@ -156,14 +157,14 @@ public final class TaskClient {
   }
 
   /** A page of the latest task's findings; empty after the last. */
-  public List<TaskResource.Finding> findings(long from) throws MountFailure {
+  public List<FindingsPage.Finding> findings(long from) throws MountFailure {
     ControlClient.Answer answer =
         ask(HttpMethod.GET, TaskResource.PATH + "/latest/findings?from=" + from);
     if (answer.status() != HTTP_OK) {
       throw failure(answer);
     }
     try {
-      TaskResource.Findings page = new Gson().fromJson(answer.body(), TaskResource.Findings.class);
+      FindingsPage page = new Gson().fromJson(answer.body(), FindingsPage.class);
       if (page != null
           && page.findings() != null
           && page.findings().stream().allMatch(f -> f != null && f.isWhole())) {

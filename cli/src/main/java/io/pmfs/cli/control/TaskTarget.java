@@ -2,14 +2,14 @@ package io.pmfs.cli.control;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.machine.NativeText;
 import io.pmfs.metadata.FileName;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.MountTable;
-import io.pmfs.settings.NativeText;
-import io.pmfs.settings.Registries;
-import io.pmfs.settings.Registry;
-import io.pmfs.settings.Surroundings;
+import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.Registry;
+import io.pmfs.places.Surroundings;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -2,9 +2,9 @@ package io.pmfs.cli.doctor;
 
 import io.pmfs.cluster.members.ClusterPorts;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
 import io.pmfs.settings.ClusterOptions;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.Reason;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;

@@ -1,15 +1,15 @@
 package io.pmfs.cli.doctor;
 
-import io.pmfs.daemon.MountPlaces;
-import io.pmfs.settings.Capacity;
+import io.pmfs.daemon.dataset.MountPlaces;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.mounts.MountProbe;
+import io.pmfs.places.Capacity;
+import io.pmfs.places.OwnDirectory;
+import io.pmfs.places.Surroundings;
+import io.pmfs.places.TierPlace;
+import io.pmfs.places.TierSpec;
 import io.pmfs.settings.ClusterOptions;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.MountProbe;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.OwnDirectory;
-import io.pmfs.settings.Surroundings;
-import io.pmfs.settings.TierPlace;
-import io.pmfs.settings.TierSpec;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

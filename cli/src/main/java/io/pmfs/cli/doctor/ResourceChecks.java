@@ -1,7 +1,7 @@
 package io.pmfs.cli.doctor;
 
-import io.pmfs.settings.ByteSize;
-import io.pmfs.settings.Reason;
+import io.pmfs.machine.ByteSize;
+import io.pmfs.machine.Reason;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

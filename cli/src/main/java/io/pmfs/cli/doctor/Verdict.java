@@ -1,6 +1,6 @@
 package io.pmfs.cli.doctor;
 
-import io.pmfs.settings.ExitStatus;
+import io.pmfs.machine.ExitStatus;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Collectors;

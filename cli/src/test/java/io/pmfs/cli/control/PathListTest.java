@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.daemon.TestRun;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
 import io.pmfs.metadata.FileName;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.Registry;
+import io.pmfs.mounts.Registry;
 import java.io.ByteArrayInputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;

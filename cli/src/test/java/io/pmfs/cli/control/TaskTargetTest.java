@@ -3,12 +3,12 @@ package io.pmfs.cli.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
 import io.pmfs.metadata.FileName;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.MountFailure;
-import io.pmfs.settings.Registration;
-import io.pmfs.settings.Registries;
-import io.pmfs.settings.Registry;
+import io.pmfs.mounts.Registration;
+import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.Registry;
 import io.pmfs.settings.TestMachine;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,7 +2,7 @@ package io.pmfs.cli.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.settings.ExitStatus;
+import io.pmfs.machine.ExitStatus;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A part of a file, as a Range header requests it (RFC 9110, 14). */
-record ByteRange(long from, long to) {
+public record ByteRange(long from, long to) {
   private static final Pattern RANGE = Pattern.compile("bytes=(\\d{0,18})-(\\d{0,18})");
 
   /**
@@ -14,7 +14,7 @@ record ByteRange(long from, long to) {
    *
    * @param header null for the whole file
    */
-  static ByteRange of(@Nullable String header, long size) throws Refusal {
+  public static ByteRange of(@Nullable String header, long size) throws Refusal {
     if (header == null) {
       return new ByteRange(0, size);
     }
@@ -40,12 +40,12 @@ record ByteRange(long from, long to) {
     return new ByteRange(from, to);
   }
 
-  long size() {
+  public long size() {
     return to - from;
   }
 
   /** The answer's Content-Range. */
-  String header(long fileSize) {
+  public String header(long fileSize) {
     return "bytes " + from + "-" + (to - 1) + "/" + fileSize;
   }
 }

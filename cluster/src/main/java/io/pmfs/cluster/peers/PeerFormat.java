@@ -5,13 +5,15 @@ import static java.util.stream.Collectors.joining;
 import com.google.common.base.Splitter;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
+import io.netty.handler.codec.http.HttpHeaders;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.source.SourceStatus;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -30,9 +32,21 @@ import org.jspecify.annotations.Nullable;
  * are in docs/formats.md. Decoding throws IllegalArgumentException for malformed input, and nothing
  * else.
  */
-final class PeerFormat {
+public final class PeerFormat {
   /** Bytes of {@link #putStatus}. */
   static final int STATUS_BYTES = 4 * Integer.BYTES + 5 * Long.BYTES + 3 * 12;
+
+  /** The size of the head of a file in a batch: kind, attributes, size and checksum. */
+  public static final int FILE_HEAD_BYTES = 1 + STATUS_BYTES + 2 * Integer.BYTES;
+
+  /** Request header: the node that asks. */
+  public static final String NODE = "Pmfs-Node";
+
+  /** Request header: blocks that the asker would read next. */
+  public static final String WANTED = "Pmfs-Wanted";
+
+  /** Answer header: nodes that may have copies of the file. */
+  public static final String HOLDERS = "Pmfs-Holders";
 
   private static final int NANOS_PER_SECOND = 1_000_000_000;
 
@@ -47,10 +61,15 @@ final class PeerFormat {
 
   private PeerFormat() {}
 
-  /** One file of a batch, read whole. */
-  record BatchItem(FileName path, SourceVersion expected, boolean onlyCopies) {}
+  /** Headers without any yet. */
+  public static HttpHeaders headers() {
+    return DefaultHttpHeadersFactory.headersFactory().newHeaders();
+  }
 
-  static void putStatus(ByteBuf out, SourceStatus status) {
+  /** One file of a batch, read whole. */
+  public record BatchItem(FileName path, SourceVersion expected, boolean onlyCopies) {}
+
+  public static void putStatus(ByteBuf out, SourceStatus status) {
     Attributes attributes = status.attributes();
     out.writeLong(status.identity().device()).writeLong(status.identity().inode());
     out.writeInt(attributes.mode()).writeInt(attributes.linkCount());
@@ -61,7 +80,7 @@ final class PeerFormat {
     putInstant(out, attributes.changeTime());
   }
 
-  static SourceStatus status(ByteBuf in) {
+  public static SourceStatus status(ByteBuf in) {
     return decode(in, bytes -> known(readStatus(bytes)));
   }
 
@@ -92,13 +111,13 @@ final class PeerFormat {
   }
 
   /** A status as one header's value. */
-  static String statusHeader(SourceStatus status) {
+  public static String statusHeader(SourceStatus status) {
     ByteBuf out = Unpooled.buffer(STATUS_BYTES, STATUS_BYTES);
     putStatus(out, status);
     return Base64.getEncoder().encodeToString(out.array());
   }
 
-  static SourceStatus statusHeader(@Nullable String value) {
+  public static SourceStatus statusHeader(@Nullable String value) {
     if (value == null) {
       throw new IllegalArgumentException("attributes are missing");
     }
@@ -109,12 +128,12 @@ final class PeerFormat {
     return status(in);
   }
 
-  static void putEntry(ByteBuf out, SourceEntry entry) {
+  public static void putEntry(ByteBuf out, SourceEntry entry) {
     out.writeShort(entry.name().size()).writeBytes(entry.name().bytes());
     putStatus(out, new SourceStatus(entry.identity(), entry.attributes()));
   }
 
-  static SourceEntry entry(ByteBuf in) {
+  public static SourceEntry entry(ByteBuf in) {
     return decode(
         in,
         bytes -> {
@@ -132,7 +151,7 @@ final class PeerFormat {
         });
   }
 
-  static void putAttributes(ByteBuf out, Map<FileName, byte[]> attributes) {
+  public static void putAttributes(ByteBuf out, Map<FileName, byte[]> attributes) {
     out.writeInt(attributes.size());
     attributes.forEach(
         (name, value) -> {
@@ -141,7 +160,7 @@ final class PeerFormat {
         });
   }
 
-  static Map<FileName, byte[]> attributes(ByteBuf in) {
+  public static Map<FileName, byte[]> attributes(ByteBuf in) {
     return decode(
         in,
         bytes -> {
@@ -159,7 +178,7 @@ final class PeerFormat {
   }
 
   /** The target of a symbolic link. */
-  static FileName target(ByteBuf in) {
+  public static FileName target(ByteBuf in) {
     FileName target = FileName.of(next(in, bounded(in.readableBytes(), TARGET_MAX)));
     if (target.size() == 0 || hasNul(target)) {
       throw new IllegalArgumentException("not a target of a link");
@@ -171,7 +190,7 @@ final class PeerFormat {
     return name.toLatin1().indexOf('\0') >= 0;
   }
 
-  static void putBatch(ByteBuf out, List<BatchItem> items) {
+  public static void putBatch(ByteBuf out, List<BatchItem> items) {
     out.writeShort(items.size());
     for (BatchItem item : items) {
       out.writeByte(item.onlyCopies() ? 1 : 0);
@@ -181,7 +200,7 @@ final class PeerFormat {
     }
   }
 
-  static List<BatchItem> batch(ByteBuf in, int maxItems) {
+  public static List<BatchItem> batch(ByteBuf in, int maxItems) {
     return decode(
         in,
         bytes -> {
@@ -201,7 +220,7 @@ final class PeerFormat {
         });
   }
 
-  static void putBlocks(ByteBuf out, HeldBlocks held) {
+  public static void putBlocks(ByteBuf out, HeldBlocks held) {
     out.writeInt(held.unit());
     byte[] units = held.units().toByteArray();
     out.writeShort(units.length).writeBytes(units);
@@ -214,7 +233,7 @@ final class PeerFormat {
     held.granted().forEach(out::writeInt);
   }
 
-  static HeldBlocks blocks(ByteBuf in) {
+  public static HeldBlocks blocks(ByteBuf in) {
     return decode(
         in,
         bytes -> {
@@ -242,7 +261,7 @@ final class PeerFormat {
   }
 
   /** BLOCK,...;BLOCK,...: those that nobody is known to have come first. */
-  static String wanted(HeldBlocks.Wanted wanted) {
+  public static String wanted(HeldBlocks.Wanted wanted) {
     return numbers(wanted.missed()) + ";" + numbers(wanted.more());
   }
 
@@ -250,7 +269,7 @@ final class PeerFormat {
     return blocks.stream().map(String::valueOf).collect(joining(","));
   }
 
-  static HeldBlocks.Wanted wanted(String text) {
+  public static HeldBlocks.Wanted wanted(String text) {
     int middle = text.indexOf(';');
     if (middle < 0) {
       throw new IllegalArgumentException("there must be two lists");
@@ -271,12 +290,12 @@ final class PeerFormat {
   }
 
   /** SIZE.SECONDS.NANOS. */
-  static String version(SourceVersion version) {
+  public static String version(SourceVersion version) {
     Instant time = version.modificationTime();
     return version.size() + "." + time.getEpochSecond() + "." + time.getNano();
   }
 
-  static SourceVersion version(String text) {
+  public static SourceVersion version(String text) {
     String[] parts = text.split("\\.", -1);
     if (parts.length != 3) {
       throw new IllegalArgumentException("a version must be SIZE.SECONDS.NANOS");
@@ -291,7 +310,7 @@ final class PeerFormat {
   }
 
   /** A checksum in headers. */
-  static String hex(int checksum) {
+  public static String hex(int checksum) {
     return HexFormat.of().toHexDigits(checksum);
   }
 

@@ -7,7 +7,7 @@ import io.pmfs.metadata.FileName;
 import java.io.ByteArrayOutputStream;
 
 /** Encodes and decodes paths below the dataset's root for a request's target (RFC 3986, 2.1). */
-final class PeerPath {
+public final class PeerPath {
   /** PATH_MAX of Linux. */
   static final int MAX_BYTES = 4096;
 
@@ -15,7 +15,7 @@ final class PeerPath {
 
   private PeerPath() {}
 
-  static String encode(FileName path) {
+  public static String encode(FileName path) {
     String bytes = path.toLatin1();
     StringBuilder out = new StringBuilder(bytes.length() + 16);
     for (int i = 0; i < bytes.length(); i++) {
@@ -30,7 +30,7 @@ final class PeerPath {
   }
 
   /** Decodes a path; refuses one that names nothing at or below the root. */
-  static FileName decode(String encoded) throws Refusal {
+  public static FileName decode(String encoded) throws Refusal {
     ByteArrayOutputStream out = new ByteArrayOutputStream(encoded.length());
     for (int i = 0; i < encoded.length(); i++) {
       char c = encoded.charAt(i);
@@ -59,7 +59,7 @@ final class PeerPath {
   }
 
   /** Refuses paths that leave the root, or have several spellings. */
-  static void check(FileName path) throws Refusal {
+  public static void check(FileName path) throws Refusal {
     if (path.size() > MAX_BYTES) {
       throw new Refusal(
           HttpResponseStatus.REQUEST_URI_TOO_LONG,

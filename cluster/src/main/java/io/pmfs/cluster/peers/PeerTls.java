@@ -69,11 +69,11 @@ public final class PeerTls {
     }
   }
 
-  SslHandler server(Channel channel) {
+  public SslHandler server(Channel channel) {
     return bounded(server.newHandler(channel.alloc()));
   }
 
-  SslHandler client(Channel channel) {
+  public SslHandler client(Channel channel) {
     return bounded(client.newHandler(channel.alloc()));
   }
 

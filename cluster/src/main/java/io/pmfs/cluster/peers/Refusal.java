@@ -2,17 +2,17 @@ package io.pmfs.cluster.peers;
 
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.pmfs.metadata.PathText;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import org.jspecify.annotations.Nullable;
 
 /** The reason for refusing a request: an HTTP status and one line. */
-final class Refusal extends Exception {
+public final class Refusal extends Exception {
   private final HttpResponseStatus status;
   private final @Nullable Errno errno;
   private final @Nullable String clock;
 
-  Refusal(HttpResponseStatus status, String line) {
+  public Refusal(HttpResponseStatus status, String line) {
     this(status, line, null, null);
   }
 
@@ -34,7 +34,7 @@ final class Refusal extends Exception {
   }
 
   /** For a failure of the source or of a tier. */
-  static Refusal of(FsException failure) {
+  public static Refusal of(FsException failure) {
     Errno errno = failure.errno();
     HttpResponseStatus status =
         switch (errno) {
@@ -47,7 +47,7 @@ final class Refusal extends Exception {
   }
 
   /** For a refusal or failure of this node itself. */
-  static Refusal of(PeerException failure, boolean onlyCopies) {
+  public static Refusal of(PeerException failure, boolean onlyCopies) {
     HttpResponseStatus status = HttpResponseStatus.BAD_GATEWAY;
     if (failure.kind() == PeerException.Kind.OTHER_VERSION) {
       status = HttpResponseStatus.PRECONDITION_FAILED;
@@ -60,21 +60,23 @@ final class Refusal extends Exception {
     return new Refusal(status, String.valueOf(failure.getMessage()));
   }
 
-  HttpResponseStatus status() {
+  public HttpResponseStatus status() {
     return status;
   }
 
-  @Nullable Errno errno() {
+  @Nullable
+  public Errno errno() {
     return errno;
   }
 
   /** The value of the header {@link RequestSignature#CLOCK}; null for none. */
-  @Nullable String clock() {
+  @Nullable
+  public String clock() {
     return clock;
   }
 
   /** The reason, for people: one line of bounded size. */
-  String line() {
+  public String line() {
     String text = PathText.printable(String.valueOf(getMessage()));
     return text.length() > 500 ? text.substring(0, 500) : text;
   }

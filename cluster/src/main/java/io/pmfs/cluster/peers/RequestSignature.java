@@ -22,19 +22,19 @@ import org.jspecify.annotations.Nullable;
  * request, its time, a nonce and the server's instance. The layout is in docs/formats.md. Safe for
  * use by many threads.
  */
-final class RequestSignature {
-  static final String BODY_HASH = "Pmfs-Body-Sha256";
+public final class RequestSignature {
+  public static final String BODY_HASH = "Pmfs-Body-Sha256";
 
-  static final String EXPECTED = "Pmfs-Expected";
+  public static final String EXPECTED = "Pmfs-Expected";
 
   /** Answer header: the server's time, signed for the one request that it refuses. */
-  static final String CLOCK = "Pmfs-Clock";
+  public static final String CLOCK = "Pmfs-Clock";
 
   /**
    * The most by which a signature's time may differ from the server's clock: how much the
    * difference of the clocks has changed since it was learned, plus the request's delay.
    */
-  static final long MAX_SKEW_MILLIS = 60_000;
+  public static final long MAX_SKEW_MILLIS = 60_000;
 
   private static final long MAX_FUTURE_MILLIS = 86_400_000;
   private static final int MAX_CLIENTS = 1024;
@@ -62,7 +62,7 @@ final class RequestSignature {
    * @param key shared by all nodes
    * @param instance the instance of the server
    */
-  RequestSignature(byte[] key, long instance, InstantSource clock) {
+  public RequestSignature(byte[] key, long instance, InstantSource clock) {
     SecretKeySpec secret = new SecretKeySpec(key, "HmacSHA256");
     this.macs = ThreadLocal.withInitial(() -> mac(secret));
     this.instance = instance;
@@ -83,7 +83,7 @@ final class RequestSignature {
   }
 
   /** The SHA-256 of a body in hex. */
-  static String hash(byte[] body) {
+  public static String hash(byte[] body) {
     try {
       return HEX.formatHex(MessageDigest.getInstance("SHA-256").digest(body));
     } catch (GeneralSecurityException e) {
@@ -94,7 +94,7 @@ final class RequestSignature {
   /**
    * Adds the signature to a request's headers, which must otherwise be complete. Returns its nonce.
    */
-  String sign(String method, String target, HttpHeaders headers) {
+  public String sign(String method, String target, HttpHeaders headers) {
     long time = clock.millis() + aheadMillis;
     String nonce = client + "-" + sequence.getAndIncrement();
     String mac = HEX.formatHex(mac(method, target, headers, Long.toString(time), nonce));
@@ -104,7 +104,7 @@ final class RequestSignature {
   }
 
   /** By how much the server's clock is ahead of this node's; less than zero if it is behind. */
-  long aheadMillis() {
+  public long aheadMillis() {
     return aheadMillis;
   }
 
@@ -116,7 +116,7 @@ final class RequestSignature {
    * @param nonce of that request
    * @return whether the request may be accepted if it is signed again
    */
-  boolean learn(@Nullable String value, String nonce) {
+  public boolean learn(@Nullable String value, String nonce) {
     Matcher fields = CLOCK_VALUE.matcher(value == null ? "" : value);
     if (!fields.matches()
         || !MessageDigest.isEqual(
@@ -136,7 +136,7 @@ final class RequestSignature {
    * Refuses a request unless it was signed for this server, just now, and is seen for the first
    * time.
    */
-  void verify(String method, String target, HttpHeaders headers) throws Refusal {
+  public void verify(String method, String target, HttpHeaders headers) throws Refusal {
     String header = headers.get(HttpHeaderNames.AUTHORIZATION);
     if (header == null) {
       throw refusal("the request is not signed");

@@ -1,6 +1,6 @@
 /**
- * Requests between nodes, by HTTP: the client, and the server with its workers. The manual of the
- * module is in io.pmfs.cluster.
+ * The protocol between nodes, as both ends know it: paths, bodies, headers, limits, signatures. The
+ * manual of the module is in io.pmfs.cluster.
  */
 @NullMarked
 package io.pmfs.cluster.peers;

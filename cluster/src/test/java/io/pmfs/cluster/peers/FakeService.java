@@ -2,17 +2,19 @@ package io.pmfs.cluster.peers;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.cluster.client.PeerTimeouts;
+import io.pmfs.cluster.server.PeerService;
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
-import io.pmfs.stage.Blocks;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceStatus;
+import io.pmfs.stage.formats.Blocks;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -34,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A node whose files are in memory or on disk, and whose answers may be held back. */
 public final class FakeService implements PeerService {
-  static final int REGULAR = 0100644;
+  public static final int REGULAR = 0100644;
 
   /** The key that signs requests. */
   private static final byte[] KEY = {1, 2, 3, 4};
@@ -54,43 +56,44 @@ public final class FakeService implements PeerService {
   record File(byte[] bytes, @Nullable FileChannel channel, boolean recorded) {}
 
   final Map<String, File> files = new ConcurrentHashMap<>();
-  final AtomicInteger reads = new AtomicInteger();
+  public final AtomicInteger reads = new AtomicInteger();
   final AtomicInteger proofs = new AtomicInteger();
 
   /** Each call that has to wait takes one permit. */
-  final Semaphore gate = new Semaphore(0);
+  public final Semaphore gate = new Semaphore(0);
 
-  volatile String held = "none";
+  public volatile String held = "none";
 
   /** The nodes named as holders of each file's copies, and the node that asked last. */
-  volatile List<UUID> holders = List.of();
+  public volatile List<UUID> holders = List.of();
 
-  volatile @Nullable UUID asker;
+  volatile @Nullable public UUID asker;
 
   /** What this node says about the blocks of any file, and what it was asked for last. */
-  volatile @Nullable HeldBlocks blocks;
+  volatile @Nullable public HeldBlocks blocks;
 
-  volatile HeldBlocks.@Nullable Wanted wanted;
+  public volatile HeldBlocks.@Nullable Wanted wanted;
 
   /** Paths whose answers take 50 ms. */
-  volatile String slow = "none";
+  public volatile String slow = "none";
 
-  volatile CountDownLatch waiting = new CountDownLatch(1);
+  public volatile CountDownLatch waiting = new CountDownLatch(1);
 
-  void put(String path, byte[] bytes) {
+  public void put(String path, byte[] bytes) {
     files.put(path, new File(bytes, null, false));
   }
 
-  void put(String path, byte[] bytes, FileChannel channel, boolean recorded) throws IOException {
+  public void put(String path, byte[] bytes, FileChannel channel, boolean recorded)
+      throws IOException {
     channel.write(ByteBuffer.wrap(bytes), 0);
     files.put(path, new File(bytes, channel, recorded));
   }
 
-  static SourceVersion version(byte[] bytes) {
+  public static SourceVersion version(byte[] bytes) {
     return new SourceVersion(bytes.length, TIME);
   }
 
-  static SourceStatus statusOf(int mode, long size) {
+  public static SourceStatus statusOf(int mode, long size) {
     Attributes attributes =
         new Attributes(mode, 1, 1000, 100, 0, size, size / 512, TIME, TIME, TIME);
     return new SourceStatus(new FileIdentity(0, 17 + size), attributes);

@@ -8,16 +8,16 @@ import java.util.Collection;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** Netty's buffers that were collected without having been released. */
-final class Leaks {
+public final class Leaks {
   private static final Collection<String> SEEN = new ConcurrentLinkedQueue<>();
 
   private Leaks() {}
 
-  static void watch() {
+  public static void watch() {
     ByteBufUtil.setLeakListener((type, records) -> SEEN.add(type + " " + records));
   }
 
-  static void assertNone() throws InterruptedException {
+  public static void assertNone() throws InterruptedException {
     for (int i = 0; i < 3; i++) {
       System.gc();
       Thread.sleep(50);

@@ -5,7 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.handler.codec.http.HttpHeaders;
+import io.pmfs.cluster.client.HttpPeerClient;
 import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.server.NodeRequests;
+import io.pmfs.cluster.server.OutputRequests;
+import io.pmfs.cluster.server.PeerHttpTest;
+import io.pmfs.cluster.server.PeerLimits;
+import io.pmfs.cluster.server.PeerServer;
 import io.pmfs.metadata.FileName;
 import java.io.IOException;
 import java.time.Instant;
@@ -141,10 +147,10 @@ final class PeerClockTest {
     RequestSignature client = new RequestSignature(KEY, INSTANCE, clock(clientsMillis));
     setAhead(300_000);
     RequestSignature server = new RequestSignature(KEY, INSTANCE, clock(serversMillis));
-    HttpHeaders headers = PeerResponder.headers();
+    HttpHeaders headers = PeerFormat.headers();
     String nonce = client.sign("GET", TARGET, headers);
     String clock = clockOf(server, headers);
-    String next = client.sign("GET", TARGET, PeerResponder.headers());
+    String next = client.sign("GET", TARGET, PeerFormat.headers());
 
     assertThat(client.learn(clock, next)).as("a recorded answer").isFalse();
     assertThat(client.learn(clock.replace("time=1", "time=2"), nonce)).isFalse();
@@ -163,9 +169,9 @@ final class PeerClockTest {
     RequestSignature client = new RequestSignature(KEY, INSTANCE, clock(clientsMillis));
     setAhead(-300_000);
     RequestSignature server = new RequestSignature(KEY, INSTANCE, clock(serversMillis));
-    HttpHeaders headers = PeerResponder.headers();
+    HttpHeaders headers = PeerFormat.headers();
     assertThat(client.learn(clockOf(server, headers, client), lastNonce)).isTrue();
-    HttpHeaders again = PeerResponder.headers();
+    HttpHeaders again = PeerFormat.headers();
     client.sign("GET", TARGET, again);
     server.verify("GET", TARGET, again);
     assertThatThrownBy(() -> server.verify("GET", TARGET, again))

@@ -1,7 +1,7 @@
 package io.pmfs.daemon.report;
 
-import io.pmfs.settings.Reason;
-import io.pmfs.tier.FsException;
+import io.pmfs.machine.Reason;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -1,6 +1,6 @@
 package io.pmfs.daemon.report;
 
-import io.pmfs.tier.DaemonThread;
+import io.pmfs.posix.DaemonThread;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;

@@ -6,11 +6,11 @@ import io.pmfs.daemon.requests.FailedRequests;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.requests.WaitingRequest;
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.settings.StandIn;
-import io.pmfs.stage.Copies;
+import io.pmfs.mounts.StandIn;
+import io.pmfs.posix.Troubles;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.StagerStatus;
-import io.pmfs.tier.Troubles;
+import io.pmfs.stage.copies.Copies;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
@@ -567,7 +567,7 @@ public record StatusReport(
 
     static final SourceOperations NONE = new SourceOperations(0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
-    public static SourceOperations of(io.pmfs.tier.SourceOperations operations) {
+    public static SourceOperations of(io.pmfs.source.SourceOperations operations) {
       return new SourceOperations(
           operations.opens(),
           operations.reads(),

@@ -2,9 +2,9 @@ package io.pmfs.daemon.report;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonSyntaxException;
-import io.pmfs.fs.FileTask;
-import io.pmfs.fs.TaskProgress;
 import io.pmfs.metadata.PathText;
+import io.pmfs.tasks.FileTask;
+import io.pmfs.tasks.TaskProgress;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Locale;

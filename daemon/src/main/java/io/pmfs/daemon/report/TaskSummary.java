@@ -1,8 +1,8 @@
 package io.pmfs.daemon.report;
 
-import io.pmfs.settings.ByteSize;
-import io.pmfs.settings.ExitStatus;
-import io.pmfs.settings.TimeSpan;
+import io.pmfs.machine.ByteSize;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.TimeSpan;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,9 +1,10 @@
 package io.pmfs.daemon.report;
 
-import io.pmfs.stage.Copies;
-import io.pmfs.stage.CopyFormat;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.formats.CopyFormat;
+import io.pmfs.tier.DaxVerdict;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.util.Locale;
@@ -68,7 +69,7 @@ public record TierReport(
     Tier tier = copies.tiers().get(index);
     CopyFormat format = copies.formats().get(index);
     TierStatus status = tier.status();
-    TierStatus.Dax dax = status.dax();
+    DaxVerdict dax = status.dax();
     String reason = status.reason();
     return new TierReport(
         status.name(),

@@ -1,7 +1,7 @@
 package io.pmfs.daemon.requests;
 
 import io.pmfs.fuse.protocol.Opcode;
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;

@@ -1,7 +1,7 @@
 package io.pmfs.daemon.requests;
 
 import io.pmfs.metadata.PathText;
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.ZoneOffset;

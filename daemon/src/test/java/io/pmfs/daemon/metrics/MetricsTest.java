@@ -8,7 +8,7 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
-import io.pmfs.daemon.FakeDataset;
+import io.pmfs.daemon.dataset.FakeDataset;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.common.io.Resources;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
-import io.pmfs.daemon.FakeDataset;
+import io.pmfs.daemon.dataset.FakeDataset;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonWriter;
-import io.pmfs.fs.TaskPaths;
-import io.pmfs.fs.TaskRequest;
 import io.pmfs.metadata.FileName;
+import io.pmfs.tasks.TaskPaths;
+import io.pmfs.tasks.TaskRequest;
 import java.io.IOException;
 import java.io.StringReader;
 import java.io.StringWriter;

@@ -3,7 +3,7 @@ package io.pmfs.daemon.requests;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.settings.OwnPath;
+import io.pmfs.places.OwnPath;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

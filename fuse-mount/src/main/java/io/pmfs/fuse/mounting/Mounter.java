@@ -5,7 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.pmfs.fuse.mounting.MountException.Reason;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.Posix;
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

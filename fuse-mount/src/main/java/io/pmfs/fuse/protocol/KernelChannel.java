@@ -1,6 +1,6 @@
 package io.pmfs.fuse.protocol;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 
 /**
  * Fetches requests and sends answers, without interpreting either. Safe for use by many threads.

@@ -3,7 +3,7 @@ package io.pmfs.fuse.protocol;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.source.StoreStatistics;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 

@@ -2,10 +2,10 @@ package io.pmfs.fuse.protocol;
 
 import io.pmfs.fuse.system.Pipe;
 import io.pmfs.fuse.system.Posix;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

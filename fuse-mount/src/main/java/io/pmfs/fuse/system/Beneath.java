@@ -1,8 +1,8 @@
 package io.pmfs.fuse.system;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;

@@ -2,10 +2,10 @@ package io.pmfs.fuse.system;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PosixAcl;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceAccess;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceAccess;
+import io.pmfs.source.SourceStatus;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;

@@ -1,7 +1,7 @@
 package io.pmfs.fuse.system;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import java.nio.file.Path;
 import jnr.ffi.Memory;
 import jnr.ffi.Pointer;

@@ -2,7 +2,7 @@ package io.pmfs.fuse.system;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;

@@ -1,7 +1,7 @@
 package io.pmfs.fuse.system;
 
+import io.pmfs.posix.Errno;
 import io.pmfs.tier.DaxFiles;
-import io.pmfs.tier.Errno;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;

@@ -2,8 +2,8 @@ package io.pmfs.fuse.system;
 
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.SourceStatus;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.SourceStatus;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import jnr.ffi.Memory;

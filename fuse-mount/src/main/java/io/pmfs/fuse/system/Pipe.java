@@ -1,7 +1,7 @@
 package io.pmfs.fuse.system;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.ReadResult;
+import io.pmfs.memory.ReadResult;
+import io.pmfs.posix.Errno;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -2,11 +2,11 @@ package io.pmfs.fuse.system;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
+import io.pmfs.source.StoreStatistics;
+import io.pmfs.tier.DaxVerdict;
 import io.pmfs.tier.MappedMemory;
 import io.pmfs.tier.PoolException;
-import io.pmfs.tier.StoreStatistics;
-import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -68,17 +68,12 @@ public final class PoolFile implements MappedMemory {
   private final long size;
   private final Persistence persistence;
   private final boolean device;
-  private final TierStatus.Dax dax;
+  private final DaxVerdict dax;
   private final ByteBuffer[] buffers;
   private volatile boolean checks = true;
 
   private PoolFile(
-      int file,
-      long address,
-      long size,
-      Persistence persistence,
-      boolean device,
-      TierStatus.Dax dax) {
+      int file, long address, long size, Persistence persistence, boolean device, DaxVerdict dax) {
     this.file = file;
     this.address = address;
     this.size = size;
@@ -207,7 +202,7 @@ public final class PoolFile implements MappedMemory {
         size,
         Persistence.CACHE_LINES,
         true,
-        new TierStatus.Dax(true, "dax device: its memory is mapped, and read without copying"));
+        new DaxVerdict(true, "dax device: its memory is mapped, and read without copying"));
   }
 
   /** The sysfs directory of a character device. */
@@ -246,7 +241,7 @@ public final class PoolFile implements MappedMemory {
             size,
             Persistence.CACHE_LINES,
             false,
-            new TierStatus.Dax(true, type + " maps persistent memory directly"));
+            new DaxVerdict(true, type + " maps persistent memory directly"));
       }
     }
     long address = map(file, size, MAP_SHARED);
@@ -257,7 +252,7 @@ public final class PoolFile implements MappedMemory {
         size,
         memory ? Persistence.NONE : Persistence.PAGE_CACHE,
         false,
-        new TierStatus.Dax(
+        new DaxVerdict(
             false,
             "emulated: a file on "
                 + type
@@ -301,7 +296,7 @@ public final class PoolFile implements MappedMemory {
   }
 
   @Override
-  public TierStatus.Dax dax() {
+  public DaxVerdict dax() {
     return dax;
   }
 

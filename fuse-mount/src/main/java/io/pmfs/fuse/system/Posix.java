@@ -4,9 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.StoreStatistics;
 import java.nio.channels.FileChannel;
 import java.time.Instant;
 import jnr.constants.platform.OpenFlags;

@@ -7,7 +7,7 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.source.StoreStatistics;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Instant;

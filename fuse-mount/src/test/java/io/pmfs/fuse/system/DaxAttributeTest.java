@@ -7,10 +7,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.DaxVerdict;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.PersistentMemory;
 import io.pmfs.tier.TierSettings;
-import io.pmfs.tier.TierStatus;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -108,7 +108,7 @@ final class DaxAttributeTest {
   @Test
   void status_ofATier_saysWhatAttributeAndMapSyncTell() throws Exception {
     try (DirectoryTier tier = tier()) {
-      TierStatus.Dax dax = Objects.requireNonNull(tier.status().dax());
+      DaxVerdict dax = Objects.requireNonNull(tier.status().dax());
 
       assertThat(tier.isDirect()).as("read and mapped past the page cache").isTrue();
       assertThat(dax.real()).as(dax.reason()).isEqualTo(SYNCHRONOUS);

@@ -4,9 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;

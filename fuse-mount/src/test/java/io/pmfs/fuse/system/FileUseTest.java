@@ -4,7 +4,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import io.pmfs.writable.OutputCalls;
 import java.io.IOException;
 import java.io.UncheckedIOException;

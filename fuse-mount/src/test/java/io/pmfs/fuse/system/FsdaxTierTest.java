@@ -7,12 +7,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.memory.ReadResult;
 import io.pmfs.tier.CopyReader;
 import io.pmfs.tier.CopyWriter;
 import io.pmfs.tier.DaxFiles.FileMapping;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.PersistentMemory;
-import io.pmfs.tier.ReadResult;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierContract;
 import io.pmfs.tier.TierSettings;

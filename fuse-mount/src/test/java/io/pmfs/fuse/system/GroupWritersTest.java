@@ -2,7 +2,7 @@ package io.pmfs.fuse.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;

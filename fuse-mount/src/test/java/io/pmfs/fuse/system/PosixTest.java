@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
+import io.pmfs.posix.Errno;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;

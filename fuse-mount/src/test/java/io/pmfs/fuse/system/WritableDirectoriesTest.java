@@ -4,9 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;

@@ -3,9 +3,9 @@ package io.pmfs.writable.remote;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.system.LinuxOutputCalls;
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadSink;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.OwnedFileSystem;

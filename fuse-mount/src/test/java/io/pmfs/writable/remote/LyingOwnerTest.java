@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.fuse.system.LinuxOutputCalls;
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;

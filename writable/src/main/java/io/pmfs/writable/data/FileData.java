@@ -1,9 +1,9 @@
 package io.pmfs.writable.data;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;

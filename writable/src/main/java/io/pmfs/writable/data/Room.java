@@ -1,7 +1,7 @@
 package io.pmfs.writable.data;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.journal.Decoder;
 import io.pmfs.writable.journal.Encoder;

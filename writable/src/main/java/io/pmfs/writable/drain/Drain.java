@@ -1,8 +1,8 @@
 package io.pmfs.writable.drain;
 
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.DrainStatus.Failure;
 import io.pmfs.writable.NodeAway;
@@ -48,7 +48,7 @@ public final class Drain implements AutoCloseable {
   private static final long CLOSE_MILLIS = 5000;
   private static final long WAIT_MILLIS = 200;
 
-  /** Longer than the pause of {@link io.pmfs.metadata.TableStore} after a failure. */
+  /** Longer than the pause of {@link io.pmfs.table.TableStore} after a failure. */
   private static final long REOPEN_MILLIS = 1500;
 
   private final State state;

@@ -1,6 +1,6 @@
 package io.pmfs.writable.drain;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.DrainStatus.Failure;
 import io.pmfs.writable.NodeAway;

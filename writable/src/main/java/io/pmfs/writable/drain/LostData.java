@@ -1,7 +1,7 @@
 package io.pmfs.writable.drain;
 
 import io.pmfs.metadata.Attributes;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.data.OutputFiles;
 import io.pmfs.writable.data.Room;

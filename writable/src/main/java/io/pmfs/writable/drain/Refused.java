@@ -1,8 +1,8 @@
 package io.pmfs.writable.drain;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.data.OutputFiles;
 import io.pmfs.writable.data.Room;
 import io.pmfs.writable.journal.At;

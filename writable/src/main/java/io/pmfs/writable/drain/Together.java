@@ -1,6 +1,6 @@
 package io.pmfs.writable.drain;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Deferred;

@@ -2,7 +2,7 @@ package io.pmfs.writable.journal;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;

@@ -1,6 +1,6 @@
 package io.pmfs.writable.journal;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 

@@ -1,7 +1,7 @@
 package io.pmfs.writable.journal;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 
 /**
  * What chattr(1) forbids at the source, also to root. The kernel of a mount does not know of it, so

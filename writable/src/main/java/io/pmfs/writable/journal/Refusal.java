@@ -1,8 +1,8 @@
 package io.pmfs.writable.journal;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 
 /**

@@ -3,11 +3,11 @@ package io.pmfs.writable.journal;
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
 import io.pmfs.metadata.FileName;
-import io.pmfs.metadata.NamespaceException;
-import io.pmfs.metadata.TableStore;
-import io.pmfs.metadata.TableStore.Table;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.table.StateException;
+import io.pmfs.table.TableStore;
+import io.pmfs.table.TableStore.Table;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -311,7 +311,7 @@ public final class State implements AutoCloseable {
   public byte @Nullable [] get(Table table, byte[] key) throws FsException {
     try {
       return store.get(table, key);
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       throw failed(e);
     }
   }
@@ -319,7 +319,7 @@ public final class State implements AutoCloseable {
   public void scan(Table table, byte[] from, TableStore.Visitor visitor) throws FsException {
     try {
       store.scan(table, from, visitor);
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       throw failed(e);
     }
   }
@@ -327,12 +327,12 @@ public final class State implements AutoCloseable {
   public void scanGroup(Table table, byte[] from, TableStore.Visitor visitor) throws FsException {
     try {
       store.scanGroup(table, from, visitor);
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       throw failed(e);
     }
   }
 
-  private static FsException failed(NamespaceException e) {
+  private static FsException failed(StateException e) {
     return new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
   }
 
@@ -416,7 +416,7 @@ public final class State implements AutoCloseable {
   public void sync() throws FsException {
     try {
       store.sync();
-    } catch (NamespaceException e) {
+    } catch (StateException e) {
       throw failed(e);
     }
     afterSync.run();
@@ -622,7 +622,7 @@ public final class State implements AutoCloseable {
       }
       try {
         store.apply(changes);
-      } catch (NamespaceException e) {
+      } catch (StateException e) {
         throw failed(e);
       } catch (RuntimeException | Error e) {
         isUncertain = true;

@@ -1,7 +1,7 @@
 package io.pmfs.writable.journal;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.metadata.TableStore.Table;
+import io.pmfs.table.TableStore.Table;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;

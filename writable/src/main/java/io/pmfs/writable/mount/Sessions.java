@@ -1,8 +1,8 @@
 package io.pmfs.writable.mount;
 
-import io.pmfs.metadata.TableStore;
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.FsException;
+import io.pmfs.table.TableStore;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableSettings;

@@ -1,13 +1,13 @@
 package io.pmfs.writable.mount;
 
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.metadata.NamespaceException;
-import io.pmfs.metadata.TableStore;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadSink;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.StoreStatistics;
+import io.pmfs.table.StateException;
+import io.pmfs.table.TableStore;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.NodeData;
@@ -84,7 +84,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   /**
    * Opens a mount, and continues what a former one left. The source need not be there.
    *
-   * @throws NamespaceException if the state belongs to another mount or cannot be read
+   * @throws StateException if the state belongs to another mount or cannot be read
    */
   public static WritableMount open(WritableSettings settings, OutputCalls calls)
       throws FsException {

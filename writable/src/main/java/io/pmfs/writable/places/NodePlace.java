@@ -1,6 +1,6 @@
 package io.pmfs.writable.places;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.State;

@@ -1,7 +1,7 @@
 package io.pmfs.writable.places;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.NodeData.Frozen;
 import io.pmfs.writable.OutputCalls;

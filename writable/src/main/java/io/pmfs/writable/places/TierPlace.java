@@ -1,8 +1,8 @@
 package io.pmfs.writable.places;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.StoreStatistics;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;
 import java.io.IOException;

@@ -1,9 +1,9 @@
 package io.pmfs.writable.remote;
 
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Attributes;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadSink;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.OutputCalls;

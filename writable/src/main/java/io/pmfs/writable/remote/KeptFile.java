@@ -1,8 +1,8 @@
 package io.pmfs.writable.remote;
 
 import io.pmfs.metadata.Attributes;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.places.CopyBuffers;

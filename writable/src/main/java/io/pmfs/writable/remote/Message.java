@@ -1,6 +1,6 @@
 package io.pmfs.writable.remote;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.regex.Pattern;
@@ -15,7 +15,7 @@ final class Message {
    * Of the messages' bytes: a checksum of samples of all of them, so that nodes with other messages
    * refuse each other. MessageTest says what it has to be.
    */
-  static final int VERSION = -463133961;
+  static final int VERSION = 634059952;
 
   /** Entries in the answer to one listing. */
   static final int LISTED = 1024;

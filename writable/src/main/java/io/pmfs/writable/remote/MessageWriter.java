@@ -2,8 +2,8 @@ package io.pmfs.writable.remote;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.StoreStatistics;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.WritableFileSystem.AtSource;

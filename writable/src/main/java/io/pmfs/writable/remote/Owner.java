@@ -1,7 +1,7 @@
 package io.pmfs.writable.remote;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.remote.RemoteFileSystem.Self;
 import java.io.IOException;

@@ -1,11 +1,11 @@
 package io.pmfs.writable.remote;
 
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.StoreStatistics;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;

@@ -1,9 +1,9 @@
 package io.pmfs.writable.remote;
 
 import com.google.common.base.CaseFormat;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.OwnedFileSystem;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.places.CopyBuffers;

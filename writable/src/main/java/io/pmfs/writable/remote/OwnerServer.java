@@ -2,9 +2,9 @@ package io.pmfs.writable.remote;
 
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.mount.WritableMount;
 import java.io.IOException;

@@ -1,12 +1,12 @@
 package io.pmfs.writable.remote;
 
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.SourceVersion;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
-import io.pmfs.tier.ReadSink;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.OutputCalls.Acting;
 import io.pmfs.writable.WritableFileSystem.AtSource;

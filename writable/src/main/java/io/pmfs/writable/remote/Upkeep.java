@@ -1,7 +1,7 @@
 package io.pmfs.writable.remote;
 
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.NodeAway;
 import java.io.IOException;

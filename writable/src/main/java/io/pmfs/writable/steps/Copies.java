@@ -2,9 +2,9 @@ package io.pmfs.writable.steps;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;

@@ -2,7 +2,7 @@ package io.pmfs.writable.steps;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Inode;

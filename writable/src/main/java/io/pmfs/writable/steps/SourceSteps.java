@@ -1,6 +1,6 @@
 package io.pmfs.writable.steps;
 
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.steps.Step.Recording;
 

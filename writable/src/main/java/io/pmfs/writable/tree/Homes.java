@@ -1,7 +1,7 @@
 package io.pmfs.writable.tree;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Stat;

@@ -2,10 +2,10 @@ package io.pmfs.writable.tree;
 
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
-import io.pmfs.metadata.NamespaceException;
-import io.pmfs.tier.DaemonThread;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.table.StateException;
 import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.tree.SourceTree.Look;
 import java.util.Map;
@@ -334,7 +334,7 @@ public final class SourceLooks {
 
   /** Whether an error says that the source, and not what was looked at, is the reason. */
   public static boolean isAway(FsException e) {
-    if (e.getCause() instanceof NamespaceException) {
+    if (e.getCause() instanceof StateException) {
       return false; // The tables of this mount.
     }
     return switch (e.errno()) {

@@ -2,8 +2,8 @@ package io.pmfs.writable.journal;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.metadata.TableStore;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
+import io.pmfs.table.TableStore;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import org.junit.jupiter.api.Test;

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.OutputCalls;

@@ -1,7 +1,7 @@
 package io.pmfs.writable.mount;
 
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
 import java.time.Instant;

@@ -3,7 +3,7 @@ package io.pmfs.writable.mount;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
 import java.nio.file.Path;

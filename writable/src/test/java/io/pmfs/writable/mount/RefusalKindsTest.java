@@ -3,8 +3,8 @@ package io.pmfs.writable.mount;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus.Failure;
 import java.nio.file.Files;
 import java.nio.file.Path;

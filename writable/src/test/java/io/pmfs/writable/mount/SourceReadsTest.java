@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;

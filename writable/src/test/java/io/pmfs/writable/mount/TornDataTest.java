@@ -3,8 +3,8 @@ package io.pmfs.writable.mount;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.tier.Errno;
-import io.pmfs.tier.FsException;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.DrainStatus.Failure;
 import io.pmfs.writable.OutputCalls;

@@ -2,12 +2,12 @@ package io.pmfs.writable.remote;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
-import io.pmfs.tier.ReadResult;
-import io.pmfs.tier.ReadSink;
-import io.pmfs.tier.StoreStatistics;
+import io.pmfs.source.StoreStatistics;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.OwnedFileSystem;

@@ -1,0 +1,176 @@
+package io.pmfs.cli.status;
+
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.TimeSpan;
+import io.pmfs.mounts.Registry;
+import io.pmfs.posix.DaemonThread;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the daemons of several mounts answer. Those of strangers are asked all at once, and each
+ * stranger has the same limited time for all of theirs: whatever they answer or leave unanswered is
+ * one failure of a mount, and keeps no other from being shown.
+ */
+final class Replies {
+  /** How many of one stranger's daemons are asked at a time. */
+  private static final int AT_A_TIME = 8;
+
+  /** More failures of one stranger are counted in the last one. */
+  private static final int MOST_FAILURES = 3;
+
+  /**
+   * One answer.
+   *
+   * @param value null if there is none
+   * @param failure why not; null for a failure that an earlier one counts
+   */
+  record Reply<T>(Registry.Entry mount, @Nullable T value, @Nullable MountFailure failure) {}
+
+  /** Asks one daemon. */
+  interface Asker<T> {
+    T ask(Registry.Entry mount) throws MountFailure;
+  }
+
+  private Replies() {}
+
+  /**
+   * Asks all daemons; the replies are in the order of the mounts.
+   *
+   * @param owner the stranger whose daemon it is; negative for one of this user's
+   * @param own asks a daemon of this user; called by this thread, one after the other
+   * @param strange asks a daemon of a stranger's, by any thread; may throw anything, and also hang
+   * @param limit for all daemons of a stranger
+   */
+  static <T> List<Reply<T>> of(
+      List<Registry.Entry> mounts,
+      ToLongFunction<Registry.Entry> owner,
+      Asker<T> own,
+      Asker<T> strange,
+      Duration limit) {
+    Map<Long, ExecutorService> workers = new HashMap<>();
+    Map<Registry.Entry, FutureTask<T>> asked = new HashMap<>();
+    long deadline = System.nanoTime() + limit.toNanos();
+    try {
+      for (Registry.Entry mount : mounts) {
+        if (owner.applyAsLong(mount) >= 0) {
+          FutureTask<T> task = new FutureTask<>(() -> strange.ask(mount));
+          asked.put(mount, task);
+          workers
+              .computeIfAbsent(
+                  owner.applyAsLong(mount),
+                  user ->
+                      Executors.newFixedThreadPool(AT_A_TIME, DaemonThread.numbered("strangers")))
+              .execute(task);
+        }
+      }
+      List<Reply<T>> replies = new ArrayList<>();
+      for (Registry.Entry mount : mounts) {
+        if (!asked.containsKey(mount)) {
+          replies.add(reply(mount, own));
+        }
+      }
+      for (Registry.Entry mount : mounts) {
+        FutureTask<T> task = asked.get(mount);
+        if (task != null) {
+          replies.add(reply(mount, ignored -> result(mount, task, deadline, limit)));
+        }
+      }
+      return counted(inOrder(replies, mounts), owner);
+    } finally {
+      workers.values().forEach(ExecutorService::shutdownNow);
+    }
+  }
+
+  private static <T> Reply<T> reply(Registry.Entry mount, Asker<T> asker) {
+    try {
+      return new Reply<>(mount, asker.ask(mount), null);
+    } catch (MountFailure e) {
+      return new Reply<>(mount, null, e);
+    }
+  }
+
+  private static <T> T result(
+      Registry.Entry mount, FutureTask<T> task, long deadline, Duration limit) throws MountFailure {
+    try {
+      return task.get(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof MountFailure failure) {
+        throw failure;
+      }
+      // Its answer has anything in the place of what it should be.
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: pid %d: its answer is malformed".formatted(mount.mountpoint(), mount.pid()),
+          e);
+    } catch (TimeoutException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: pid %d: no answer within %s"
+              .formatted(mount.mountpoint(), mount.pid(), TimeSpan.format(limit)),
+          e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, "interrupted", e);
+    }
+  }
+
+  private static <T> List<Reply<T>> inOrder(List<Reply<T>> replies, List<Registry.Entry> mounts) {
+    Map<Registry.Entry, Reply<T>> byMount = new HashMap<>();
+    replies.forEach(reply -> byMount.put(reply.mount(), reply));
+    List<Reply<T>> ordered = new ArrayList<>();
+    for (Registry.Entry mount : mounts) {
+      Reply<T> reply = byMount.get(mount);
+      if (reply != null) {
+        ordered.add(reply);
+      }
+    }
+    return ordered;
+  }
+
+  private static <T> List<Reply<T>> counted(
+      List<Reply<T>> replies, ToLongFunction<Registry.Entry> owner) {
+    Map<Long, Integer> failures = new HashMap<>();
+    for (Reply<T> reply : replies) {
+      if (reply.failure() != null) {
+        failures.merge(owner.applyAsLong(reply.mount()), 1, Integer::sum);
+      }
+    }
+    Map<Long, Integer> shown = new HashMap<>();
+    List<Reply<T>> counted = new ArrayList<>();
+    for (Reply<T> reply : replies) {
+      long user = owner.applyAsLong(reply.mount());
+      MountFailure failure = reply.failure();
+      if (failure == null || user < 0) {
+        counted.add(reply);
+        continue;
+      }
+      int number = shown.merge(user, 1, Integer::sum);
+      int more = failures.getOrDefault(user, 0) - MOST_FAILURES;
+      boolean isLast = number == MOST_FAILURES && more > 0;
+      counted.add(
+          new Reply<>(
+              reply.mount(),
+              null,
+              isLast
+                  ? new MountFailure(
+                      ExitStatus.FAILED,
+                      "%s; and %d more mounts of user %d".formatted(failure.line(), more, user),
+                      failure)
+                  : number > MOST_FAILURES ? null : failure));
+    }
+    return counted;
+  }
+}

@@ -1,0 +1,254 @@
+package io.pmfs.cli.status;
+
+import io.pmfs.cli.tasks.DrainProgress;
+import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.daemon.report.RecentReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TierReport;
+import io.pmfs.machine.ByteSize;
+import io.pmfs.machine.TimeSpan;
+import io.pmfs.metadata.PathText;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** The first lines of {@code pmfs status}, seven at most: whether a mount works. */
+final class StatusHeadline {
+  private static final long MINUTE_SECONDS = 60;
+
+  private final List<String> lines = new ArrayList<>();
+
+  private StatusHeadline() {}
+
+  /** Lines without control characters. */
+  static List<String> of(StatusReport report) {
+    StatusHeadline headline = new StatusHeadline();
+    headline.lines.add(title(report));
+    OutputsReport outputs = report.outputs();
+    if (outputs != null) {
+      headline.outputs(report, outputs);
+      return headline.printable();
+    }
+    String verdict = report.verdict();
+    if (verdict != null) {
+      headline.lines.add("  " + verdict);
+    }
+    headline.add("errors", failures(report));
+    headline.add("nodes", absence(report));
+    RecentReport recent = report.recent();
+    headline.add("read lately", recent == null ? null : origins(report, recent));
+    headline.add("source", source(report));
+    // A daemon without recent counts does not know the room either.
+    headline.add("room", recent == null ? null : room(report.tiers()));
+    return headline.printable();
+  }
+
+  /** Root also sees the reports of users' daemons. */
+  private List<String> printable() {
+    return lines.stream().map(line -> PathText.printable(line)).toList();
+  }
+
+  private void outputs(StatusReport report, OutputsReport outputs) {
+    lines.add(
+        "  writable (experimental): "
+            + (outputs.isDrained() && outputs.refused() == 0 && !outputs.isNodeAway()
+                ? drained(report)
+                : DrainProgress.text(outputs)));
+    add("nodes", absence(report));
+    add(
+        "conflicts",
+        outputs.conflicts() == 0
+            ? null
+            : String.format(
+                Locale.ROOT,
+                outputs.conflicts() == 1
+                    ? "another program changed %,d file at the source; both versions are there"
+                    : "another program changed %,d files at the source; both versions are there",
+                outputs.conflicts()));
+    add("source", source(report));
+  }
+
+  /** Another node may have changes that it has told nobody about. */
+  private static String drained(StatusReport report) {
+    return absence(report) == null
+        ? "all is at the source"
+        : "all that is known here is at the source; what missing nodes have is not known";
+  }
+
+  /** Which nodes of the cluster are missing; null if none is. */
+  private static @Nullable String absence(StatusReport report) {
+    ClusterReport cluster = report.cluster();
+    return cluster == null ? null : cluster.absence();
+  }
+
+  /** Which requests of readers failed lately; null if none did. */
+  static @Nullable String failures(StatusReport report) {
+    StatusReport.Failures failures = report.failures();
+    if (failures == null || failures.lately() <= 0) {
+      return null;
+    }
+    String count =
+        String.format(
+            Locale.ROOT,
+            failures.lately() == 1
+                ? "%,d request of readers failed in the last ten minutes"
+                : "%,d requests of readers failed in the last ten minutes",
+            failures.lately());
+    return failures.errno() == null
+        ? count
+        : "%s, the last at %s: %s of %s: %s"
+            .formatted(
+                count,
+                failures.time(),
+                failures.operation(),
+                failures.path() == null ? "an unknown path" : "/" + failures.path(),
+                failures.errno());
+  }
+
+  private static String kept(long seconds) {
+    return "kept without a mount point for another " + TimeSpan.format(Duration.ofSeconds(seconds));
+  }
+
+  static String title(StatusReport report) {
+    StatusReport.Detached detached = report.detached();
+    return report.source()
+        + " on "
+        + report.mountpoint()
+        + (detached == null ? "" : ", detached: " + text(detached))
+        + (report.keptSeconds() == null ? "" : ", " + kept(report.keptSeconds()));
+  }
+
+  /**
+   * The command sees neither the processes of other users nor those whose current directory is in
+   * the mount, so it may count 0.
+   */
+  private static String text(StatusReport.Detached detached) {
+    Integer files = detached.openFiles();
+    return files == null || files == 0
+        ? "still in use"
+        : String.format(
+            Locale.ROOT, files == 1 ? "%,d file still open" : "%,d files still open", files);
+  }
+
+  /** Null if nothing was read. */
+  private static @Nullable String origins(StatusReport report, RecentReport recent) {
+    if (recent.bytes() <= 0) {
+      return null;
+    }
+    Map<String, Long> parts = new LinkedHashMap<>();
+    recent.tiers().forEach(tier -> parts.merge(tier.kind(), tier.bytes(), Long::sum));
+    parts.put("copies that the kernel reads itself", recent.leftToKernel());
+    parts.put("just copied", recent.fetched());
+    parts.put(others(report), recent.fromPeers());
+    parts.put("the source", recent.fromSource());
+    // A file that the kernel reads by itself counts as if it were read whole.
+    String atMost = recent.leftToKernel() > 0 ? "at most " : "";
+    return atMost + ByteSize.format(recent.bytes()) + ": " + shares(parts);
+  }
+
+  /** Where bytes come from that come neither from a tier nor from the source. */
+  private static String others(StatusReport report) {
+    if (report.nodeCache() == null) {
+      return report.cluster() == null ? "copies of other jobs" : "peers";
+    }
+    return report.cluster() == null ? "the node's cache" : "peers and the node's cache";
+  }
+
+  private static String shares(Map<String, Long> parts) {
+    List<Integer> percents = Percents.of(List.copyOf(parts.values()));
+    List<String> words = new ArrayList<>();
+    int i = 0;
+    for (Map.Entry<String, Long> part : parts.entrySet()) {
+      int percent = percents.get(i++);
+      if (part.getValue() > 0) {
+        words.add((percent == 0 ? "less than 1" : percent) + " % " + part.getKey());
+      }
+    }
+    return String.join(", ", words);
+  }
+
+  /** Null if the daemon does not report it. */
+  private static @Nullable String source(StatusReport report) {
+    List<String> parts = new ArrayList<>();
+    if (report.sourceAbsence() != null) {
+      parts.add(
+          "away: "
+              + report.sourceAbsence()
+              + (report.outputs() == null
+                  ? "; copies are still served"
+                  : "; what this node knows is still served"));
+    } else if (report.recent() != null) {
+      parts.add(requests(report.recent()));
+    }
+    StatusReport.Waiting waiting = report.waiting();
+    if (waiting != null && waiting.count() > 0) {
+      parts.add(
+          String.format(
+              Locale.ROOT,
+              waiting.count() == 1
+                  ? "%,d request of a reader has waited for %s"
+                  : "%,d requests of readers wait, the longest for %s",
+              waiting.count(),
+              span((long) waiting.longestSeconds())));
+    }
+    return parts.isEmpty() ? null : String.join("; ", parts);
+  }
+
+  private static String requests(RecentReport recent) {
+    Long idle = recent.sourceIdleSeconds();
+    if (idle == null) {
+      return "not asked since the daemon started";
+    }
+    if (recent.sourceOperations() == 0 && idle >= MINUTE_SECONDS) {
+      return "not asked for " + span(idle);
+    }
+    return String.format(
+            Locale.ROOT,
+            recent.sourceOperations() == 1
+                ? "%,d operation in the last minute, asked "
+                : "%,d operations in the last minute, asked ",
+            recent.sourceOperations())
+        + (idle == 0 ? "just now" : span(idle) + " ago");
+  }
+
+  private static String span(long seconds) {
+    return TimeSpan.format(Duration.ofSeconds(seconds));
+  }
+
+  private static String room(List<TierReport> tiers) {
+    return tiers.isEmpty()
+        ? "no tier"
+        : tiers.stream().map(StatusHeadline::room).collect(Collectors.joining(", "));
+  }
+
+  private static String room(TierReport tier) {
+    if (!tier.isUp()) {
+      return tier.kind() + " failed";
+    }
+    long available = tier.availableBytes();
+    String room =
+        "%s %s of %s"
+            .formatted(
+                tier.kind(),
+                available == 0 ? "none" : ByteSize.format(available),
+                ByteSize.format(tier.capacityBytes()));
+    if (!tier.state().equals("on")) {
+      return room + " (" + tier.state() + ")";
+    }
+    return available < tier.capacityBytes() - tier.usedBytes()
+        ? room + " (its disk has no more beyond --keep-free)"
+        : room;
+  }
+
+  private void add(String name, @Nullable String value) {
+    if (value != null) {
+      lines.add(String.format(Locale.ROOT, "  %-12s %s", name, value));
+    }
+  }
+}

@@ -1,0 +1,308 @@
+package io.pmfs.cli.tasks;
+
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.LeftOutputs;
+import io.pmfs.daemon.report.MissingNode;
+import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.daemon.tasks.Drains;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.TimeSpan;
+import io.pmfs.metadata.FileName;
+import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.Registry;
+import io.pmfs.places.Surroundings;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code pmfs drain}: waits until the changes of a writable mount are at the source. */
+@Command(
+    name = "drain",
+    description = {
+      "Waits until everything that programs have closed in a writable mount is at the source.",
+      "%nExit status 0 if all is there; 4 if the source refuses something, a file is in conflict,"
+          + " or the time is over: then the names of what is not there follow, and the mount goes"
+          + " on trying. Also 4 if nodes of the cluster are missing, of whose changes nothing is"
+          + " known. --state finishes what a mount left when it ended.%n",
+      "A conflict is told until you acknowledge it: the file at the source is another program's,"
+          + " and what was written here is kept beside it, as the message says. So is a change of"
+          + " attributes or of a link that the source refused for good.",
+      "%nOther changes that the source refuses keep nothing back but what depends on them. What may"
+          + " pass, like a full file system, is tried again by itself; the rest is set aside until"
+          + " you decide: --retry, --export or --drop.%n"
+    },
+    sortOptions = false,
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  pmfs drain /mnt/run42",
+      "  pmfs drain --timeout 2m /mnt/run42",
+      "  pmfs drain --acknowledge /mnt/run42",
+      "  pmfs drain --retry /mnt/run42/results /mnt/run42",
+      "  pmfs drain --export /mnt/run42/results /home/anna /mnt/run42",
+      "  pmfs drain --drop /mnt/run42/results /mnt/run42",
+      "  pmfs drain --state /local/pmfs/state/run42-1f2e3d4c5b6a7980"
+    })
+public final class DrainCommand implements Callable<Integer> {
+  private static final long POLL_MS = 500;
+  private static final int MOST_NAMES = 20;
+
+  private final Invocation invocation;
+
+  @Parameters(arity = "0..1", paramLabel = "MOUNTPOINT", description = "A writable mount.")
+  private @Nullable String mountpointText;
+
+  @Option(
+      names = "--timeout",
+      paramLabel = "TIME",
+      description =
+          "How long to wait, also for a source that refuses changes. Default: until all is there, or"
+              + " the source refuses something.")
+  private @Nullable String timeoutText;
+
+  @Option(
+      names = "--state",
+      paramLabel = "DIR",
+      description =
+          "Instead of a mount: the state directory that an ended one left, as its last message and"
+              + " pmfs cache name it.")
+  private @Nullable String state;
+
+  @Option(
+      names = "--acknowledge",
+      description =
+          "First prints the conflicts and refused changes that were told until now, and tells them"
+              + " no more: then the exit status speaks of later ones only.")
+  private boolean acknowledges;
+
+  @Option(
+      names = "--retry",
+      paramLabel = "PATH",
+      description =
+          "First has what the source refuses at PATH, and below it, tried again, also what was set"
+              + " aside.")
+  private @Nullable String retried;
+
+  @Option(
+      names = "--drop",
+      paramLabel = "PATH",
+      description =
+          "First gives up what the source refuses at PATH, and below it, and what depends on that:"
+              + " the mount then shows what the source has. Prints each path.")
+  private @Nullable String dropped;
+
+  @Option(
+      names = "--export",
+      arity = "2",
+      paramLabel = "ARGUMENT",
+      hideParamSyntax = true,
+      description =
+          "Two arguments, PATH and DIR: copies PATH as the mount shows it, with all below it, into"
+              + " the directory DIR, and does nothing else.")
+  private String @Nullable [] exported;
+
+  public DrainCommand(Invocation invocation) {
+    this.invocation = invocation;
+  }
+
+  @Override
+  public Integer call() throws MountFailure {
+    Duration timeout =
+        timeoutText == null
+            ? null
+            : MountFailure.parsing("--timeout", timeoutText, TimeSpan::parse);
+    String place = mountpointText;
+    String left = state;
+    if ((place == null) == (left == null)) {
+      throw MountFailure.usage("drain: give either MOUNTPOINT or --state DIR");
+    }
+    Surroundings surroundings = invocation.surroundings();
+    String[] export = exported;
+    if (export != null) {
+      if (place == null) {
+        throw MountFailure.usage("--export: not with --state; mount the source again and export");
+      }
+      Path mountpoint = surroundings.resolveLinks(surroundings.resolve(place));
+      Path from = mountpoint.resolve(below(mountpoint, export[0]));
+      return new Export(invocation).copy(from, surroundings.resolve(export[1]));
+    }
+    return left == null
+        ? drain(surroundings.resolveLinks(surroundings.resolve(String.valueOf(place))), timeout)
+        : finish(surroundings.resolve(left), timeout);
+  }
+
+  private int drain(Path mountpoint, @Nullable Duration timeout) throws MountFailure {
+    Registries registries = Registries.open(invocation.surroundings(), invocation::warn);
+    Registry.Entry entry = registries.await(mountpoint);
+    if (entry == null) {
+      throw registries.notMounted(mountpoint);
+    }
+    if (acknowledges) {
+      acknowledged(mountpoint, DrainWait.acknowledge(entry, invocation.surroundings()));
+    }
+    for (Map.Entry<String, String> wish : wishes().entrySet()) {
+      String path = below(mountpoint, wish.getValue());
+      Drains.Changes changes =
+          DrainWait.refused(entry, invocation.surroundings(), wish.getKey(), path);
+      if (changes == null) {
+        throw readOnly(mountpoint);
+      }
+      tell(wish.getKey(), wish.getValue(), changes.paths());
+    }
+    DrainWait.Outcome outcome = new DrainWait(invocation, mountpoint).await(entry, timeout);
+    if (outcome == null) {
+      throw readOnly(mountpoint);
+    }
+    if (outcome.isDrained() && outcome.last().outputs().isWhole()) {
+      List<MissingNode> missing = outcome.last().absent();
+      if (missing.isEmpty()) {
+        invocation.say(mountpoint + ": all is at the source");
+        return ExitStatus.DONE;
+      }
+      invocation.warn(mountpoint + ": " + unknown(missing));
+      return ExitStatus.PARTLY;
+    }
+    DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
+        .forEach(invocation::show);
+    invocation.warn(mountpoint + ": " + summary(outcome.last().outputs()));
+    return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
+  }
+
+  /** What to do about refused changes, and where. */
+  private Map<String, String> wishes() {
+    Map<String, String> wishes = new LinkedHashMap<>();
+    String again = retried;
+    String up = dropped;
+    if (again != null) {
+      wishes.put("retry", again);
+    }
+    if (up != null) {
+      wishes.put("drop", up);
+    }
+    return wishes;
+  }
+
+  /** A path as the user gave it, below the mount point. */
+  private String below(Path mountpoint, String given) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Path path = surroundings.resolve(given).normalize();
+    Path inside = path.startsWith(mountpoint) ? path : mountpoint.resolve(given).normalize();
+    if (!inside.startsWith(mountpoint)) {
+      throw MountFailure.usage(given + ": not below " + mountpoint);
+    }
+    return mountpoint.relativize(inside).toString();
+  }
+
+  private void tell(String what, String given, List<String> paths) {
+    paths.forEach(invocation::show);
+    String count = count(paths.size(), "change");
+    invocation.say(
+        what.equals("retry")
+            ? "%s: %s tried again".formatted(given, count)
+            : "%s: %s given up; the mount shows what the source has".formatted(given, count));
+  }
+
+  private static MountFailure readOnly(Path mountpoint) {
+    return MountFailure.usage(
+        mountpoint + ": not mounted with --writable, so nothing waits for the source");
+  }
+
+  /** Prints what was told until now, for the last time. */
+  private void acknowledged(Path place, @Nullable OutputsReport told) throws MountFailure {
+    if (told == null) {
+      throw readOnly(place);
+    }
+    DrainProgress.lines(told, List.of()).forEach(invocation::show);
+    invocation.say(
+        "%s: acknowledged %s and %s"
+            .formatted(
+                place,
+                count(told.conflicts(), "conflict"),
+                count(told.refused(), "refused change")));
+  }
+
+  private static String count(long count, String what) {
+    return String.format(Locale.ROOT, count == 1 ? "%,d %s" : "%,d %ss", count, what);
+  }
+
+  /** What is not known, in one line. */
+  public static String unknown(List<MissingNode> missing) {
+    return missing.stream()
+        .map(one -> one.node() + ", missing " + one.sinceWhen())
+        .limit(MOST_NAMES)
+        .collect(
+            Collectors.joining(
+                "; ",
+                "all that is known here is at the source; not known is what these have: ",
+                ""));
+  }
+
+  /** What is not as it should be, in one line. */
+  public static String summary(OutputsReport outputs) {
+    String conflicts =
+        outputs.conflicts() == 0
+            ? ""
+            : count(outputs.conflicts(), "conflict")
+                + ": another program changed the same file at the source; both versions are there"
+                + "; pmfs drain --acknowledge tells it no more";
+    return outputs.isDrained() && outputs.refused() == 0 && !conflicts.isEmpty()
+        ? conflicts
+        : DrainProgress.text(outputs) + (conflicts.isEmpty() ? "" : "; " + conflicts);
+  }
+
+  private int finish(Path directory, @Nullable Duration timeout) throws MountFailure {
+    long end = timeout == null ? Long.MAX_VALUE : System.nanoTime() + timeout.toNanos();
+    AtomicInteger interrupted = new AtomicInteger();
+    invocation.atInterrupt().accept(interrupted::set);
+    try (LeftOutputs left =
+        LeftOutputs.open(directory, invocation.surroundings(), invocation.opener())) {
+      if (acknowledges) {
+        acknowledged(left.source(), left.acknowledge());
+      }
+      String again = retried;
+      if (again != null) {
+        tell("retry", again, left.retry(FileName.of(again)));
+      }
+      String up = dropped;
+      if (up != null) {
+        tell("drop", up, left.drop(FileName.of(up)));
+      }
+      boolean isDrained = false;
+      try (DrainProgress progress = new DrainProgress(invocation)) {
+        while (!isDrained && interrupted.get() == 0) {
+          isDrained = left.drain(POLL_MS);
+          OutputsReport report = left.report();
+          progress.show(report);
+          boolean isRefused = timeout == null && !isDrained && report.refused() > 0;
+          if (isRefused || (timeout != null && System.nanoTime() - end >= 0)) {
+            break;
+          }
+        }
+      }
+      OutputsReport report = left.report();
+      List<String> lines = DrainProgress.lines(report, left.waiting(MOST_NAMES));
+      Path source = left.source();
+      left.finish();
+      if (isDrained && report.isWhole()) {
+        invocation.say(source + ": all is at the source");
+        return ExitStatus.DONE;
+      }
+      lines.forEach(invocation::show);
+      invocation.warn(source + ": " + summary(report));
+      return interrupted.get() != 0 ? interrupted.get() : ExitStatus.PARTLY;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return ExitStatus.FAILED;
+    }
+  }
+}

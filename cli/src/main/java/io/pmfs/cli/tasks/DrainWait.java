@@ -1,0 +1,218 @@
+package io.pmfs.cli.tasks;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonSyntaxException;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.QueryStringEncoder;
+import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.daemon.tasks.Drains;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.Registry;
+import io.pmfs.places.Surroundings;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Waits until everything that was closed in a writable mount is at the source. The user may
+ * interrupt it: then nothing has changed but that less is left.
+ */
+public final class DrainWait {
+  private static final Duration ANSWER = Duration.ofSeconds(30);
+  private static final long FIRST_PAUSE_MS = 20;
+  private static final long LONGEST_PAUSE_MS = 500;
+
+  /** Between attempts, if the source refuses changes and there is time. */
+  private static final long AGAIN_MS = 2000;
+
+  private static final int HTTP_OK = 200;
+  private static final int HTTP_NOT_FOUND = 404;
+  private static final int HTTP_GONE = 410;
+  private static final Gson GSON = new Gson();
+
+  private final Invocation invocation;
+  private final Path mountpoint;
+  private final CountDownLatch interrupted = new CountDownLatch(1);
+  private volatile int interruptStatus;
+
+  /** Waits for the mount there. */
+  public DrainWait(Invocation invocation, Path mountpoint) {
+    this.invocation = invocation;
+    this.mountpoint = mountpoint;
+  }
+
+  /**
+   * How the waiting ended.
+   *
+   * @param last the daemon's last answer
+   * @param interruptStatus the exit status of a signal that ended it; 0 if there was none
+   */
+  public record Outcome(Drains.Report last, int interruptStatus) {
+    public boolean isDrained() {
+      return last.state().equals(Drains.Report.DONE);
+    }
+  }
+
+  /**
+   * Waits.
+   *
+   * @param timeout null to wait until all is there or the source refuses something
+   * @return null if the mount can only be read
+   */
+  @Nullable
+  public Outcome await(Registry.Entry mount, @Nullable Duration timeout) throws MountFailure {
+    long end = timeout == null ? Long.MAX_VALUE : System.nanoTime() + timeout.toNanos();
+    MountClient daemon = client(mount);
+    Drains.Report report = ask(daemon, HttpMethod.POST, "/drain");
+    if (report == null) {
+      return null;
+    }
+    invocation.atInterrupt().accept(this::interrupt);
+    long pause = FIRST_PAUSE_MS;
+    try (DrainProgress progress = new DrainProgress(invocation)) {
+      while (true) {
+        progress.show(report.outputs());
+        boolean isRefused = report.state().equals(Drains.Report.LEFT);
+        boolean hasTime = timeout != null && System.nanoTime() - end < 0;
+        if (report.state().equals(Drains.Report.DONE) || (isRefused && !hasTime)) {
+          return new Outcome(report, 0);
+        }
+        long left = timeout == null ? Long.MAX_VALUE : end - System.nanoTime();
+        if (left <= 0) {
+          cancel(daemon, report);
+          return new Outcome(report, 0);
+        }
+        long wanted = isRefused ? AGAIN_MS : pause;
+        if (interrupted.await(Math.min(wanted, 1 + left / 1_000_000), TimeUnit.MILLISECONDS)) {
+          cancel(daemon, report);
+          return new Outcome(report, interruptStatus);
+        }
+        pause = Math.min(LONGEST_PAUSE_MS, pause * 2);
+        if (isRefused) {
+          report = again(daemon);
+        } else {
+          Drains.Report next = next(daemon, report);
+          if (next == null) {
+            // Another daemon serves the mount now.
+            daemon = client(successor());
+            next = again(daemon);
+          }
+          report = next;
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new MountFailure(ExitStatus.FAILED, mountpoint + ": interrupted", e);
+    }
+  }
+
+  private MountClient client(Registry.Entry mount) {
+    return new MountClient(mount, invocation.surroundings());
+  }
+
+  private void interrupt(int status) {
+    interruptStatus = status;
+    interrupted.countDown();
+  }
+
+  private Drains.Report again(MountClient daemon) throws MountFailure {
+    Drains.Report report = ask(daemon, HttpMethod.POST, "/drain");
+    if (report == null) {
+      throw new MountFailure(ExitStatus.FAILED, mountpoint + ": mounted again, for reading only");
+    }
+    return report;
+  }
+
+  private Registry.Entry successor() throws MountFailure {
+    Registries registries = Registries.open(invocation.surroundings());
+    Registry.Entry entry = registries.await(mountpoint);
+    if (entry == null) {
+      throw new MountFailure(
+          ExitStatus.NOT_MOUNTED,
+          mountpoint + ": unmounted meanwhile; pmfs cache shows whether something is left");
+    }
+    return entry;
+  }
+
+  /** Null if that daemon does not answer, or does not know what was asked for. */
+  private static Drains.@Nullable Report next(MountClient daemon, Drains.Report report) {
+    try {
+      return ask(daemon, HttpMethod.GET, "/drain?id=" + report.id());
+    } catch (MountFailure e) {
+      return null;
+    }
+  }
+
+  private static void cancel(MountClient daemon, Drains.Report report) {
+    try {
+      daemon.askOnlyThisOne(HttpMethod.DELETE, "/drain?id=" + report.id(), ANSWER);
+    } catch (IOException | MountFailure e) {
+      // The daemon goes on waiting, which costs it a thread.
+    }
+  }
+
+  /** What was told of conflicts and refusals until now; null if the mount can only be read. */
+  static @Nullable OutputsReport acknowledge(Registry.Entry mount, Surroundings surroundings)
+      throws MountFailure {
+    return ask(
+        new MountClient(mount, surroundings), HttpMethod.POST, "/acknowledge", OutputsReport.class);
+  }
+
+  /**
+   * Has something done about refused changes; null if the mount can only be read.
+   *
+   * @param what a request: retry or drop
+   * @param path below the mount point
+   */
+  static Drains.@Nullable Changes refused(
+      Registry.Entry mount, Surroundings surroundings, String what, String path)
+      throws MountFailure {
+    QueryStringEncoder query = new QueryStringEncoder("/" + what);
+    query.addParam("path", path);
+    return ask(
+        new MountClient(mount, surroundings),
+        HttpMethod.POST,
+        query.toString(),
+        Drains.Changes.class);
+  }
+
+  private static Drains.@Nullable Report ask(MountClient mount, HttpMethod method, String uri)
+      throws MountFailure {
+    return ask(mount, method, uri, Drains.Report.class);
+  }
+
+  /** Null if the mount can only be read, or its daemon does not know what was asked for. */
+  private static <T> @Nullable T ask(
+      MountClient mount, HttpMethod method, String uri, Class<T> type) throws MountFailure {
+    try {
+      ControlClient.Answer answer = mount.ask(method, uri, ANSWER);
+      if (answer.status() == HTTP_NOT_FOUND || answer.status() == HTTP_GONE) {
+        return null;
+      }
+      T report = answer.status() == HTTP_OK ? GSON.fromJson(answer.body(), type) : null;
+      if (report == null) {
+        throw new IOException(answer.error());
+      }
+      return report;
+    } catch (IOException | JsonSyntaxException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: pid %d does not say what is left: %s; see %s"
+              .formatted(
+                  mount.daemon().mountpoint(),
+                  mount.daemon().pid(),
+                  e instanceof IOException failure ? Reason.of(failure) : e.getMessage(),
+                  mount.daemon().logFile()),
+          e);
+    }
+  }
+}

@@ -1,0 +1,436 @@
+package io.pmfs.daemon.dataset;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.common.hash.Hashing;
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.cluster.Cluster;
+import io.pmfs.daemon.process.BridgeChoice;
+import io.pmfs.daemon.process.Supervision;
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.daemon.tasks.KeptTasks;
+import io.pmfs.daemon.tasks.PeerTasks;
+import io.pmfs.daemon.tasks.TaskLists;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.JnrBridge;
+import io.pmfs.fuse.KernelBridge;
+import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.Sessions;
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.fuse.mounting.MountSpec;
+import io.pmfs.fuse.mounting.SharedSession;
+import io.pmfs.fuse.system.Priority;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.memory.DirectMemory;
+import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.mounts.Registry;
+import io.pmfs.places.NotOwnException;
+import io.pmfs.places.OwnPath;
+import io.pmfs.places.SourceIdentity;
+import io.pmfs.places.Surroundings;
+import io.pmfs.posix.DaemonPool;
+import io.pmfs.posix.FsException;
+import io.pmfs.settings.ClusterOptions;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.shards.ShardException;
+import io.pmfs.source.BackingStore;
+import io.pmfs.source.CountedBackingStore;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerSettings;
+import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.copies.EvictionPolicy;
+import io.pmfs.stage.copies.LeastRecentlyUsed;
+import io.pmfs.stage.copies.Share;
+import io.pmfs.tasks.DatasetTasks;
+import io.pmfs.tasks.ScratchFiles;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.Deque;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Calls the constructors of all parts of a dataset that is mounted for reading. */
+public final class DatasetWiring {
+  private static final Logger log = LoggerFactory.getLogger(DatasetWiring.class);
+
+  /** The dataset does not change while it is mounted: the kernel need not ask again. */
+  private static final Duration KERNEL_TIMEOUT = Duration.ofDays(1);
+
+  /** Requests that may wait for the source at once: more than a job has loader workers. */
+  private static final int WORKERS = 64;
+
+  /** About 200 bytes of heap for each file that waits to be fetched. */
+  private static final int QUEUE_LENGTH = 100_000;
+
+  /** Set by scripts/pmfs to the same number of bytes as -XX:MaxDirectMemorySize. */
+  public static final String DIRECT_MEMORY = "pmfs.directMemoryBytes";
+
+  private final Surroundings surroundings;
+  private final @Nullable Supervision supervision;
+  private final long kernelFlags;
+  private final Consumer<String> notice;
+
+  /**
+   * Wires one mount of this process.
+   *
+   * @param kernelFlags the features of the kernel that may be used; see {@link KernelBridge}
+   * @param notice takes lines for the user who waits for a mount
+   */
+  public DatasetWiring(
+      Surroundings surroundings,
+      @Nullable Supervision supervision,
+      long kernelFlags,
+      Consumer<String> notice) {
+    this.surroundings = surroundings;
+    this.supervision = supervision;
+    this.kernelFlags = kernelFlags;
+    this.notice = notice;
+  }
+
+  /** Makes the mount, and pushes what must be closed to {@code opened}. */
+  public ServedDataset open(
+      MountSettings settings, SessionSettings session, Deque<AutoCloseable> opened)
+      throws MountFailure, FsException, ShardException, MountException {
+    AtomicBoolean isOpened = new AtomicBoolean();
+    SourceAndState source = openSource(settings, session, isOpened, opened);
+    MountTiers tiers = new MountTiers(settings, source, isResumed(), notice);
+    tiers.open(opened);
+    BridgeChoice choice = bridgeChoice(settings);
+    boolean isDirect = choice.isKernel() && tiers.areReadDirectly(mayPassThrough(settings));
+    Copies copies = tiers.copies(isDirect, opened);
+    Stager stager = stager(settings, source, copies, opened);
+    PmfsFileSystem fileSystem = fileSystem(settings, session, source, copies, stager, opened);
+    Sessions bridge =
+        new Sessions(bridge(choice, settings, readMode(settings, isDirect), fileSystem));
+    RequestLog requests = requests(settings, source, bridge, opened);
+    compareTiers(source, stager);
+    KeptTasks tasks = tasks(source, fileSystem, copies, stager, opened);
+    ServedDataset served =
+        new ServedDataset(
+            new Parts(
+                settings,
+                source,
+                tiers,
+                copies,
+                stager,
+                fileSystem,
+                tasks,
+                bridge,
+                requests,
+                choice.reason(),
+                isResumed(),
+                isDirect,
+                opened));
+    if (source.transientCopies().areToBeDropped()) {
+      served.purge();
+    }
+    isOpened.set(true);
+    return served;
+  }
+
+  /**
+   * Opens the source, the state of its dataset and its cluster.
+   *
+   * @param isOpened whether the mount is open, so that no user waits for it any more
+   */
+  private SourceAndState openSource(
+      MountSettings settings,
+      SessionSettings session,
+      AtomicBoolean isOpened,
+      Deque<AutoCloseable> opened)
+      throws MountFailure, FsException, ShardException {
+    SourceIdentity began = session.source();
+    DatasetSource origin =
+        began == null
+            ? DatasetSource.open(settings.source())
+            : DatasetSource.reopen(settings.source(), began);
+    opened.push(origin);
+    String dataset = datasetName(settings.source().path(), origin.identity());
+    Path state = stateDirectory(settings).resolve(dataset);
+    TransientCopies transientCopies = TransientCopies.before(state, surroundings, isResumed());
+    requireOwn(state);
+    RocksNamespace namespace =
+        RocksNamespace.open(
+            state,
+            origin.identity(),
+            settings.metadata().memoryBytes(),
+            session.id(),
+            supervision == null ? null : supervision.numbers(),
+            line -> sayOfState(line, isOpened.get()));
+    opened.push(namespace);
+    opened.push(StateRecovery.start(namespace));
+    Cluster cluster = cluster(settings, dataset, state);
+    if (cluster != null) {
+      opened.push(cluster);
+    }
+    DirectMemory memory = directMemory();
+    Path index = namespace.failure() == null ? state : scratch(opened);
+    BackingStore shown = origin.store(index, memory, notice);
+    OtherCopies others = new OtherCopies(settings, dataset, surroundings);
+    CountedBackingStore store =
+        new CountedBackingStore(
+            cluster == null
+                ? origin.borrowing(shown, others::lenders)
+                : cluster.store(shown, settings.bridge().allowOther()));
+    return new SourceAndState(
+        dataset, origin, store, cluster, state, namespace, transientCopies, memory);
+  }
+
+  /** Makes the directory of the dataset's state. What its disk refuses shows when it is opened. */
+  private static void requireOwn(Path state) throws MountFailure {
+    try {
+      OwnPath.ofProcess().filledDirectory(state);
+    } catch (NotOwnException e) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          "%s: state: %s; choose another --state-dir".formatted(state, Reason.of(e)),
+          e);
+    } catch (IOException e) {
+      log.debug("{}: state: {}", state, Reason.of(e));
+    }
+  }
+
+  private static Stager stager(
+      MountSettings settings, SourceAndState source, Copies copies, Deque<AutoCloseable> opened) {
+    EvictionPolicy eviction =
+        settings.copies().eviction().equals("lru")
+            ? new LeastRecentlyUsed(new SplittableRandom())
+            : EvictionPolicy.NONE;
+    Cluster cluster = source.cluster();
+    Stager stager =
+        new Stager(
+            source.namespace(),
+            source.store(),
+            copies,
+            eviction,
+            new StagerSettings(
+                settings.copies().fetchThreads(),
+                Math.toIntExact(Math.min(settings.copies().bufferMemoryBytes(), 1L << 30)),
+                QUEUE_LENGTH),
+            cluster == null ? Share.ALL : cluster.share(source.namespace()),
+            Priority::lower);
+    opened.push(stager);
+    return stager;
+  }
+
+  private static PmfsFileSystem fileSystem(
+      MountSettings settings,
+      SessionSettings session,
+      SourceAndState source,
+      Copies copies,
+      Stager stager,
+      Deque<AutoCloseable> opened)
+      throws FsException {
+    ExecutorService threads = metadataThreads(settings.source().metadataThreads());
+    opened.push(threads::shutdownNow);
+    RocksNamespace namespace = source.namespace();
+    CountedBackingStore store = source.store();
+    InstantSource clock = InstantSource.system();
+    return session.source() == null
+        ? new PmfsFileSystem(namespace, store, copies, stager, threads, clock)
+        : PmfsFileSystem.resume(namespace, store, copies, stager, threads, clock);
+  }
+
+  private RequestLog requests(
+      MountSettings settings, SourceAndState source, Bridge bridge, Deque<AutoCloseable> opened)
+      throws MountFailure {
+    RequestLog requests =
+        RequestLogs.open(settings.observation(), source.namespace(), bridge, isResumed());
+    opened.push(requests);
+    bridge.listen(requests);
+    return requests;
+  }
+
+  private static void compareTiers(SourceAndState source, Stager stager) {
+    if (!source.namespace().stoppedCleanly()) {
+      log.info(
+          "the last session did not stop cleanly: tiers take new copies once they have been"
+              + " compared with the records");
+    }
+    stager.compareTiers();
+  }
+
+  /** A running task outlives this process only if the mount does. */
+  private KeptTasks tasks(
+      SourceAndState source,
+      PmfsFileSystem fileSystem,
+      Copies copies,
+      Stager stager,
+      Deque<AutoCloseable> opened)
+      throws MountFailure {
+    ScratchFiles scratch = scratch(source.state());
+    Cluster cluster = source.cluster();
+    KeptTasks kept =
+        new KeptTasks(
+            new DatasetTasks(
+                fileSystem,
+                source.namespace(),
+                source.store(),
+                copies,
+                stager,
+                scratch,
+                Priority::lower),
+            cluster == null ? null : new PeerTasks(cluster, scratch),
+            new TaskLists(source.state().resolve("lists"), scratch),
+            supervision == null ? null : source.state().resolve("task.json"));
+    if (supervision != null && !supervision.isResumed()) {
+      kept.forget();
+    }
+    opened.push(kept);
+    return kept;
+  }
+
+  /** Limited as the launcher has limited Java's; unlimited without the launcher. */
+  private static DirectMemory directMemory() {
+    return new DirectMemory(Long.getLong(DIRECT_MEMORY, Long.MAX_VALUE));
+  }
+
+  /** Sends a line to the log, and to the user who waits for the mount, if there is one. */
+  private void sayOfState(String line, boolean isOpened) {
+    log.warn("{}", line);
+    if (!isOpened && !isResumed()) {
+      notice.accept(line);
+    }
+  }
+
+  /** A directory for this daemon only, used instead of a state that cannot be written. */
+  private static Path scratch(Deque<AutoCloseable> opened) throws MountFailure {
+    try {
+      Path directory = OwnPath.ofProcess().directory(Files.createTempDirectory("pmfs-state"));
+      opened.push(
+          () -> MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE));
+      return directory;
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, "no directory for temporary files: " + Reason.of(e), e);
+    }
+  }
+
+  private boolean isResumed() {
+    return supervision != null && supervision.isResumed();
+  }
+
+  private @Nullable Cluster cluster(MountSettings settings, String dataset, Path state)
+      throws MountFailure {
+    ClusterOptions options = settings.cluster();
+    if (options == null) {
+      return null;
+    }
+    try {
+      return options.open(dataset, state, surroundings.hostName(), isResumed());
+    } catch (MountFailure e) {
+      if (!isResumed()) {
+        throw e;
+      }
+      log.warn("{}; continuing without peers", e.line());
+      return null;
+    }
+  }
+
+  private BridgeChoice bridgeChoice(MountSettings settings) {
+    return mountsForUser()
+        ? new BridgeChoice("kernel", "root mounts for this user")
+        : BridgeChoice.of(settings.bridge().kind(), surroundings);
+  }
+
+  /** Whether the kernel lets this process use passthrough. */
+  private boolean mayPassThrough(MountSettings settings) {
+    return mountsForUser() ? settings.bridge().passthroughCapability() : surroundings.isRoot();
+  }
+
+  /** Scratch files of tasks lie beside the state, or else in the control socket's directory. */
+  private ScratchFiles scratch(Path state) throws MountFailure {
+    return new ScratchFiles(List.of(state, Registry.open(surroundings).directory()));
+  }
+
+  private Bridge bridge(
+      BridgeChoice choice, MountSettings settings, ReadMode readMode, PmfsFileSystem fileSystem)
+      throws MountException {
+    MountSpec options =
+        new MountSpec(
+            settings.mountpoint(),
+            settings.source().path().toString(),
+            settings.bridge().allowOther(),
+            false,
+            surroundings.forbidsExecution(),
+            KERNEL_TIMEOUT);
+    log.info("bridge {}: {}", choice.name(), choice.reason());
+    SharedSession session = supervision == null ? null : supervision.session();
+    choice.check(settings.mountpoint(), surroundings);
+    return choice.isKernel()
+        ? new KernelBridge(fileSystem, options, readMode, WORKERS, session, kernelFlags)
+        : new JnrBridge(fileSystem, options);
+  }
+
+  private ReadMode readMode(MountSettings settings, boolean isDirect) {
+    ReadMode resumed = supervision == null ? null : supervision.resumedMode();
+    if (resumed != null) {
+      return resumed;
+    }
+    if (settings.bridge().readMode().equals(ReadMode.PAGE_CACHE.word())) {
+      return ReadMode.PAGE_CACHE;
+    }
+    boolean asked = settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word());
+    if (mountsForUser() && !settings.bridge().passthroughCapability()) {
+      if (asked) {
+        log.warn(ServedDataset.LACKS_CAPABILITY);
+      }
+      return ReadMode.PAGE_CACHE;
+    }
+    return asked || isDirect ? ReadMode.PASSTHROUGH : ReadMode.AUTO;
+  }
+
+  private boolean mountsForUser() {
+    return supervision != null && supervision.mountsForUser();
+  }
+
+  private static Path stateDirectory(MountSettings settings) throws MountFailure {
+    Path directory = settings.metadata().stateDirectory();
+    if (directory == null) {
+      throw MountFailure.usage("there is no place for the state; give one with --state-dir");
+    }
+    return directory;
+  }
+
+  /** Readable, and different for every identity: {@code imagenet-1f2e3d4c5b6a7980}. */
+  public static String datasetName(Path source, String identity) {
+    Path last = source.getFileName();
+    String readable = last == null ? "root" : last.toString().replaceAll("[^A-Za-z0-9._-]", "_");
+    String hash = Hashing.sha256().hashString(identity, UTF_8).toString();
+    return readable.substring(0, Math.min(64, readable.length())) + "-" + hash.substring(0, 16);
+  }
+
+  private static ExecutorService metadataThreads(int count) {
+    return new DaemonPool(count, "metadata");
+  }
+
+  public static MountFailure failure(MountException e) {
+    return switch (e.reason()) {
+      case UNAVAILABLE -> new MountFailure(ExitStatus.CANNOT, String.valueOf(e.getMessage()), e);
+      case BUSY -> new MountFailure(ExitStatus.FAILED, MountFailure.BUSY, e);
+      case FAILED -> new MountFailure(ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
+    };
+  }
+
+  public static void closeQuietly(AutoCloseable resource) {
+    try {
+      resource.close();
+    } catch (Exception e) {
+      log.warn("closing", e);
+    }
+  }
+}

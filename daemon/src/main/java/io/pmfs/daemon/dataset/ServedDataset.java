@@ -1,0 +1,474 @@
+package io.pmfs.daemon.dataset;
+
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.cache.CacheClient;
+import io.pmfs.cluster.Cluster;
+import io.pmfs.daemon.control.NodeResource;
+import io.pmfs.daemon.metrics.Snapshot;
+import io.pmfs.daemon.process.Readiness;
+import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.NodeCacheReport;
+import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.RecentReads;
+import io.pmfs.daemon.report.RecentReport;
+import io.pmfs.daemon.report.RecentRequests;
+import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.TierReport;
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.daemon.tasks.KeptTasks;
+import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.Sessions;
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Namespace;
+import io.pmfs.places.SourceIdentity;
+import io.pmfs.posix.Troubles;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.source.CountedBackingStore;
+import io.pmfs.stage.ReadOrigins;
+import io.pmfs.stage.Stager;
+import io.pmfs.stage.StagerStatus;
+import io.pmfs.stage.copies.Copies;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A dataset with its tiers, namespace and bridge, assembled by {@link DatasetWiring}. */
+final class ServedDataset implements MountedDataset {
+  private static final Logger log = LoggerFactory.getLogger(ServedDataset.class);
+
+  static final String LACKS_CAPABILITY =
+      "no passthrough: it needs CAP_SYS_ADMIN, which the user's daemon has only with"
+          + " --passthrough-capability";
+
+  /** How long a task of an earlier daemon waits until this node knows its part. */
+  private static final Duration OWN_PART = Duration.ofSeconds(10);
+
+  /** Shorter than {@code pmfs status --all-nodes} waits for this daemon. */
+  private static final Duration ALL_NODES = Duration.ofSeconds(20);
+
+  private static final Duration LOOK_AT_SOURCE = Duration.ofSeconds(2);
+  private static final Duration HAND_OVER = Duration.ofSeconds(30);
+  private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
+
+  private final MountSettings settings;
+  private final Path state;
+  private final Namespace namespace;
+  private final DatasetSource source;
+  private final CountedBackingStore asked;
+  private final @Nullable Cluster cluster;
+  private final MountTiers tiers;
+  private final Copies copies;
+  private final Stager stager;
+  private final PmfsFileSystem fileSystem;
+  private final KeptTasks tasks;
+  private final Sessions bridge;
+  private final RequestLog requests;
+  private final String bridgeReason;
+  private final boolean isResumed;
+  private final String directReason;
+  private final Deque<AutoCloseable> opened;
+  private final RecentRequests recentRequests = new RecentRequests(this::sourceOperations);
+  private final RecentReads recentReads = new RecentReads(this::counts, recentRequests);
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile boolean started;
+  private volatile boolean purge;
+
+  /** Takes over all parts. */
+  ServedDataset(Parts parts) {
+    this.settings = parts.settings();
+    this.state = parts.source().state();
+    this.namespace = parts.source().namespace();
+    this.source = parts.source().origin();
+    this.asked = parts.source().store();
+    this.cluster = parts.source().cluster();
+    this.tiers = parts.tiers();
+    this.copies = parts.copies();
+    this.stager = parts.stager();
+    this.fileSystem = parts.fileSystem();
+    this.tasks = parts.tasks();
+    this.bridge = parts.bridge();
+    this.requests = parts.requests();
+    this.bridgeReason = parts.bridgeReason();
+    this.isResumed = parts.isResumed();
+    this.directReason =
+        parts.isDirect() ? tiers.first() + " is mapped memory, which the kernel reads itself" : "";
+    this.opened = parts.opened();
+  }
+
+  @Override
+  public void start() throws MountFailure {
+    started = true;
+    Readiness readiness = new Readiness(settings.bridge().readyTimeout());
+    // A resumed mount does not wait for peers; a new one finds them first.
+    if (!isResumed) {
+      join(readiness.left());
+    }
+    try {
+      bridge.mount(readiness.leftForMount());
+    } catch (MountException e) {
+      throw DatasetWiring.failure(e);
+    }
+    if (isResumed) {
+      // A task must know this node's share; readers are served meanwhile.
+      join(tasks.goesOn() ? OWN_PART : Duration.ZERO);
+    }
+    tasks.resume();
+    recentReads.start();
+  }
+
+  private void join(Duration patience) throws MountFailure {
+    Cluster joined = cluster;
+    if (joined == null) {
+      return;
+    }
+    NodeResource answers = new NodeResource(this::status, tasks);
+    try {
+      joined.open(fileSystem, namespace, copies, stager, answers, patience);
+    } catch (IllegalArgumentException e) {
+      stayAlone(new MountFailure(ExitStatus.USAGE, "--cluster: " + e.getMessage(), e));
+    } catch (IOException e) {
+      stayAlone(
+          new MountFailure(ExitStatus.FAILED, "--cluster: cannot serve peers: " + Reason.of(e), e));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** A resumed mount continues without peers; a new one fails. */
+  private void stayAlone(MountFailure failure) throws MountFailure {
+    if (!isResumed) {
+      throw failure;
+    }
+    log.warn("{}; continuing without peers", failure.line());
+  }
+
+  @Override
+  public String description() {
+    return source.description();
+  }
+
+  @Override
+  public SourceIdentity sourceIdentity() {
+    return source.sourceIdentity();
+  }
+
+  @Override
+  public @Nullable String otherSource() {
+    try {
+      return source.replacement(LOOK_AT_SOURCE);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return null;
+    }
+  }
+
+  @Override
+  public StatusReport status() {
+    ReadOrigins origins = stager.readOrigins();
+    List<TierReport> tierReports =
+        IntStream.range(0, copies.tiers().size())
+            .mapToObj(i -> TierReport.of(i, origins, copies, stager))
+            .toList();
+    StatusReport.Reads reads =
+        StatusReport.Reads.of(fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
+    StatusReport.Staging staging = StatusReport.Staging.of(stager.status(), copies);
+    RecentReads.Counts recent = recentReads.counts();
+    ClusterReport clusterReport = cluster == null ? null : ClusterReport.of(cluster.status());
+    return new StatusReport(
+        settings.mountpoint().toString(),
+        settings.source().path().toString(),
+        "",
+        ProcessHandle.current().pid(),
+        0,
+        bridge.name(),
+        bridgeReason,
+        bridge.readMode().word(),
+        readModeReason(),
+        null,
+        state.toString(),
+        namespace.failure(),
+        tierReports,
+        reads,
+        staging,
+        StatusReport.SourceOperations.of(source.files().operations()),
+        clusterReport,
+        tasks.latest(),
+        null,
+        Engagement.of(tierReports, reads, staging, recent),
+        RequestReport.of(bridge.latencies()),
+        StatusReport.Memory.now(),
+        StatusReport.AccessLog.of(requests),
+        StatusReport.Waiting.of(requests),
+        source.absence(),
+        Troubles.recent(),
+        RecentReport.of(
+            tierReports,
+            recent.origins(),
+            recentRequests.lastMinute(),
+            source.files().sinceLastRequest()),
+        bridge.isAtMountpoint() ? null : StatusReport.Detached.UNCOUNTED,
+        null,
+        null,
+        null,
+        NodeCacheReport.of(source.cache()),
+        StatusReport.Failures.of(requests),
+        namespace.renumbered());
+  }
+
+  private long sourceOperations() {
+    return source.files().operations().total();
+  }
+
+  /** A file that the kernel reads itself counts as read whole, once for each open. */
+  private RecentReads.Counts counts() {
+    StagerStatus staging = stager.status();
+    long asked = Math.min(stager.bytesAskedForReaders(), source.files().operations().bytes());
+    return new RecentReads.Counts(
+        stager.bytesServed() + bridge.bytesLeftToKernel(),
+        asked,
+        staging.completed(),
+        staging.copiedAgain(),
+        staging.evicted(),
+        origins());
+  }
+
+  private RecentReads.Origins origins() {
+    ReadOrigins readers = stager.readOrigins();
+    return new RecentReads.Origins(
+        readers.tiers().stream().map(ReadOrigins.Origin::bytes).toList(),
+        bridge.bytesLeftToKernel(),
+        readers.fetched().bytes(),
+        readers.source().bytes(),
+        (cluster == null ? 0 : cluster.status().bytesFromPeers())
+            + bytesFromCache()
+            + source.borrowedBytes(),
+        source.files().operations().bytes());
+  }
+
+  private long bytesFromCache() {
+    CacheClient.Statistics cache = source.cache();
+    return cache == null ? 0 : cache.copyBytes();
+  }
+
+  @Override
+  public RequestLog requests() {
+    return requests;
+  }
+
+  @Override
+  public Snapshot snapshot() {
+    ReadOrigins origins = stager.readOrigins();
+    return new Snapshot(
+        status(), origins.fetched().reads(), origins.source().reads(), source.files().errors());
+  }
+
+  @Override
+  public @Nullable NodesReport nodes() throws InterruptedException {
+    Cluster all = cluster;
+    StatusReport own = status();
+    ClusterReport seen = own.cluster();
+    return all == null || seen == null ? null : NodesReport.ask(own, seen, all, ALL_NODES);
+  }
+
+  @Override
+  public @Nullable String curl(
+      @Nullable String node, String resource, FileName path, @Nullable String range) {
+    Cluster all = cluster;
+    return all == null ? null : all.curl(node, resource, path, range);
+  }
+
+  @Override
+  public KeptTasks tasks() {
+    return tasks;
+  }
+
+  private String readModeReason() {
+    String reason = bridge.readModeReason();
+    if (!reason.isEmpty()) {
+      return reason;
+    }
+    if (bridge.readMode() == ReadMode.PASSTHROUGH && !directReason.isEmpty()) {
+      return directReason;
+    }
+    boolean leftToPageCache =
+        !settings.bridge().readMode().equals(ReadMode.PAGE_CACHE.word())
+            && bridge.readMode() == ReadMode.PAGE_CACHE;
+    if (leftToPageCache
+        && settings.bridge().user() != null
+        && !settings.bridge().passthroughCapability()) {
+      return LACKS_CAPABILITY;
+    }
+    if (leftToPageCache && settings.bridge().readMode().equals(ReadMode.PASSTHROUGH.word())) {
+      return "no passthrough, as an earlier daemon of this session found";
+    }
+    return settings.bridge().readMode().equals("auto")
+        ? "as an earlier daemon of this session chose"
+        : "as asked for";
+  }
+
+  @Override
+  public void unmount(boolean lazy) throws MountFailure {
+    try {
+      bridge.unmount(lazy);
+    } catch (MountException e) {
+      throw DatasetWiring.failure(e);
+    }
+  }
+
+  @Override
+  public boolean hasIdleWorker() {
+    return bridge.hasIdleWorker();
+  }
+
+  @Override
+  public long progress() {
+    return bridge.answered() + asked.begun() + asked.ended();
+  }
+
+  @Override
+  public boolean waitsForSource() {
+    long ended = asked.ended();
+    return asked.begun() > ended;
+  }
+
+  @Override
+  public boolean isAtMountpoint() {
+    return bridge.isAtMountpoint();
+  }
+
+  @Override
+  public @Nullable String device() {
+    return bridge.device();
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return bridge.hasFailed();
+  }
+
+  @Override
+  public List<String> devices() {
+    return bridge.devices();
+  }
+
+  @Override
+  public @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
+    try {
+      return bridge.join(mountpoint, timeout);
+    } catch (MountException e) {
+      throw e.reason() == MountException.Reason.BUSY
+          ? new MountFailure(ExitStatus.IN_USE, String.valueOf(e.getMessage()), e)
+          : DatasetWiring.failure(e);
+    }
+  }
+
+  @Override
+  public ReadMode readMode() {
+    return bridge.readMode();
+  }
+
+  @Override
+  public boolean outlivesProcess() {
+    return bridge.outlivesProcess();
+  }
+
+  @Override
+  public boolean handOver() {
+    try {
+      if (!bridge.freeze(HAND_OVER)) {
+        return false;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+    if (closed.compareAndSet(false, true)) {
+      tasks.handOver();
+      closeParts();
+    }
+    return true;
+  }
+
+  @Override
+  public boolean awaitUnmounted(Duration limit) throws InterruptedException {
+    return bridge.awaitEnd(limit);
+  }
+
+  @Override
+  public void purge() {
+    purge = true;
+  }
+
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    endSession();
+    if (cluster != null) {
+      cluster.sayGoodbye();
+    }
+    closeParts();
+    if (purge) {
+      delete(state);
+      tiers.wipe();
+    }
+  }
+
+  private void closeParts() {
+    // First leave the cluster, so that peers need not detect it; then stop making copies, so that
+    // the tiers' usage is final; then the rest.
+    if (cluster != null) {
+      cluster.close();
+    }
+    tasks.close();
+    recentReads.close();
+    stager.close();
+    for (int i = 0; i < copies.tiers().size(); i++) {
+      TierUsage.keep(namespace, copies.tiers().get(i), copies.formats().get(i));
+    }
+    opened.forEach(DatasetWiring::closeQuietly);
+  }
+
+  private void endSession() {
+    if (!started) {
+      return;
+    }
+    try {
+      if (!bridge.awaitEnd(Duration.ZERO)) {
+        bridge.detach();
+        bridge.awaitEnd(LAST_REQUESTS);
+      }
+    } catch (MountException e) {
+      log.warn("{}", e.getMessage());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void delete(Path directory) {
+    try {
+      if (Files.exists(directory)) {
+        MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE);
+      }
+    } catch (IOException e) {
+      log.warn("{}: cannot be removed: {}", directory, Reason.of(e));
+    }
+  }
+}

@@ -1,0 +1,29 @@
+package io.pmfs.daemon.dataset;
+
+import io.pmfs.cluster.Cluster;
+import io.pmfs.memory.DirectMemory;
+import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.source.CountedBackingStore;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An open source, and the state that pmfs keeps of it.
+ *
+ * @param dataset the name of the source's directory in each place
+ * @param origin the source itself
+ * @param store the source as pmfs reads it: through peers, if there are any
+ * @param cluster the nodes that share the source; null if there are none
+ * @param state the directory of the namespace, which belongs to this dataset alone
+ * @param transientCopies whether the copies are dropped with the mount
+ * @param memory the direct memory that everything of the mount shares
+ */
+record SourceAndState(
+    String dataset,
+    DatasetSource origin,
+    CountedBackingStore store,
+    @Nullable Cluster cluster,
+    Path state,
+    RocksNamespace namespace,
+    TransientCopies transientCopies,
+    DirectMemory memory) {}

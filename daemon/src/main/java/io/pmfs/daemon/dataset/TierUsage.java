@@ -1,0 +1,46 @@
+package io.pmfs.daemon.dataset;
+
+import io.pmfs.metadata.Namespace;
+import io.pmfs.stage.formats.CopyFormat;
+import io.pmfs.tier.Tier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The space that each tier's copies use, kept from a clean stop to the next start, so that a tier
+ * can take copies before it has been compared with the records.
+ */
+final class TierUsage {
+  private TierUsage() {}
+
+  /** The usage kept last time; null if pmfs did not stop cleanly or did not use the tier then. */
+  static Tier.@Nullable Usage kept(Namespace namespace, String tier) {
+    Long opening = namespace.counter("tier-session/" + tier);
+    Long bytes = namespace.counter("tier-bytes/" + tier);
+    Long copies = namespace.counter("tier-copies/" + tier);
+    return !namespace.stoppedCleanly()
+            || opening == null
+            || bytes == null
+            || copies == null
+            || opening != namespace.opening() - 1
+        ? null
+        : new Tier.Usage(bytes, copies);
+  }
+
+  /** The content size of the copies of which {@link #kept} is the space used; null if unknown. */
+  static @Nullable Long keptContent(Namespace namespace, String tier) {
+    Long bytes = namespace.counter("tier-content/" + tier);
+    return kept(namespace, tier) == null || bytes == null || bytes < 0 ? null : bytes;
+  }
+
+  static void keep(Namespace namespace, Tier tier, CopyFormat format) {
+    Tier.Usage usage = tier.usage();
+    if (usage == null) {
+      return;
+    }
+    String name = tier.name();
+    namespace.putCounter("tier-bytes/" + name, usage.fileBytes());
+    namespace.putCounter("tier-content/" + name, format.contentBytes());
+    namespace.putCounter("tier-copies/" + name, usage.copies());
+    namespace.putCounter("tier-session/" + name, namespace.opening());
+  }
+}

@@ -1,0 +1,262 @@
+package io.pmfs.daemon.outputs;
+
+import io.pmfs.contents.OutputDirectories;
+import io.pmfs.daemon.dataset.DatasetSource;
+import io.pmfs.daemon.dataset.DatasetWiring;
+import io.pmfs.daemon.dataset.RequestLogs;
+import io.pmfs.daemon.dataset.TransientCopies;
+import io.pmfs.daemon.process.Readiness;
+import io.pmfs.daemon.process.Supervision;
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.KernelBridge;
+import io.pmfs.fuse.mounting.MountSpec;
+import io.pmfs.fuse.system.LinuxOutputCalls;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.places.SourceIdentity;
+import io.pmfs.places.Surroundings;
+import io.pmfs.posix.FsException;
+import io.pmfs.settings.ClusterOptions;
+import io.pmfs.settings.MountSettings;
+import io.pmfs.settings.OutputSettings;
+import io.pmfs.settings.SessionSettings;
+import io.pmfs.settings.SourceSettings;
+import io.pmfs.shards.ShardException;
+import io.pmfs.writable.Place;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableSettings;
+import io.pmfs.writable.mount.WritableMount;
+import io.pmfs.writable.remote.NodeFiles;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Deque;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Calls the constructors of the parts of a writable mount. */
+public final class OutputWiring {
+  /** Others may change the source: the kernel asks again after this long. */
+  private static final Duration KERNEL_TIMEOUT = Duration.ofSeconds(1);
+
+  /** Requests that may wait at once; each has 2 MiB of direct memory (docs/decisions/0036). */
+  private static final int WORKERS = 32;
+
+  /**
+   * So many while others wait. Their memory, at most 256 MiB, is what the tasks of mounts that
+   * cannot be changed have.
+   */
+  private static final int MOST_WORKERS = 128;
+
+  /** The memory of RocksDB for the journal of a writable mount. */
+  private static final long OUTPUT_STATE_BYTES = 32L << 20;
+
+  private final Surroundings surroundings;
+  private final @Nullable Supervision supervision;
+  private final long kernelFlags;
+
+  public OutputWiring(
+      Surroundings surroundings, @Nullable Supervision supervision, long kernelFlags) {
+    this.surroundings = surroundings;
+    this.supervision = supervision;
+    this.kernelFlags = kernelFlags;
+  }
+
+  /** Makes the mount, and pushes what must be closed to {@code opened}. */
+  public ServedOutputs open(
+      MountSettings settings,
+      OutputSettings outputs,
+      SessionSettings session,
+      Deque<AutoCloseable> opened)
+      throws MountFailure, FsException, ShardException {
+    boolean isResumed = supervision != null && supervision.isResumed();
+    Readiness readiness = new Readiness(settings.bridge().readyTimeout());
+    DatasetSource source = openSource(settings, session.source());
+    opened.push(source);
+    OutputDirectories directories =
+        OutputDirectories.open(settings, nameOf(settings), surroundings, isResumed);
+    opened.push(directories);
+    requireSameSource(settings, source, directories);
+    SessionSettings kept = session.of(source.sourceIdentity());
+    ClusterOptions options = settings.cluster();
+    OutputNode node =
+        options == null
+            ? null
+            : OutputNode.of(options, nameOf(settings), directories, surroundings, isResumed);
+    WritableFileSystem fileSystem;
+    if (node == null || node.isOwner()) {
+      WritableMount mount =
+          fileSystem(settings.source().path(), directories, kept, outputs, isResumed);
+      opened.push(mount);
+      fileSystem = mount;
+      if (node != null) {
+        opened.push(node);
+        node.answer(mount, readiness);
+      }
+    } else {
+      opened.push(node);
+      fileSystem =
+          node.join(kept.id(), isResumed, settings.source().path(), places(directories), readiness);
+      opened.push(fileSystem);
+    }
+    begin(directories, kept);
+    Bridge bridge =
+        KernelBridge.ofWritable(
+            fileSystem,
+            new MountSpec(
+                settings.mountpoint(),
+                settings.source().path().toString(),
+                settings.bridge().allowOther(),
+                true,
+                surroundings.forbidsExecution(),
+                node == null ? KERNEL_TIMEOUT : Duration.ZERO),
+            WORKERS,
+            MOST_WORKERS,
+            supervision == null ? null : supervision.session(),
+            kernelFlags);
+    RequestLog requests =
+        RequestLogs.open(settings.observation(), inode -> null, bridge, isResumed);
+    opened.push(requests);
+    bridge.listen(requests);
+    opened.remove(directories); // its marks are cleared between the file system's end and its own
+    ServedOutputs served =
+        new ServedOutputs(
+            new ServedOutputs.Parts(
+                settings,
+                session,
+                source,
+                directories,
+                node == null ? null : node.cluster(),
+                fileSystem,
+                bridge,
+                requests,
+                "writable mounts use no other",
+                isResumed,
+                readiness,
+                opened));
+    if (surroundings.variable(TransientCopies.VARIABLE) != null) {
+      served.purge();
+    }
+    return served;
+  }
+
+  /**
+   * What a mount left, opened without a mount.
+   *
+   * @param opened what must be closed before the directories, in this order
+   */
+  public record LeftParts(
+      OutputDirectories directories, WritableFileSystem outputs, Deque<AutoCloseable> opened) {}
+
+  /** Opens what a mount left, and pushes what must be closed to {@code opened}. */
+  public LeftParts openLeft(
+      MountSettings settings,
+      OutputSettings outputs,
+      SessionSettings session,
+      Deque<AutoCloseable> opened)
+      throws MountFailure, FsException, ShardException {
+    DatasetSource source = openSource(settings, null);
+    opened.push(source);
+    OutputDirectories directories =
+        OutputDirectories.open(settings, nameOf(settings), surroundings, false);
+    opened.push(directories);
+    requireSameSource(settings, source, directories);
+    WritableFileSystem fileSystem =
+        fileSystem(settings.source().path(), directories, session, outputs, false);
+    opened.push(fileSystem);
+    opened.remove(directories);
+    return new LeftParts(directories, fileSystem, opened);
+  }
+
+  /**
+   * Opens what was not at the source when the last mount ended, and what changes from now on.
+   *
+   * @param isResumed whether the kernel's session goes on, so that it may send requests again
+   */
+  private WritableMount fileSystem(
+      Path source,
+      OutputDirectories directories,
+      SessionSettings session,
+      OutputSettings settings,
+      boolean isResumed)
+      throws FsException, MountFailure {
+    Path left = NodeFiles.left(places(directories), "");
+    if (left != null) {
+      throw new MountFailure(ExitStatus.USAGE, NodeFiles.leftReason(left));
+    }
+    return WritableMount.open(
+        new WritableSettings(
+            source,
+            directories.state(),
+            places(directories),
+            session.id(),
+            isResumed,
+            settings.drainBytesPerSecond(),
+            settings.syncsAtSource(),
+            surroundings.hostName(),
+            OUTPUT_STATE_BYTES,
+            settings.sourcePatience().toMillis()),
+        new LinuxOutputCalls());
+  }
+
+  private static List<Place> places(OutputDirectories directories) {
+    return directories.places().stream()
+        .map(
+            place ->
+                new Place(
+                    place.name(), place.directory(), place.capacityBytes(), place.keepFreeBytes()))
+        .toList();
+  }
+
+  private static DatasetSource openSource(MountSettings settings, @Nullable SourceIdentity began)
+      throws FsException, ShardException {
+    SourceSettings asDirectory =
+        new SourceSettings(
+            settings.source().path(),
+            "directory",
+            false,
+            settings.source().metadataThreads(),
+            null);
+    return began == null
+        ? DatasetSource.open(asDirectory)
+        : DatasetSource.reopen(asDirectory, began);
+  }
+
+  /**
+   * The directories of a writable mount are not those of a mount of the same source for reading.
+   */
+  static String nameOf(MountSettings settings) {
+    Path source = settings.source().path();
+    return DatasetWiring.datasetName(source, source + "//writable");
+  }
+
+  /** What is left must not be written into another directory, such as one that is not mounted. */
+  private static void requireSameSource(
+      MountSettings settings, DatasetSource source, OutputDirectories directories)
+      throws MountFailure {
+    SessionSettings earlier = directories.isUnsaved() ? directories.earlier() : null;
+    SourceIdentity before = earlier == null ? null : earlier.source();
+    if (before != null && !before.root().equals(source.sourceIdentity().root())) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          "%s: source: not the directory that was mounted (%s instead of %s), and %s still holds files for that one; check that its file system is mounted"
+              .formatted(
+                  settings.source().path(),
+                  source.sourceIdentity().root(),
+                  before.root(),
+                  directories.state()));
+    }
+  }
+
+  private static void begin(OutputDirectories directories, SessionSettings session)
+      throws MountFailure {
+    try {
+      directories.begin(session);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, directories.state() + ": state: " + Reason.of(e), e);
+    }
+  }
+}

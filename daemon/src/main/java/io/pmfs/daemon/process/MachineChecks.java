@@ -1,0 +1,160 @@
+package io.pmfs.daemon.process;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.places.Surroundings;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What FUSE needs from a machine. Each check returns null when satisfied. */
+public final class MachineChecks {
+  private static final int CAP_SYS_ADMIN = 21;
+  private static final String LIBRARY = "libfuse.so.2";
+
+  private final Surroundings surroundings;
+
+  public MachineChecks(Surroundings surroundings) {
+    this.surroundings = surroundings;
+  }
+
+  /** Throws the first problem that makes mounting impossible here. */
+  public void requireFuse(String bridge) throws MountFailure {
+    String library = BridgeChoice.of(bridge, surroundings).isKernel() ? null : library();
+    for (String problem : Arrays.asList(device(), permission(), library)) {
+      if (problem != null) {
+        throw new MountFailure(ExitStatus.CANNOT, problem);
+      }
+    }
+  }
+
+  public @Nullable String device() {
+    Path device = surroundings.root().resolve("dev/fuse");
+    try (FileChannel channel =
+        FileChannel.open(device, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      return channel.isOpen() ? null : device + ": closed itself";
+    } catch (NoSuchFileException e) {
+      return device
+          + ": not there; load the module (modprobe fuse) or give the container"
+          + " --device /dev/fuse";
+    } catch (IOException e) {
+      String remedy =
+          surroundings.isRoot()
+              ? "load the module (modprobe fuse) or give the container --device /dev/fuse"
+              : accessRemedy(device);
+      return device + ": cannot be opened: " + Reason.of(e) + "; " + remedy;
+    }
+  }
+
+  /** Some systems let only a group use the device. */
+  private static String accessRemedy(Path device) {
+    try {
+      int mode = (Integer) Files.getAttribute(device, "unix:mode");
+      String group = Files.readAttributes(device, PosixFileAttributes.class).group().getName();
+      if ((mode & 0060) == 0060 && !group.equals("root")) {
+        return "only group %s may use it: usermod -a -G %s USER, then log in again"
+            .formatted(group, group);
+      }
+    } catch (IOException | RuntimeException e) {
+      return "it needs mode 0666 for users";
+    }
+    return "it needs mode 0666 for users";
+  }
+
+  public @Nullable String library() {
+    if (libraryPlace() != null) {
+      return null;
+    }
+    return LIBRARY + ": not found; apt-get install libfuse2, or dnf install fuse-libs";
+  }
+
+  /** Where libfuse was found, or null. */
+  public @Nullable String libraryPlace() {
+    Path cache = surroundings.root().resolve("etc/ld.so.cache");
+    try {
+      // The cache of ldconfig(8) is binary, but names in it are plain and end with NUL.
+      if (new String(Files.readAllBytes(cache), ISO_8859_1).contains(LIBRARY + "\0")) {
+        return "ld.so.cache";
+      }
+    } catch (IOException e) {
+      // This system has no cache: search the directories.
+    }
+    for (Path directory : libraryDirectories()) {
+      if (Files.exists(directory.resolve(LIBRARY))) {
+        return directory.toString();
+      }
+    }
+    return null;
+  }
+
+  private List<Path> libraryDirectories() {
+    List<Path> directories = new ArrayList<>();
+    String path = surroundings.variable("LD_LIBRARY_PATH");
+    if (path != null) {
+      Arrays.stream(path.split(":", -1))
+          .filter(d -> !d.isEmpty())
+          .forEach(d -> directories.add(surroundings.resolve(d)));
+    }
+    for (String usual :
+        List.of(
+            "lib64",
+            "usr/lib64",
+            "lib",
+            "usr/lib",
+            "lib/x86_64-linux-gnu",
+            "usr/lib/x86_64-linux-gnu",
+            "lib/aarch64-linux-gnu",
+            "usr/lib/aarch64-linux-gnu",
+            "usr/local/lib")) {
+      directories.add(surroundings.root().resolve(usual));
+    }
+    return directories;
+  }
+
+  public @Nullable String permission() {
+    if (surroundings.isRoot()) {
+      return canMount()
+          ? null
+          : "mount(2): not permitted: root without CAP_SYS_ADMIN; give the container --cap-add"
+              + " SYS_ADMIN";
+    }
+    return ExternalUnmount.findFusermount(surroundings) == null
+        ? "fusermount: not found; users need it to mount: apt-get install fuse3, or dnf install fuse3"
+        : null;
+  }
+
+  /** Whether /proc/self/status shows CAP_SYS_ADMIN. */
+  public boolean canMount() {
+    try {
+      for (String line : Files.readAllLines(surroundings.root().resolve("proc/self/status"))) {
+        if (line.startsWith("CapEff:")) {
+          return (Long.parseUnsignedLong(line.substring(7).strip(), 16) >> CAP_SYS_ADMIN & 1) == 1;
+        }
+      }
+    } catch (IOException | NumberFormatException e) {
+      return false;
+    }
+    return false;
+  }
+
+  /** Whether /etc/fuse.conf lets users share their mounts. */
+  public boolean userAllowOther() {
+    try {
+      return Files.readAllLines(surroundings.root().resolve("etc/fuse.conf"), ISO_8859_1).stream()
+          .anyMatch(line -> line.strip().equals("user_allow_other"));
+    } catch (IOException e) {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,62 @@
+package io.pmfs.daemon.process;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.spi.Configurator;
+import ch.qos.logback.classic.util.LogbackMDCAdapter;
+import ch.qos.logback.core.spi.ContextAwareBase;
+import org.slf4j.ILoggerFactory;
+import org.slf4j.IMarkerFactory;
+import org.slf4j.Logger;
+import org.slf4j.helpers.BasicMarkerFactory;
+import org.slf4j.spi.MDCAdapter;
+import org.slf4j.spi.SLF4JServiceProvider;
+
+/**
+ * Turns logging off until {@link DaemonLog} starts: the output of commands is for people and
+ * scripts. Public because it is loaded by name: by SLF4J, since scripts/pmfs names it in {@code
+ * slf4j.provider}, and without that script by Logback, as a service. Looking for services opens
+ * every library on the class path, which takes a tenth of a second.
+ */
+public final class SilentLog extends ContextAwareBase
+    implements Configurator, SLF4JServiceProvider {
+  private final LoggerContext loggers = new LoggerContext();
+  private final IMarkerFactory markers = new BasicMarkerFactory();
+  private final LogbackMDCAdapter diagnostics = new LogbackMDCAdapter();
+
+  /** For whoever loads it. */
+  public SilentLog() {}
+
+  @Override
+  public ExecutionStatus configure(LoggerContext context) {
+    context.getLogger(Logger.ROOT_LOGGER_NAME).setLevel(Level.OFF);
+    return ExecutionStatus.DO_NOT_INVOKE_NEXT_IF_ANY;
+  }
+
+  @Override
+  public void initialize() {
+    configure(loggers);
+    loggers.setMDCAdapter(diagnostics);
+    loggers.start();
+  }
+
+  @Override
+  public ILoggerFactory getLoggerFactory() {
+    return loggers;
+  }
+
+  @Override
+  public IMarkerFactory getMarkerFactory() {
+    return markers;
+  }
+
+  @Override
+  public MDCAdapter getMDCAdapter() {
+    return diagnostics;
+  }
+
+  @Override
+  public String getRequestedApiVersion() {
+    return "2.0.99";
+  }
+}

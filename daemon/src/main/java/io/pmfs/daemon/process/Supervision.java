@@ -1,0 +1,248 @@
+package io.pmfs.daemon.process;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.pmfs.fuse.ReadMode;
+import io.pmfs.fuse.mounting.MountException;
+import io.pmfs.fuse.mounting.Mounter;
+import io.pmfs.fuse.mounting.SharedSession;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.places.Surroundings;
+import io.pmfs.settings.SessionSettings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
+import java.time.InstantSource;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The link between a daemon and the supervisor that started it (scripts/pmfs): a descriptor of
+ * /dev/fuse that both hold, and a file. While the file names a mount point and a read mode, the
+ * session continues: the supervisor starts another daemon if this one dies. The file's modification
+ * time says when the daemon last answered.
+ */
+public final class Supervision {
+  public static final String DESCRIPTOR = "PMFS_SESSION_DESCRIPTOR";
+  public static final String FILE = "PMFS_SESSION_FILE";
+
+  /** The device number in mountinfo of the mount to take over. */
+  static final String DEVICE = "PMFS_SESSION_DEVICE";
+
+  // For a daemon that is not root; see scripts/pmfs-for-user.
+  public static final String REQUESTS = "PMFS_SESSION_REQUESTS";
+  public static final String ANSWERS = "PMFS_SESSION_ANSWERS";
+  static final String ALLOW_OTHER = "PMFS_SESSION_ALLOW_OTHER";
+
+  private final int descriptor;
+  private final Path file;
+  private final @Nullable ReadMode resumedMode;
+  private volatile @Nullable ReadMode writtenMode;
+  private final @Nullable String device;
+  private final @Nullable Mounter mounter;
+  private final boolean allowOther;
+
+  private Supervision(
+      int descriptor,
+      Path file,
+      @Nullable ReadMode resumedMode,
+      @Nullable String device,
+      @Nullable Mounter mounter,
+      boolean allowOther) {
+    this.descriptor = descriptor;
+    this.file = file;
+    this.resumedMode = resumedMode;
+    this.writtenMode = resumedMode;
+    this.device = device;
+    this.mounter = mounter;
+    this.allowOther = allowOther;
+  }
+
+  /** From the environment; null for a daemon without a supervisor. */
+  public static @Nullable Supervision of(Surroundings surroundings) throws MountFailure {
+    String descriptor = surroundings.variable(DESCRIPTOR);
+    String path = surroundings.variable(FILE);
+    if (descriptor == null || path == null) {
+      return null;
+    }
+    Path file = Path.of(path);
+    try {
+      List<String> lines = Files.exists(file) ? Files.readAllLines(file, UTF_8) : List.of();
+      return new Supervision(
+          Integer.parseInt(descriptor),
+          file,
+          lines.isEmpty() ? null : mode(lines.get(0)),
+          surroundings.variable(DEVICE),
+          mounter(surroundings),
+          surroundings.variable(ALLOW_OTHER) != null);
+    } catch (IOException | IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.FAILED, file + ": session file: " + e.getMessage(), e);
+    }
+  }
+
+  private static @Nullable Mounter mounter(Surroundings surroundings) {
+    String requests = surroundings.variable(REQUESTS);
+    String answers = surroundings.variable(ANSWERS);
+    return requests == null || answers == null
+        ? null
+        : new Mounter(Integer.parseInt(requests), Integer.parseInt(answers));
+  }
+
+  private static ReadMode mode(String word) {
+    for (ReadMode mode : ReadMode.values()) {
+      if (mode.word().equals(word)) {
+        return mode;
+      }
+    }
+    throw new IllegalArgumentException("unknown read mode " + word);
+  }
+
+  /** Whether an earlier daemon mounted; then its choices must not be made again. */
+  public boolean isResumed() {
+    return resumedMode != null;
+  }
+
+  /** The read mode of the session so far; null if it is new. */
+  @Nullable
+  public ReadMode resumedMode() {
+    return resumedMode;
+  }
+
+  /** The device number of the session's mount in mountinfo; null if unknown. */
+  public @Nullable String device() {
+    return device;
+  }
+
+  /** Whether the supervisor mounts as root for this user's process. */
+  public boolean mountsForUser() {
+    return mounter != null;
+  }
+
+  /**
+   * Has the supervisor mount another session of this user at the mount point; returns why that
+   * failed, or nothing.
+   *
+   * @param place where it is mounted
+   */
+  public String join(Path place, String otherDevice) {
+    return ask(root -> root.join(place, otherDevice));
+  }
+
+  /**
+   * Has the supervisor mount this session once more, where only root gets; returns the same.
+   *
+   * @param place where it is mounted
+   */
+  public String keep(Path place) {
+    return ask(root -> root.keep(place));
+  }
+
+  /** Ends what {@link #keep} began. */
+  public void endKeeping() {
+    ask(Mounter::endKeeping);
+  }
+
+  private interface Request {
+    void send(Mounter root) throws MountException;
+  }
+
+  private String ask(Request request) {
+    Mounter root = mounter;
+    if (root == null) {
+      return "no supervisor mounts for this process";
+    }
+    try {
+      request.send(root);
+      return "";
+    } catch (MountException e) {
+      return String.valueOf(e.getMessage());
+    }
+  }
+
+  /** Whether a supervisor that mounts would let other users in. */
+  public boolean permitsAllowOther() {
+    return allowOther;
+  }
+
+  public SharedSession session() {
+    return new SharedSession(
+        descriptor,
+        isResumed(),
+        file.resolveSibling(file.getFileName() + ".backing"),
+        device,
+        mounter);
+  }
+
+  /** The inode numbers that the kernel knows in this session, kept even if the state is lost. */
+  public Path numbers() {
+    return file.resolveSibling(file.getFileName() + ".numbers");
+  }
+
+  /**
+   * Makes the session survive this daemon, in this read mode. Call it again when the mode changes.
+   * The file is replaced atomically: if the daemon died while it was empty, the supervisor would
+   * take that for the end of the session.
+   */
+  public void begin(Path mountpoint, ReadMode mode, Path logFile) throws IOException {
+    if (mode == writtenMode) {
+      return;
+    }
+    // The mount point last: it may contain line feeds; DaemonLog rejects them in the log's path.
+    String lines = mode.word() + "\n" + logFile + "\n" + mountpoint + "\n";
+    Path next = file.resolveSibling(file.getFileName() + ".new");
+    Files.writeString(next, lines, UTF_8);
+    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    writtenMode = mode;
+  }
+
+  /** Keeps the settings for later daemons of the session. */
+  public void keep(SessionSettings settings) throws IOException {
+    settings.save(settingsFile());
+  }
+
+  /** The settings that the session began with; null if it is new, or an old pmfs kept none. */
+  public @Nullable SessionSettings settings() throws MountFailure {
+    Path kept = settingsFile();
+    if (!Files.exists(kept)) {
+      return null;
+    }
+    try {
+      return SessionSettings.load(kept);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.UNAVAILABLE, kept + ": session settings: " + Reason.of(e), e);
+    }
+  }
+
+  /** Whether kept settings override the command line, which the supervisor repeats. */
+  public boolean hasSettings() {
+    return isResumed() && Files.exists(settingsFile());
+  }
+
+  private Path settingsFile() {
+    return file.resolveSibling(file.getFileName() + ".settings");
+  }
+
+  /** Records that the daemon answers. */
+  public void touch(InstantSource clock) throws IOException {
+    Files.setLastModifiedTime(file, FileTime.from(clock.instant()));
+  }
+
+  /** Ends the session. */
+  public void end() {
+    try {
+      Files.deleteIfExists(file);
+      Files.deleteIfExists(session().ledger());
+      Files.deleteIfExists(settingsFile());
+      Files.deleteIfExists(numbers());
+    } catch (IOException e) {
+      // The supervisor then starts another daemon, which finds no mount and ends.
+      org.slf4j.LoggerFactory.getLogger(Supervision.class)
+          .warn("{}: cannot be removed: {}", file, Reason.of(e));
+    }
+  }
+}

@@ -1,0 +1,52 @@
+package io.pmfs.posix;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * How many files of one kind a daemon keeps open at the same time, by the process's limit of open
+ * files: a quarter of what the daemon itself leaves. The kinds are the source's files and copies,
+ * and a writable mount's data files; the rest is for files that are open while they are used.
+ */
+public final class OpenFileLimit {
+  private static final Logger log = LoggerFactory.getLogger(OpenFileLimit.class);
+
+  /** An idle daemon has 126. */
+  private static final int OWN_FILES = 192;
+
+  private static final int FEWEST = 16;
+  private static final int MOST = 4096;
+
+  private static final Pattern LINE = Pattern.compile("(?m)^Max open files +([0-9]+) ");
+
+  private OpenFileLimit() {}
+
+  /** By the limits of this process. */
+  public static int ofProcess() {
+    return of(Path.of("/proc/self/limits"));
+  }
+
+  /**
+   * By the limits of a process.
+   *
+   * @param limits its file below /proc
+   */
+  static int of(Path limits) {
+    try {
+      Matcher line = LINE.matcher(Files.readString(limits));
+      return line.find() ? of(Long.parseLong(line.group(1))) : MOST;
+    } catch (IOException | NumberFormatException e) {
+      log.debug("{}: {}", limits, e.toString());
+      return FEWEST;
+    }
+  }
+
+  private static int of(long limit) {
+    return (int) Math.max(FEWEST, Math.min(MOST, (limit - OWN_FILES) / 4));
+  }
+}

@@ -1,0 +1,23 @@
+package io.pmfs.stage.copies;
+
+import io.pmfs.metadata.Namespace;
+import io.pmfs.tier.Tier;
+
+/**
+ * Chooses the copies to evict from full tiers. Reads are reported lossily; a background thread
+ * decides.
+ */
+public interface EvictionPolicy {
+  /** A copy was read. Called on the reader's thread: must cost almost nothing. */
+  default void touched(long number) {}
+
+  /** The inode whose copy in that tier should go next, never a pinned one; 0 if none should. */
+  long victim(Tier tier, Namespace namespace);
+
+  /**
+   * Keeps all copies. The default, because an epoch reads every file once in random order: the file
+   * read last is then as likely to be read next as any other, so evicting it costs writes and gains
+   * no hits.
+   */
+  EvictionPolicy NONE = (tier, namespace) -> 0;
+}

@@ -1,0 +1,90 @@
+package io.pmfs.stage.formats;
+
+import io.pmfs.memory.BufferPool;
+import io.pmfs.memory.ReadSink;
+import io.pmfs.metadata.CopyRecord;
+import io.pmfs.tier.CopyReader;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.BitSet;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/** An open raw copy, which remembers the blocks that were verified. */
+public final class RawCopy implements OpenCopy {
+  /** Bytes read at once when verifying. */
+  private static final int SCRATCH_BYTES = 128 * 1024;
+
+  private final CopyReader reader;
+  private final @Nullable CopyRecord record;
+  private final BufferPool scratch;
+  private final Runnable whenVerified;
+  private final BitSet verifiedBlocks = new BitSet(); // GUARDED_BY(this)
+  private volatile boolean trusted;
+
+  /**
+   * Takes over the reader.
+   *
+   * @param record the checksums to compare with; null if the whole copy was verified in this
+   *     session
+   * @param scratch lends buffers for verifying
+   * @param whenVerified called once, when all blocks were verified
+   */
+  RawCopy(
+      CopyReader reader, @Nullable CopyRecord record, BufferPool scratch, Runnable whenVerified) {
+    this.reader = reader;
+    this.record = record;
+    this.scratch = scratch;
+    this.whenVerified = whenVerified;
+    this.trusted = record == null;
+  }
+
+  @Override
+  public void copyTo(long offset, int size, ReadSink sink) throws IOException {
+    if (!trusted && record != null) {
+      verify(offset, size, record);
+    }
+    sink.accept(reader.read(offset, size));
+  }
+
+  /**
+   * Verifies the blocks that a range touches, each once. Readers of other ranges wait: this happens
+   * once per session.
+   */
+  private synchronized void verify(long offset, int size, CopyRecord copy) throws IOException {
+    int last = Blocks.index(offset + size - 1);
+    for (int i = Blocks.index(offset); i <= last; i++) {
+      if (!verifiedBlocks.get(i)) {
+        verify(i, copy);
+        verifiedBlocks.set(i);
+      }
+    }
+    if (!trusted && verifiedBlocks.cardinality() == copy.checksums().count()) {
+      trusted = true;
+      whenVerified.run();
+    }
+  }
+
+  private void verify(int block, CopyRecord copy) throws IOException {
+    CRC32C crc = new CRC32C();
+    long offset = Blocks.offset(block);
+    long end = offset + Blocks.size(copy.version(), block);
+    try (BufferPool.Loan loan = scratch.take((int) Math.min(SCRATCH_BYTES, end - offset))) {
+      ByteBuffer bytes = loan.buffer();
+      while (offset < end) {
+        int size = (int) Math.min(SCRATCH_BYTES, end - offset);
+        reader.read(offset, size).copyTo(bytes.clear());
+        crc.update(bytes.flip());
+        offset += size;
+      }
+    }
+    if ((int) crc.getValue() != copy.checksums().get(block)) {
+      throw new MismatchException("the checksum of block " + block + " does not match");
+    }
+  }
+
+  @Override
+  public void close() {
+    reader.close();
+  }
+}

@@ -1,0 +1,43 @@
+package io.pmfs.table;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import org.rocksdb.RocksDBException;
+import org.rocksdb.Status;
+
+/** A disk that fails while it is told to. */
+public final class FaultyDisk implements Faults {
+  public volatile boolean failsReads;
+  public volatile boolean failsWrites;
+
+  /** So many writes more until it fails; below 0 for as many as there are. */
+  public final AtomicInteger writesLeft = new AtomicInteger(-1);
+
+  @Override
+  public void beforeRead() throws RocksDBException {
+    if (failsReads) {
+      throw failure("Input/output error");
+    }
+  }
+
+  @Override
+  public void beforeWrite() throws RocksDBException {
+    if (writesLeft.get() >= 0 && writesLeft.getAndDecrement() == 0) {
+      failsWrites = true;
+    }
+    if (failsWrites || failsReads) {
+      throw failure("No space left on device");
+    }
+  }
+
+  public void works() {
+    failsReads = false;
+    failsWrites = false;
+    writesLeft.set(-1);
+  }
+
+  private static RocksDBException failure(String why) {
+    String message = "IO error: " + why;
+    return new RocksDBException(
+        message, new Status(Status.Code.IOError, Status.SubCode.None, message));
+  }
+}

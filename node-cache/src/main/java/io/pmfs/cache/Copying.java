@@ -1,0 +1,111 @@
+package io.pmfs.cache;
+
+import io.pmfs.cache.SharedCopy.Waiting;
+import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.posix.FsException;
+import io.pmfs.table.StateException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.zip.CRC32C;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes one copy, from the descriptor that a mount passed: front to back, so that what the file has
+ * is what can be read. The copy is whole only if the source's file is afterwards what it was.
+ */
+final class Copying implements Copier.Work {
+  private static final Logger log = LoggerFactory.getLogger(Copying.class);
+
+  private final SharedCopies copies;
+  private final SharedCopy copy;
+  private final PassedFile source;
+  private final LongAdder copiedBytes;
+  private final LongAdder failed;
+  private final Runnable whenWhole;
+
+  /**
+   * Takes over the source's file.
+   *
+   * @param copiedBytes counts what is read
+   * @param failed counts copies that could not be made
+   * @param whenWhole is called when the copy is whole
+   */
+  Copying(
+      SharedCopies copies,
+      SharedCopy copy,
+      PassedFile source,
+      LongAdder copiedBytes,
+      LongAdder failed,
+      Runnable whenWhole) {
+    this.copies = copies;
+    this.copy = copy;
+    this.source = source;
+    this.copiedBytes = copiedBytes;
+    this.failed = failed;
+    this.whenWhole = whenWhole;
+  }
+
+  @Override
+  public long bytes() {
+    return copy.key.size();
+  }
+
+  @Override
+  public void run(ByteBuffer buffer, Copier.Progress progress) {
+    try (source) {
+      copies.complete(copy, copy(buffer, progress)).forEach(Waiting::answer);
+      whenWhole.run();
+    } catch (IOException | FsException | StateException e) {
+      log.info("no copy of {}: {}", copy.key, e.getMessage());
+      failed.increment();
+      copies.fail(copy).forEach(Waiting::answer);
+    }
+  }
+
+  /** Returns the checksum. */
+  private int copy(ByteBuffer buffer, Copier.Progress progress) throws IOException, FsException {
+    CRC32C crc = new CRC32C();
+    long size = copy.key.size();
+    source.beginWriteBack(); // else what is mapped could change later without a sign
+    try (FileChannel target = copies.write(copy)) {
+      for (long at = 0; at < size; ) {
+        buffer.clear().limit((int) Math.min(buffer.capacity(), size - at));
+        int count = source.read(at, buffer);
+        copiedBytes.add(count);
+        if (buffer.hasRemaining()) {
+          throw new IOException("its file became shorter");
+        }
+        crc.update(buffer.flip());
+        buffer.rewind();
+        while (buffer.hasRemaining()) {
+          target.write(buffer, at + buffer.position());
+        }
+        at += count;
+        progress.done(count);
+        if (at < size) {
+          copies.reached(copy, at).forEach(Waiting::answer);
+        }
+      }
+    }
+    if (!CopyKey.of(copy.key.fileSystem(), source.status()).equals(copy.key)) {
+      throw new IOException("its file changed while it was copied");
+    }
+    return (int) crc.getValue();
+  }
+
+  @Override
+  public void drop() {
+    source.close();
+    giveUp();
+  }
+
+  /** Its thread finds that out when the source answers. */
+  @Override
+  public void giveUp() {
+    failed.increment();
+    copies.fail(copy).forEach(Waiting::answer);
+  }
+}

@@ -1,0 +1,291 @@
+package io.pmfs.cache;
+
+import com.google.errorprone.annotations.CanIgnoreReturnValue;
+import io.pmfs.cache.CopyIndex.Entry;
+import io.pmfs.cache.SharedCopy.State;
+import io.pmfs.table.StateException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Which copies there are: objects while they are active, which means that they grow, that somebody
+ * holds them, or that somebody may have them open; and records of the {@link CopyIndex}. Guarded by
+ * {@link SharedCopies}.
+ */
+final class KnownCopies {
+  private static final Logger log = LoggerFactory.getLogger(KnownCopies.class);
+
+  /** How exactly the time of a copy's last use is known. */
+  private static final long USE_RECORDED_NANOS = Duration.ofMinutes(1).toNanos();
+
+  /** A smaller file would spare an inode and a part of a block, and each link costs a name. */
+  private static final int LEAST_EQUAL_BYTES = 4096;
+
+  /** Copies in use that an eviction passes over. */
+  private static final int MOST_PASSED = 1000;
+
+  private final CopyFiles files;
+  private final CopyIndex index;
+  private final CopyRoom room;
+  private final InstantSource clock;
+
+  // INVARIANT: a record that is not in here was not given out by this run since nobody had its
+  // file open.
+  private final Map<CopyKey, SharedCopy> active = new HashMap<>();
+
+  private long copies;
+  private long sharing;
+  private long sparedBytes;
+  private long lastUse;
+
+  /** Counts what the index has. */
+  KnownCopies(CopyFiles files, CopyIndex index, CopyRoom room, InstantSource clock) {
+    this.files = files;
+    this.index = index;
+    this.room = room;
+    this.clock = clock;
+    index.forEach(
+        (user, key, links) -> {
+          room.add(user, Space.of(key.size()));
+          count(key, 1, links);
+        });
+  }
+
+  /** Counts files of copies and further names of them; fewer if it is negative. */
+  private void count(CopyKey key, int more, int links) {
+    copies += more + links;
+    sharing += links;
+    sparedBytes += links * Space.of(key.size()).bytes();
+  }
+
+  /** The whole copies, with those that have no file of their own. */
+  long copies() {
+    return copies;
+  }
+
+  /** The copies that have no file of their own. */
+  long sharing() {
+    return sharing;
+  }
+
+  /** The room that these would need. */
+  long sparedBytes() {
+    return sparedBytes;
+  }
+
+  /** Now, and later than any time before. */
+  private long now() {
+    lastUse = Math.max(nanos(clock.instant()), lastUse + 1);
+    return lastUse;
+  }
+
+  static long nanos(Instant time) {
+    return TimeUnit.SECONDS.toNanos(time.getEpochSecond()) + time.getNano();
+  }
+
+  /** The copy of a file, of any state in which it can be found; null if there is none. */
+  @Nullable SharedCopy find(CopyKey key) {
+    SharedCopy known = active.get(key);
+    Entry entry = known == null ? index.find(key) : null;
+    if (entry == null) {
+      return known;
+    }
+    SharedCopy first = active.get(entry.key());
+    return first == null ? loaded(entry) : first;
+  }
+
+  private SharedCopy loaded(Entry entry) {
+    State state = entry.comparedBy() == files.run() ? State.WHOLE : State.FOUND;
+    Path file = files.whole(entry.key(), entry.checksum());
+    SharedCopy copy = new SharedCopy(entry.key(), entry.user(), state, file);
+    copy.entry = entry;
+    copy.reached = entry.key().size();
+    return copy;
+  }
+
+  /** From now on this object is the copy. */
+  void activate(SharedCopy copy) {
+    active.put(copy.key, copy);
+  }
+
+  /** The copy is its record alone, or is not to be found any more. */
+  void deactivate(SharedCopy copy) {
+    active.remove(copy.key, copy);
+  }
+
+  int activeCount() {
+    return active.size();
+  }
+
+  /** Returns whether that was possible; else the earlier record stays. */
+  @CanIgnoreReturnValue
+  private boolean record(SharedCopy copy, Entry before, Entry now) {
+    try {
+      index.put(before, now);
+      copy.entry = now;
+      return true;
+    } catch (StateException e) {
+      log.debug("{}", e.getMessage());
+      return false;
+    }
+  }
+
+  /** Notes that a copy was used. A copy that was nobody's is its user's from now on. */
+  void touch(SharedCopy copy, int user) {
+    Entry entry = copy.entry;
+    if (entry == null) {
+      return;
+    }
+    boolean isAdopted = copy.user == CopyKey.NOBODY && user != CopyKey.NOBODY;
+    long now = now();
+    if (!isAdopted && Math.abs(now - entry.used()) < USE_RECORDED_NANOS) {
+      return;
+    }
+    if (record(copy, entry, entry.used(isAdopted ? user : copy.user, now)) && isAdopted) {
+      room.remove(copy.user, copy.space);
+      copy.user = user;
+      room.add(user, copy.space);
+    }
+  }
+
+  /** A copy of an earlier run was compared with its checksum. */
+  void trust(SharedCopy copy) {
+    Entry entry = copy.entry;
+    if (copy.state == State.FOUND && entry != null) {
+      copy.state = State.WHOLE;
+      record(copy, entry, entry.comparedBy(files.run()));
+    }
+  }
+
+  /** Keeps the file of a copy that has all its bytes. */
+  void keep(SharedCopy copy, int checksum) throws IOException {
+    Entry entry = new Entry(copy.key, copy.user, checksum, now(), files.run(), 0);
+    index.put(null, entry); // first: each file that is kept has a record
+    try {
+      copy.file = files.keep(copy.file, copy.key, checksum);
+    } catch (IOException e) {
+      index.remove(entry);
+      throw e;
+    }
+    copy.entry = entry;
+    copy.reached = copy.key.size();
+    copy.state = State.WHOLE;
+    count(copy.key, 1, 0);
+  }
+
+  /** Makes a copy one that cannot be found; its file may be open. Returns how many names it had. */
+  @CanIgnoreReturnValue
+  int remove(SharedCopy copy) {
+    Entry entry = copy.entry;
+    if (entry == null) {
+      return 0;
+    }
+    copy.file = files.leave(copy.file);
+    try {
+      for (CopyKey link : index.links(copy.key)) {
+        files.delete(files.whole(link, entry.checksum()));
+      }
+      index.remove(entry);
+    } catch (StateException e) {
+      log.warn("{}", e.getMessage()); // a record without its file is dropped when it is asked for
+    }
+    copy.state = State.GONE;
+    copy.entry = null;
+    deactivate(copy);
+    count(copy.key, -1, -entry.links());
+    return 1 + entry.links();
+  }
+
+  /** The copies that may go: nobody holds them, and the kernel says that nobody has them open. */
+  final class LeastRecentlyUsed implements Eviction.Candidates {
+    private final Map<Integer, CopyIndex.Page> pages = new HashMap<>();
+    private int passed;
+
+    @Override
+    public @Nullable SharedCopy next(int user) {
+      CacheUser his = room.user(user);
+      CopyIndex.Page page =
+          pages.computeIfAbsent(user, uid -> index.leastRecentlyUsed(uid, his.leastRecent()));
+      while (passed < MOST_PASSED) {
+        Entry entry = page.next();
+        if (entry == null) {
+          return null;
+        }
+        his.leastRecent(page.first());
+        SharedCopy known = active.get(entry.key());
+        SharedCopy copy = known == null ? loaded(entry) : known;
+        if (known == null && !files.isOpen(copy.file)) {
+          return copy;
+        }
+        touch(copy, copy.user); // else the next eviction would meet it again
+        passed++;
+      }
+      return null;
+    }
+  }
+
+  /**
+   * A copy with the same size and checksum as a whole one; null if none is known. Then it knows
+   * this one from now on. So a copy is compared with one other at most, whatever files users make.
+   */
+  @Nullable SharedCopy perhapsEqual(SharedCopy copy) {
+    Entry entry = copy.entry;
+    if (copy.state != State.WHOLE
+        || entry == null
+        || entry.links() > 0
+        || copy.key.size() < LEAST_EQUAL_BYTES) {
+      return null;
+    }
+    CopyKey twin = index.twin(copy.key.size(), entry.checksum());
+    if (copy.key.equals(twin)) {
+      return null;
+    }
+    SharedCopy other = twin == null ? null : find(twin);
+    if (other == null || other.entry == null || other.entry.checksum() != entry.checksum()) {
+      index.twin(entry);
+      return null;
+    }
+    return other;
+  }
+
+  /** Keeps equal copies once, if they still are; else later ones are compared with the first. */
+  void merge(SharedCopy copy, SharedCopy other, boolean areEqual) {
+    Entry entry = copy.entry;
+    if (entry != null && !(areEqual && merge(copy, entry, other))) {
+      index.twin(entry);
+    }
+  }
+
+  /** Makes the copy another name of the other one's file. */
+  private boolean merge(SharedCopy copy, Entry entry, SharedCopy other) {
+    Entry its = other.entry;
+    if (its == null || entry.links() > 0) {
+      return false;
+    }
+    Path left;
+    try {
+      left = files.replace(copy.file, other.file);
+    } catch (IOException e) {
+      log.info("equal copies are kept apart: {}", e.getMessage()); // such as too many links
+      return false;
+    }
+    copy.file = left;
+    copy.state = State.REPLACED;
+    copy.entry = null;
+    deactivate(copy);
+    count(copy.key, -1, 1);
+    other.entry = index.link(its, copy.key, entry);
+    trust(other); // also if it was not compared with its checksum yet
+    touch(other, other.user);
+    return true;
+  }
+}

@@ -1,0 +1,225 @@
+package io.pmfs.contents;
+
+import static java.util.Comparator.comparing;
+
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.Reason;
+import io.pmfs.places.DefaultTier;
+import io.pmfs.places.Holding;
+import io.pmfs.places.NotOwnException;
+import io.pmfs.places.StatePlace;
+import io.pmfs.places.Surroundings;
+import io.pmfs.places.TierPlace;
+import io.pmfs.places.TierSpec;
+import io.pmfs.settings.Configuration;
+import io.pmfs.settings.CopySettings;
+import io.pmfs.settings.MountOption;
+import io.pmfs.settings.OptionValues;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The copies and states of all datasets in the places that this user's mounts would use, whether
+ * they are mounted or not.
+ */
+public final class CacheContents {
+  private final Map<Path, TierPlace> tiers = new LinkedHashMap<>();
+  private final Set<Path> states = new LinkedHashSet<>();
+
+  /**
+   * A dataset with all that the places hold of it.
+   *
+   * @param name the name of its directories
+   * @param source the path of its source; null if no place knows it
+   */
+  public record Dataset(String name, @Nullable String source, List<Holding> holdings) {
+    public Dataset {
+      holdings = List.copyOf(holdings);
+    }
+
+    public long bytes() {
+      return holdings.stream().mapToLong(Holding::bytes).sum();
+    }
+
+    public Instant lastUsed() {
+      return holdings.stream().map(Holding::lastUsed).max(Instant::compareTo).orElse(Instant.EPOCH);
+    }
+
+    /** Whether it may hold files that are not at the source. */
+    public boolean isUnsaved() {
+      return holdings.stream().anyMatch(Holding::isUnsaved);
+    }
+
+    /** Why it is not removed, and what to do, if {@link #isUnsaved}. */
+    public String unsaved() {
+      return holdings.stream()
+          .filter(holding -> holding.isUnsaved() && holding.what().equals(Holding.STATE))
+          .findFirst()
+          .map(
+              state ->
+                  "holds files that are not at the source; run pmfs drain --state %s, or mount it again"
+                      .formatted(state.where().resolve(name)))
+          .orElse("holds files that are not at the source; mount it again");
+    }
+
+    public boolean isInUse() {
+      return holdings.stream().anyMatch(Holding::isInUse);
+    }
+  }
+
+  private CacheContents() {}
+
+  /**
+   * The places of several configurations, those that were the default once, and others.
+   *
+   * @param known those that mounts have used; null to leave these out
+   * @throws MountFailure if an option of a configuration makes no sense
+   */
+  public static CacheContents of(
+      Collection<Configuration> configurations, Surroundings world, @Nullable KnownPlaces known)
+      throws MountFailure {
+    CacheContents contents = new CacheContents();
+    for (Configuration configuration : configurations) {
+      OptionValues values = new OptionValues(configuration.settings(), world);
+      for (TierSpec tier : CopySettings.tiers(values)) {
+        contents.add(tier);
+      }
+      Path state = values.findOwnPlace(MountOption.STATE_DIR);
+      if (state != null) {
+        contents.states.add(state);
+        contents.states.addAll(apartFrom(state));
+      }
+    }
+    for (TierSpec tier : DefaultTier.existing(world)) {
+      contents.add(tier);
+    }
+    for (KnownPlaces.Set set : known == null ? List.<KnownPlaces.Set>of() : known.all()) {
+      contents.states.add(set.state());
+      for (TierSpec tier : set.tiers()) {
+        contents.add(tier);
+      }
+    }
+    return contents;
+  }
+
+  private void add(TierSpec tier) throws MountFailure {
+    TierPlace place = tier.place();
+    tiers.putIfAbsent(tier.path(), place);
+    Path directory = place.directory();
+    if (directory != null) {
+      states.add(directory.resolve(Holding.STATE));
+      states.addAll(apartFrom(directory.resolve(Holding.STATE)));
+      for (Path apart : apartFrom(directory)) {
+        tiers.putIfAbsent(apart, tier.at(apart).place());
+      }
+    }
+  }
+
+  /** The places below one that {@code pmfs run} makes for runs in several jobs. */
+  private static List<Path> apartFrom(Path place) throws MountFailure {
+    try {
+      return CopySets.below(place);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, place + ": " + Reason.of(e), e);
+    }
+  }
+
+  /**
+   * All datasets, the one that was used last first. Reads every directory of copies, which takes
+   * time where there are millions of them.
+   *
+   * @throws MountFailure if a place cannot be read
+   */
+  public List<Dataset> datasets() throws MountFailure {
+    Map<String, List<Holding>> found = new TreeMap<>();
+    for (Map.Entry<Path, TierPlace> tier : tiers.entrySet()) {
+      if (Files.exists(tier.getKey())) {
+        add(found, tier.getKey(), tier.getValue()::holdings);
+      }
+    }
+    for (Path state : states) {
+      add(found, state, () -> StatePlace.holdings(state));
+    }
+    List<Dataset> datasets = new ArrayList<>();
+    found.forEach((name, holdings) -> datasets.add(new Dataset(name, source(holdings), holdings)));
+    datasets.sort(comparing(Dataset::lastUsed).reversed());
+    return datasets;
+  }
+
+  /** Lists the holdings of one place. */
+  private interface Listing {
+    List<Holding> holdings() throws IOException;
+  }
+
+  private static void add(Map<String, List<Holding>> found, Path place, Listing listing)
+      throws MountFailure {
+    try {
+      for (Holding holding : listing.holdings()) {
+        found.computeIfAbsent(holding.dataset(), name -> new ArrayList<>()).add(holding);
+      }
+    } catch (IOException e) {
+      int status = e instanceof NotOwnException ? ExitStatus.USAGE : ExitStatus.FAILED;
+      throw new MountFailure(status, place + ": " + Reason.of(e), e);
+    }
+  }
+
+  private static @Nullable String source(List<Holding> holdings) {
+    return holdings.stream().map(Holding::source).filter(Objects::nonNull).findFirst().orElse(null);
+  }
+
+  /**
+   * Removes all that the places hold of a dataset: copies first, so that no record is without one.
+   *
+   * @throws MountFailure if a mount uses it, it holds files that are not at the source, or
+   *     something cannot be removed
+   */
+  public void purge(Dataset dataset) throws MountFailure {
+    if (dataset.isUnsaved() && !dataset.isInUse()) {
+      throw new MountFailure(ExitStatus.PARTLY, dataset.name() + ": " + dataset.unsaved());
+    }
+    for (Holding holding : dataset.holdings()) {
+      try {
+        TierPlace tier = tiers.get(holding.where());
+        boolean isUnused =
+            tier == null
+                ? StatePlace.purge(holding.where(), dataset.name())
+                : tier.purge(dataset.name());
+        if (!isUnused) {
+          throw new MountFailure(
+              ExitStatus.IN_USE,
+              holding.where()
+                  + ": a mount uses "
+                  + dataset.name()
+                  + "; see pmfs status; unmount it first");
+        }
+      } catch (IOException e) {
+        throw new MountFailure(ExitStatus.FAILED, holding.where() + ": " + Reason.of(e), e);
+      }
+    }
+    dataset.holdings().forEach(holding -> removeIfEmpty(holding.where()));
+  }
+
+  /** A run makes its own places, so they go with what is in them. */
+  private static void removeIfEmpty(Path place) {
+    if (CopySets.isFurther(place)) {
+      try {
+        Files.delete(place);
+      } catch (IOException e) {
+        // There is something else.
+      }
+    }
+  }
+}

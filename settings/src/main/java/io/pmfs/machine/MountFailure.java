@@ -1,0 +1,72 @@
+package io.pmfs.machine;
+
+import java.nio.file.Path;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** The failure of a command: one line for the user, and the exit status. */
+public final class MountFailure extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  /** The message of an unmount that failed because files below the mount are in use. */
+  public static final String BUSY = "busy";
+
+  private final int exitStatus;
+
+  public MountFailure(int exitStatus, String message) {
+    this(exitStatus, message, null);
+  }
+
+  public MountFailure(int exitStatus, String message, @Nullable Throwable cause) {
+    super(message, cause);
+    this.exitStatus = exitStatus;
+  }
+
+  public static MountFailure usage(String message) {
+    return new MountFailure(ExitStatus.USAGE, message);
+  }
+
+  /**
+   * The value of a text that a user gave; the failure for a malformed one names where it stands.
+   *
+   * @param where such as an option
+   * @param parser throws an IllegalArgumentException with a message for the user
+   */
+  public static <T> T parsing(String where, String text, Function<String, T> parser)
+      throws MountFailure {
+    try {
+      return parser.apply(text);
+    } catch (IllegalArgumentException e) {
+      throw new MountFailure(ExitStatus.USAGE, where + ": " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * A place that cannot be used as configured.
+   *
+   * @param what the purpose of the place
+   */
+  public static MountFailure usage(Path path, String what, String why, String remedy) {
+    return usage(path + ": " + what + ": " + why + "; " + remedy);
+  }
+
+  /** A message that begins with the path, once: the message of another part may name it already. */
+  public static String naming(Object path, String message) {
+    boolean isNamed = message.startsWith(path + ": ") || message.startsWith(path + " ");
+    return isNamed ? message : path + ": " + message;
+  }
+
+  public int exitStatus() {
+    return exitStatus;
+  }
+
+  public boolean isBusy() {
+    return BUSY.equals(getMessage());
+  }
+
+  /** The message on one line; never null, because every constructor requires one. */
+  public String line() {
+    String message = getMessage();
+    return message == null ? "failed" : message.replace('\n', ' ');
+  }
+}

@@ -1,0 +1,45 @@
+package io.pmfs.mounts;
+
+import io.pmfs.places.Surroundings;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Who mounted a dataset at one of its mount points. Only the mount table says whether it is still
+ * mounted there; this says for whom.
+ *
+ * @param device the device number of the session, as in mountinfo
+ * @param pid the process that asked for the mount, which may have ended; 0 if unknown
+ * @param job the scheduler's job; null if it was mounted outside of one
+ * @param since when, as in ISO 8601
+ */
+public record Holder(
+    String mountpoint, String device, String user, long pid, @Nullable String job, String since) {
+  /** The caller of {@code pmfs}, set by its script. */
+  private static final String CALLER = "PMFS_CALLER";
+
+  /** The caller of this process as the holder of a mount point. */
+  public static Holder calling(
+      Path mountpoint, String device, Instant now, Surroundings surroundings) {
+    String caller = surroundings.variable(CALLER);
+    return new Holder(
+        mountpoint.toString(),
+        device,
+        surroundings.userName(),
+        caller != null && caller.matches("\\d{1,10}") ? Long.parseLong(caller) : 0,
+        SchedulerJob.calling(surroundings),
+        now.truncatedTo(ChronoUnit.SECONDS).toString());
+  }
+
+  /** Whether each field has a value that pmfs writes; a file may have any. */
+  boolean isSound() {
+    return RecordFields.isPath(mountpoint)
+        && RecordFields.isDevice(device)
+        && RecordFields.isWord(user)
+        && (pid == 0 || RecordFields.isProcess(pid))
+        && (job == null || RecordFields.isWord(job))
+        && RecordFields.isWord(since);
+  }
+}

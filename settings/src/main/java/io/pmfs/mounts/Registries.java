@@ -1,0 +1,654 @@
+package io.pmfs.mounts;
+
+import static java.util.stream.Collectors.toSet;
+
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.machine.Reason;
+import io.pmfs.machine.TimeSpan;
+import io.pmfs.places.Surroundings;
+import io.pmfs.posix.DaemonThread;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The registries that a command reads: the user's own and those of mounts that root made for users.
+ * The latter are next to root's own, and their names end in the user's number: root reads all of
+ * them, a user only their own.
+ */
+public final class Registries {
+  private static final Path OF_ROOT = Path.of("run/pmfs");
+
+  /** A successor starts within seconds, unless it is refused or the machine is overloaded. */
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  /** A daemon publishes its new socket within milliseconds, unless the machine is overloaded. */
+  private static final Duration MOVE = Duration.ofSeconds(5);
+
+  /** A longer wait is reported to the user. */
+  private static final Duration UNTOLD = Duration.ofSeconds(2);
+
+  private static final long POLL_MS = 100;
+
+  /** How long all registries of other users may take together for one question. */
+  private static final Duration STRANGERS_LIMIT = Duration.ofSeconds(5);
+
+  /** How long a list of all mounts waits for the successors of other users' daemons. */
+  private static final Duration STRANGERS_PATIENCE = Duration.ofSeconds(5);
+
+  /** More mounts of one stranger without a daemon are not looked at. */
+  private static final int MOST_WITHOUT_DAEMON = 16;
+
+  private final List<Registry> all;
+  private final Surroundings surroundings;
+  private final Consumer<String> notice;
+  private final Duration patience;
+
+  /** What was said already about registries of others. */
+  private final Set<String> said = ConcurrentHashMap.newKeySet();
+
+  private Registries(
+      List<Registry> all, Surroundings surroundings, Consumer<String> notice, Duration patience) {
+    this.all = all;
+    this.surroundings = surroundings;
+    this.notice = notice;
+    this.patience = patience;
+  }
+
+  /** Opens the registries, and makes the user's runtime directory if necessary; waits silently. */
+  public static Registries open(Surroundings surroundings) throws MountFailure {
+    return open(surroundings, line -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param notice gets a line that says what the command waits for
+   */
+  public static Registries open(Surroundings surroundings, Consumer<String> notice)
+      throws MountFailure {
+    return open(surroundings, notice, PATIENCE);
+  }
+
+  static Registries open(Surroundings surroundings, Consumer<String> notice, Duration patience)
+      throws MountFailure {
+    Registry own = Registry.open(surroundings);
+    List<Registry> all = new ArrayList<>(List.of(own));
+    if (surroundings.isRoot()) {
+      addUsers(own.directory(), all);
+    } else {
+      Path made = surroundings.root().resolve(OF_ROOT).resolveSibling("pmfs-" + surroundings.uid());
+      if (!made.equals(own.directory()) && isOwnedBy(made, surroundings.uid())) {
+        all.add(Registry.own(made));
+      }
+    }
+    return new Registries(all, surroundings, notice, patience);
+  }
+
+  private static void addUsers(Path ofRoot, List<Registry> all) throws MountFailure {
+    Path parent = ofRoot.resolveSibling("");
+    String prefix = ofRoot.getFileName() + "-";
+    try (DirectoryStream<Path> beside = Files.newDirectoryStream(parent)) {
+      for (Path directory : beside) {
+        String name = directory.getFileName().toString();
+        String number = name.startsWith(prefix) ? name.substring(prefix.length()) : "";
+        if (number.matches("\\d{1,10}") && isOwnedBy(directory, Long.parseLong(number))) {
+          all.add(Registry.ofUser(directory, Long.parseLong(number)));
+        }
+      }
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, parent + ": " + Reason.of(e), e);
+    }
+  }
+
+  private static boolean isOwnedBy(Path directory, long uid) {
+    try {
+      Object owner = Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+      return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
+          && owner instanceof Integer number
+          && Integer.toUnsignedLong(number) == uid;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** A question to a registry. */
+  private interface Question<T> {
+    T ask(Registry registry) throws MountFailure;
+  }
+
+  /** An answer of a registry. */
+  private record Answer<T>(Registry registry, T value) {}
+
+  /**
+   * Asks registries: those of strangers all at once and with a limit. A stranger's that cannot be
+   * read costs a line, and is left out.
+   */
+  private <T> List<Answer<T>> ask(List<Registry> asked, Question<T> question) throws MountFailure {
+    List<FutureTask<T>> tasks = new ArrayList<>();
+    for (Registry registry : asked) {
+      FutureTask<T> task = new FutureTask<>(() -> question.ask(registry));
+      tasks.add(task);
+      if (registry.stranger() >= 0) {
+        // It may hang in the kernel: then the thread must not keep the process alive.
+        DaemonThread.start("strangers", task);
+      }
+    }
+    long deadline = System.nanoTime() + STRANGERS_LIMIT.toNanos();
+    List<Answer<T>> answers = new ArrayList<>();
+    for (int i = 0; i < tasks.size(); i++) {
+      Registry registry = asked.get(i);
+      if (registry.stranger() < 0) {
+        answers.add(new Answer<>(registry, question.ask(registry)));
+        continue;
+      }
+      try {
+        long left = Math.max(0, deadline - System.nanoTime());
+        answers.add(new Answer<>(registry, tasks.get(i).get(left, TimeUnit.NANOSECONDS)));
+      } catch (TimeoutException e) {
+        tasks.get(i).cancel(true);
+        say(
+            "%s: user %d: cannot be read within %s"
+                .formatted(
+                    registry.directory(), registry.stranger(), TimeSpan.format(STRANGERS_LIMIT)));
+      } catch (ExecutionException e) {
+        say(
+            e.getCause() instanceof MountFailure failure
+                ? failure.line()
+                : "%s: user %d: %s"
+                    .formatted(registry.directory(), registry.stranger(), e.getCause()));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new MountFailure(ExitStatus.FAILED, "interrupted", e);
+      }
+    }
+    return answers;
+  }
+
+  /** Says each line once. */
+  private void say(String line) {
+    if (said.add(line)) {
+      notice.accept(line);
+    }
+  }
+
+  /** The registries of which a daemon can serve a mount: a stranger's only that stranger's own. */
+  private List<Registry> of(MountTable.@Nullable Mount mount) {
+    return mount == null ? all : all.stream().filter(one -> isOf(mount, one)).toList();
+  }
+
+  private static boolean isOf(MountTable.Mount mount, Registry registry) {
+    return registry.stranger() < 0 || registry.stranger() == mount.userId();
+  }
+
+  /**
+   * The daemon that serves a mount point, or null. A daemon whose detached mount still has open
+   * files does not serve a later mount at the same place.
+   */
+  public Registry.@Nullable Entry find(Path mountpoint) throws MountFailure {
+    List<Answer<Optional<Registry.Entry>>> found =
+        ask(
+            of(surroundings.mounts().at(mountpoint)),
+            registry -> Optional.ofNullable(registry.find(mountpoint)));
+    // The table is read after the daemons: they publish what they have mounted.
+    MountTable mounts = surroundings.mounts();
+    MountTable.Mount mount = mounts.at(mountpoint);
+    for (Answer<Optional<Registry.Entry>> answer : found) {
+      Registry.Entry entry = answer.value().orElse(null);
+      if (entry != null
+          && (mount == null || (isOf(mount, answer.registry()) && entry.isOf(mount)))) {
+        return vetted(entry, answer.registry(), mounts);
+      }
+    }
+    return ofMount(mount);
+  }
+
+  /** Without the mounts of others that a stranger's record claims. */
+  private static Registry.Entry vetted(Registry.Entry entry, Registry registry, MountTable mounts) {
+    if (registry.stranger() < 0) {
+      return entry;
+    }
+    return entry.with(
+        entry.devices().stream()
+            .filter(
+                device -> {
+                  MountTable.Mount mount = mounts.of(device);
+                  return mount == null || isOf(mount, registry);
+                })
+            .toList());
+  }
+
+  /** The daemon of a session that is mounted there and at other places; null if there is none. */
+  private Registry.@Nullable Entry ofMount(MountTable.@Nullable Mount mount) throws MountFailure {
+    Registry.Known known = mount == null ? null : last(mount);
+    return known == null || !known.running() ? null : known.entry();
+  }
+
+  private Registry.@Nullable Known last(MountTable.Mount mount) throws MountFailure {
+    if (!mount.isPmfs()) {
+      return null;
+    }
+    MountTable mounts = surroundings.mounts();
+    for (Answer<Optional<Registry.Known>> answer :
+        ask(of(mount), registry -> Optional.ofNullable(registry.ofMount(mount)))) {
+      if (answer.value().isPresent()) {
+        Registry.Known known = answer.value().get();
+        return known.of(vetted(known.entry(), answer.registry(), mounts));
+      }
+    }
+    return null;
+  }
+
+  /** The same, but waits for the next daemon if one died and its supervisor starts another. */
+  public Registry.@Nullable Entry await(Path mountpoint) throws MountFailure {
+    return await(mountpoint, patience);
+  }
+
+  private Registry.@Nullable Entry await(Path mountpoint, Duration limit) throws MountFailure {
+    Wait wait = new Wait(mountpoint, limit);
+    Registry.Entry entry = find(mountpoint);
+    while (entry == null && isBeingReplaced(mountpoint) && wait.pause()) {
+      entry = find(mountpoint);
+    }
+    return entry;
+  }
+
+  /**
+   * Waits for the successor of a daemon that does not answer; one that has moved its socket, as its
+   * mount was detached or is back, counts as its own. Null if the silent daemon still runs after
+   * the wait, or has no successor.
+   */
+  public Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
+    if (!silent.mayBeReplaced()) {
+      return awaitNewRecord(silent);
+    }
+    Wait wait = new Wait(Path.of(silent.mountpoint()), patience);
+    while (true) {
+      Registry.Entry entry = await(placeOf(silent));
+      if (entry == null) {
+        return awaitNewRecord(silent);
+      }
+      if (entry.pid() != silent.pid() || !Objects.equals(entry.socket(), silent.socket())) {
+        return entry;
+      }
+      if (!wait.pause()) {
+        return null;
+      }
+    }
+  }
+
+  /**
+   * Waits for the record of a daemon that moves its socket, which for a moment has none. Null if it
+   * is gone, or listens nowhere.
+   */
+  public Registry.@Nullable Entry awaitMove(Registry.Entry moving) throws MountFailure {
+    Registry.Entry entry = awaitNewRecord(moving);
+    return entry == null || entry.pid() != moving.pid() ? null : entry;
+  }
+
+  private Registry.@Nullable Entry awaitNewRecord(Registry.Entry moving) throws MountFailure {
+    Wait wait = new Wait(null, MOVE);
+    do {
+      Path place = placeOf(moving);
+      MountTable.Mount mount = surroundings.mounts().at(place);
+      Registry.Entry entry = find(place);
+      if (entry != null
+          && (entry.pid() != moving.pid() || !Objects.equals(entry.socket(), moving.socket()))) {
+        return entry;
+      }
+      if (mount == null || !mount.isPmfs() || !isAlive(moving.pid())) {
+        return null;
+      }
+    } while (wait.pause());
+    return null;
+  }
+
+  private static boolean isAlive(long pid) {
+    return ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
+  }
+
+  /** A place where a daemon is still mounted: its own, or else another. */
+  private Path placeOf(Registry.Entry daemon) throws MountFailure {
+    Path own = Path.of(daemon.mountpoint());
+    List<Path> places = surroundings.mounts().places(daemon::shows);
+    return places.isEmpty() || places.contains(own) ? own : places.get(0);
+  }
+
+  /** Whether the mount exists, but its daemon is gone or the next one is not ready. */
+  private boolean isBeingReplaced(Path mountpoint) throws MountFailure {
+    MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+    if (mount == null || !mount.isPmfs()) {
+      return false;
+    }
+    for (Answer<Boolean> isKnown :
+        ask(
+            of(mount),
+            registry -> {
+              Registry.Entry last = registry.last(mountpoint);
+              return last == null
+                  ? registry.isRunning(mountpoint)
+                  : last.isOf(mount) && last.mayBeReplaced();
+            })) {
+      if (isKnown.value()) {
+        // Without a supervisor the mount died with its daemon.
+        return MountProbe.of(mountpoint) != MountProbe.STALE;
+      }
+    }
+    Registry.Known known = last(mount);
+    return known != null
+        && known.entry().mayBeReplaced()
+        && MountProbe.of(mountpoint) != MountProbe.STALE;
+  }
+
+  /** A wait for the next daemon. */
+  private final class Wait {
+    private final @Nullable Path mountpoint;
+    private final Duration limit;
+    private final long start = System.nanoTime();
+    private boolean isTold;
+
+    /**
+     * @param mountpoint of the daemon that is being replaced, of which the user is told after a
+     *     while; null if none is
+     */
+    Wait(@Nullable Path mountpoint, Duration limit) {
+      this.mountpoint = mountpoint;
+      this.limit = limit;
+    }
+
+    /** Sleeps for a moment; false if the time is up. */
+    boolean pause() {
+      long waited = System.nanoTime() - start;
+      if (waited > limit.toNanos()) {
+        return false;
+      }
+      if (waited > UNTOLD.toNanos() && !isTold && mountpoint != null) {
+        isTold = true;
+        notice.accept(mountpoint + ": its daemon is being replaced; waiting for the next one");
+      }
+      try {
+        Thread.sleep(POLL_MS);
+        return true;
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+  }
+
+  /** Removes the files of a dead daemon whose mount is gone for good. */
+  public void forget(Path mountpoint) throws MountFailure {
+    for (Registry registry : all) {
+      registry.forget(mountpoint);
+    }
+    sweepHolders();
+  }
+
+  /** Removes this user's records of holders whose mounts are gone. */
+  public void sweepHolders() throws MountFailure {
+    for (Registry registry : all) {
+      if (registry.stranger() < 0) {
+        registry.sweepHolders(surroundings);
+      }
+    }
+  }
+
+  /** All running daemons at their mount points, sorted by those. */
+  public List<Registry.Entry> running() throws MountFailure {
+    return living(false);
+  }
+
+  /** All daemons that serve the open files of detached mounts, sorted by their mount points. */
+  public List<Registry.Entry> detached() throws MountFailure {
+    return living(true);
+  }
+
+  private List<Registry.Entry> living(boolean isDetached) throws MountFailure {
+    List<Registry.Entry> living = new ArrayList<>();
+    List<Answer<List<Registry.Entry>>> answers = ask(all, registry -> registry.living(this::say));
+    MountTable mounts = surroundings.mounts();
+    for (Answer<List<Registry.Entry>> answer : answers) {
+      for (Registry.Entry entry : answer.value()) {
+        if (entry.detached() == isDetached) {
+          living.add(vetted(entry, answer.registry(), mounts));
+        }
+      }
+    }
+    living.sort(Comparator.comparing(Registry.Entry::mountpoint));
+    return living;
+  }
+
+  /** The user whose daemon it is, if root sees another user's; else -1. */
+  public long owner(Registry.Entry entry) {
+    Path directory = Path.of(entry.socket()).getParent();
+    return all.stream()
+        .filter(registry -> registry.directory().equals(directory))
+        .mapToLong(Registry::stranger)
+        .findFirst()
+        .orElse(-1);
+  }
+
+  /** All daemons, with those of this user that died. */
+  public List<Registry.Known> known() throws MountFailure {
+    return ask(all, registry -> registry.known(this::say)).stream()
+        .flatMap(answer -> answer.value().stream())
+        .toList();
+  }
+
+  /** All running daemons, once for each of their mount points, and for those where they began. */
+  public List<Registry.Entry> mounted() throws MountFailure {
+    List<Registry.Entry> mounted = new ArrayList<>(running());
+    List<Registry.Entry> sessions = new ArrayList<>(mounted);
+    sessions.addAll(detached());
+    MountTable mounts = surroundings.mounts();
+    for (Registry.Entry session : sessions) {
+      for (Path place : mounts.places(session::shows)) {
+        if (session.detached() || !place.toString().equals(session.mountpoint())) {
+          mounted.add(session.named(place));
+        }
+      }
+    }
+    return mounted;
+  }
+
+  /** Who mounted a session at a mount point; null if that is not recorded. */
+  public @Nullable Holder holder(MountTable.Mount mount) throws MountFailure {
+    return ask(
+            of(mount),
+            registry -> Optional.ofNullable(registry.holder(mount.mountpoint(), mount.device())))
+        .stream()
+        .flatMap(answer -> answer.value().stream())
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** The mounts of sources themselves in place of sessions whose daemons died. */
+  public List<StandIn> standIns() throws MountFailure {
+    List<StandIn> standIns = new ArrayList<>();
+    for (Registry registry : all) {
+      standIns.addAll(registry.standIns(surroundings.mounts()));
+    }
+    return standIns;
+  }
+
+  /** The one that a path leads to; null if there is none. */
+  public @Nullable StandIn standIn(Path path) throws MountFailure {
+    MountTable.Mount mount = surroundings.mounts().holding(path);
+    return mount == null
+        ? null
+        : standIns().stream().filter(one -> one.is(mount)).findFirst().orElse(null);
+  }
+
+  /**
+   * Says that the source itself is mounted at the path or above it, or that a mount there was
+   * detached; null if neither is the case.
+   */
+  public @Nullable MountFailure detachment(Path path) throws MountFailure {
+    StandIn standIn = standIn(path);
+    if (standIn != null) {
+      return new MountFailure(
+          ExitStatus.NOT_MOUNTED, standIn.mountpoint() + ": not served: " + standIn.text());
+    }
+    for (Registry.Entry entry : detached()) {
+      if (path.startsWith(entry.mountpoint())) {
+        return new MountFailure(
+            ExitStatus.NOT_MOUNTED,
+            "%s: no longer mounted: it was detached, and pid %d serves the files that are still open; see pmfs status"
+                .formatted(entry.mountpoint(), entry.pid()));
+      }
+    }
+    return null;
+  }
+
+  /** Why a command finds no daemon at a mount point where the kernel has no pmfs mount either. */
+  public MountFailure notMounted(Path mountpoint) throws MountFailure {
+    MountFailure detached = detachment(mountpoint);
+    return detached != null
+        ? detached
+        : new MountFailure(
+            ExitStatus.NOT_MOUNTED, mountpoint + ": not mounted by pmfs; see pmfs status");
+  }
+
+  /**
+   * The same as {@link #running}, after waiting for the successors of daemons that died.
+   *
+   * @param missed gets the reason why a mount whose daemon is being replaced is missing
+   */
+  public List<Registry.Entry> awaitAll(Consumer<MountFailure> missed) throws MountFailure {
+    List<Registry.Entry> serving = running();
+    Set<String> known = serving.stream().map(Registry.Entry::mountpoint).collect(toSet());
+    List<Registry.Entry> sessions = new ArrayList<>(serving);
+    sessions.addAll(detached());
+    Map<Long, Integer> counts = new HashMap<>();
+    List<MountTable.Mount> ofStrangers = new ArrayList<>();
+    for (MountTable.Mount mount : surroundings.mounts().all()) {
+      boolean isKnown = !mount.isPmfs() || sessions.stream().anyMatch(one -> one.shows(mount));
+      if (isKnown || !known.add(mount.mountpoint().toString())) {
+        continue;
+      }
+      if (of(mount).stream().anyMatch(registry -> registry.stranger() >= 0)) {
+        if (counts.merge(mount.userId(), 1, Integer::sum) <= MOST_WITHOUT_DAEMON) {
+          ofStrangers.add(mount);
+        } else {
+          say("user %d: too many mounts without a daemon to show all".formatted(mount.userId()));
+        }
+        continue;
+      }
+      Registry.Entry entry = await(mount.mountpoint(), patience);
+      if (entry != null) {
+        serving.add(entry);
+        sessions.add(entry);
+      } else if (isBeingReplaced(mount.mountpoint())) {
+        missed.accept(absence(mount.mountpoint()));
+      }
+    }
+    for (Registry.Entry entry : awaitStrangers(ofStrangers, missed)) {
+      if (serving.stream().noneMatch(one -> one.socket().equals(entry.socket()))) {
+        serving.add(entry);
+      }
+    }
+    serving.sort(Comparator.comparing(Registry.Entry::mountpoint));
+    return serving;
+  }
+
+  /** The daemons of mounts by other users, for all of which it waits at once. */
+  private List<Registry.Entry> awaitStrangers(
+      List<MountTable.Mount> mounts, Consumer<MountFailure> missed) throws MountFailure {
+    List<FutureTask<Optional<Registry.Entry>>> waits = new ArrayList<>();
+    for (MountTable.Mount mount : mounts) {
+      FutureTask<Optional<Registry.Entry>> wait =
+          new FutureTask<>(
+              () -> {
+                Path mountpoint = mount.mountpoint();
+                Registry.Entry entry = await(mountpoint, STRANGERS_PATIENCE);
+                if (entry == null && isBeingReplaced(mountpoint)) {
+                  throw absence(mountpoint);
+                }
+                return Optional.ofNullable(entry);
+              });
+      waits.add(wait);
+      DaemonThread.start("strangers", wait);
+    }
+    long deadline = System.nanoTime() + STRANGERS_PATIENCE.multipliedBy(3).toNanos();
+    List<Registry.Entry> found = new ArrayList<>();
+    for (int i = 0; i < waits.size(); i++) {
+      try {
+        long left = Math.max(0, deadline - System.nanoTime());
+        waits.get(i).get(left, TimeUnit.NANOSECONDS).ifPresent(found::add);
+      } catch (ExecutionException e) {
+        Path mountpoint = mounts.get(i).mountpoint();
+        missed.accept(
+            e.getCause() instanceof MountFailure failure
+                ? failure
+                : new MountFailure(ExitStatus.FAILED, mountpoint + ": " + e.getCause(), e));
+      } catch (TimeoutException e) {
+        waits.get(i).cancel(true);
+        missed.accept(
+            new MountFailure(
+                ExitStatus.FAILED, mounts.get(i).mountpoint() + ": does not answer", e));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new MountFailure(ExitStatus.FAILED, "interrupted", e);
+      }
+    }
+    return found;
+  }
+
+  /** All registries, the user's own first. */
+  public List<Registry> all() {
+    return all;
+  }
+
+  /** Why no daemon of these registries serves a pmfs mount that the kernel has. */
+  public MountFailure absence(Path mountpoint) throws MountFailure {
+    if (MountProbe.of(mountpoint) == MountProbe.STALE) {
+      return new MountFailure(
+          ExitStatus.NOT_MOUNTED,
+          mountpoint + ": a stale mount: its daemon died; run pmfs umount " + mountpoint);
+    }
+    MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+    Registry.Entry last =
+        ask(of(mount), registry -> Optional.ofNullable(registry.last(mountpoint))).stream()
+            .flatMap(answer -> answer.value().stream())
+            .findFirst()
+            .orElse(null);
+    if (mount != null && last != null && last.isOf(mount) && !last.mayBeReplaced()) {
+      return new MountFailure(
+          ExitStatus.FAILED,
+          "%s: its daemon died, and a user's mount has no other; run pmfs umount %s; see %s"
+              .formatted(mountpoint, mountpoint, last.logFile()));
+    }
+    if (!isBeingReplaced(mountpoint)) {
+      return new MountFailure(
+          ExitStatus.NOT_MOUNTED,
+          mountpoint
+              + ": mounted by another user, or with another PMFS_RUNTIME_DIR; run this command in"
+              + " the same way");
+    }
+    return new MountFailure(
+        ExitStatus.FAILED,
+        mountpoint
+            + ": its daemon died, and the next one answers no commands yet"
+            + (last == null ? "" : "; see " + last.logFile()));
+  }
+}

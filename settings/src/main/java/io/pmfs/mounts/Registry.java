@@ -1,0 +1,716 @@
+package io.pmfs.mounts;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.gson.Gson;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.machine.Reason;
+import io.pmfs.places.NotOwnException;
+import io.pmfs.places.OwnPath;
+import io.pmfs.places.Surroundings;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The mounts that run on this node, as files in the runtime directory: for each mount point a lock
+ * that the daemon holds while it lives, a description and a control socket. A daemon whose mount is
+ * detached has a place of its own, because another may mount there.
+ */
+public final class Registry {
+  /** The longest path that fits sockaddr_un, unix(7). */
+  private static final int MAX_SOCKET_PATH = 107;
+
+  static final int MAX_ENTRY_BYTES = 64 << 10;
+  static final String ENTRY = ".json";
+  static final String LOCK = ".lock";
+  static final String SOCKET = ".sock";
+  private static final int MOST_SESSIONS = 1024;
+  private static final String HOLDER = ".holder";
+  private static final String KEPT = ".kept";
+  private static final String STAND_IN = ".standin";
+
+  /**
+   * A running daemon.
+   *
+   * @param device the device number of one of its mounts, as in mountinfo; null if unknown
+   * @param sessions the device numbers of all its mounts; null in the file of an older pmfs
+   * @param detached whether its mount is no longer at the mount point, but has open files
+   * @param supervised whether another daemon follows if this one dies; null in the file of an older
+   *     pmfs
+   */
+  public record Entry(
+      String mountpoint,
+      String source,
+      long pid,
+      String socket,
+      String logFile,
+      @Nullable String device,
+      boolean detached,
+      @Nullable List<String> sessions,
+      @Nullable Boolean supervised) {
+    public Entry(
+        String mountpoint,
+        String source,
+        long pid,
+        String socket,
+        String logFile,
+        @Nullable String device,
+        boolean detached,
+        @Nullable List<String> sessions) {
+      this(mountpoint, source, pid, socket, logFile, device, detached, sessions, null);
+    }
+
+    public Entry(
+        String mountpoint,
+        String source,
+        long pid,
+        String socket,
+        String logFile,
+        @Nullable String device,
+        boolean detached) {
+      this(mountpoint, source, pid, socket, logFile, device, detached, null);
+    }
+
+    public Entry(
+        String mountpoint,
+        String source,
+        long pid,
+        String socket,
+        String logFile,
+        @Nullable String device) {
+      this(mountpoint, source, pid, socket, logFile, device, false);
+    }
+
+    public Entry(String mountpoint, String source, long pid, String socket, String logFile) {
+      this(mountpoint, source, pid, socket, logFile, null);
+    }
+
+    /** The same with another control socket. */
+    public Entry at(Path other, boolean isDetached) {
+      return new Entry(
+          mountpoint,
+          source,
+          pid,
+          other.toString(),
+          logFile,
+          device,
+          isDetached,
+          sessions,
+          supervised);
+    }
+
+    /** The same, named by another of its mount points. */
+    public Entry named(Path other) {
+      return new Entry(
+          other.toString(), source, pid, socket, logFile, device, false, sessions, supervised);
+    }
+
+    /** The same with other mounts. */
+    public Entry with(List<String> devices) {
+      return new Entry(
+          mountpoint,
+          source,
+          pid,
+          socket,
+          logFile,
+          device,
+          detached,
+          List.copyOf(devices),
+          supervised);
+    }
+
+    /** Whether another daemon may follow this one; a user's own mount has only one. */
+    boolean mayBeReplaced() {
+      return supervised == null || supervised;
+    }
+
+    /** The device numbers of its mounts. */
+    public List<String> devices() {
+      if (sessions != null) {
+        return sessions;
+      }
+      return device == null ? List.of() : List.of(device);
+    }
+
+    /** Whether each field has a value that a daemon writes; a file may have any. */
+    boolean isSound() {
+      return RecordFields.isPath(mountpoint)
+          && RecordFields.isSource(source)
+          && RecordFields.isProcess(pid)
+          && RecordFields.isPath(socket)
+          && RecordFields.isPath(logFile)
+          && (device == null || RecordFields.isDevice(device))
+          && (sessions == null
+              || (sessions.size() <= MOST_SESSIONS
+                  && sessions.stream().allMatch(RecordFields::isDevice)));
+    }
+
+    /** The name of its files in the registry. */
+    String name() {
+      return detached ? nameOf(Path.of(mountpoint), device) : nameOf(Path.of(mountpoint));
+    }
+
+    /** Whether this daemon may serve the given mount, which is at its mount point. */
+    public boolean isOf(MountTable.Mount mount) {
+      return device == null || shows(mount);
+    }
+
+    /**
+     * Whether a mount is one of the daemon's sessions. Until the daemon publishes that a session
+     * has ended, its record has a device number that the kernel may have given to another mount: so
+     * the source counts as well. Only a daemon of the same source can be confused then.
+     */
+    public boolean shows(MountTable.Mount mount) {
+      return devices().contains(mount.device()) && mount.source().equals(source);
+    }
+  }
+
+  /**
+   * A daemon in the registry.
+   *
+   * @param running false if it died and its files are still there
+   * @param owner the owner of the registry, if root reads another user's; else -1
+   */
+  public record Known(Entry entry, boolean running, Path directory, long owner) {
+    /** The same daemon with another record. */
+    Known of(Entry other) {
+      return new Known(other, running, directory, owner);
+    }
+  }
+
+  private static final long OWN = -1;
+
+  private final Path directory;
+
+  /**
+   * The owner of the registry if it is not the process's own. Such a registry is only read, and
+   * trusted only to find that user's daemon.
+   */
+  private final long stranger;
+
+  private final @Nullable StrangersRecords strangers;
+
+  private Registry(Path directory, long stranger) {
+    this.directory = directory;
+    this.stranger = stranger;
+    this.strangers = stranger == OWN ? null : new StrangersRecords(directory, stranger);
+  }
+
+  /** An existing directory that belongs to this process's user. */
+  public static Registry own(Path directory) {
+    return new Registry(directory, OWN);
+  }
+
+  /** For root: another user's directory, which that user's daemons write. */
+  static Registry ofUser(Path directory, long uid) {
+    return new Registry(directory, uid);
+  }
+
+  /** Opens the user's runtime directory, and makes it if necessary. */
+  public static Registry open(Surroundings surroundings) throws MountFailure {
+    Path directory = directory(surroundings);
+    try {
+      OwnPath.of(surroundings).directory(directory);
+      requirePrivate(directory, surroundings);
+    } catch (IOException e) {
+      throw new MountFailure(
+          e instanceof NotOwnException ? ExitStatus.USAGE : ExitStatus.FAILED,
+          directory + ": runtime directory: " + Reason.of(e) + "; set PMFS_RUNTIME_DIR to another",
+          e);
+    }
+    return own(directory);
+  }
+
+  /** The user's runtime directory, which may not exist. */
+  public static Path directory(Surroundings surroundings) {
+    String given = surroundings.variable("PMFS_RUNTIME_DIR");
+    if (given != null) {
+      return surroundings.resolve(given);
+    }
+    return Path.of(surroundings.isRoot() ? "/run/pmfs" : "/tmp/pmfs-" + surroundings.uid());
+  }
+
+  /** Not even root may own a user's: the user's processes write in it. */
+  private static void requirePrivate(Path directory, Surroundings surroundings)
+      throws IOException, MountFailure {
+    int owner = (Integer) Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+    int mode = (Integer) Files.getAttribute(directory, "unix:mode", LinkOption.NOFOLLOW_LINKS);
+    if (owner != surroundings.uid() || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
+      throw new MountFailure(
+          ExitStatus.USAGE,
+          directory
+              + ": runtime directory: belongs to user "
+              + Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).getName()
+              + ", so it is not trusted; set PMFS_RUNTIME_DIR to another");
+    }
+    if ((mode & 0077) != 0) {
+      Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwx------"));
+    }
+  }
+
+  public Path directory() {
+    return directory;
+  }
+
+  /** The owner, if root reads another user's registry; else -1. */
+  public long stranger() {
+    return stranger;
+  }
+
+  /** A short name for a mount point, the same in every process. */
+  public static String nameOf(Path mountpoint) {
+    try {
+      byte[] digest =
+          MessageDigest.getInstance("SHA-256").digest(mountpoint.toString().getBytes(UTF_8));
+      return HexFormat.of().formatHex(digest, 0, 8);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every JDK has SHA-256", e);
+    }
+  }
+
+  /** The name for a mount that was detached from a mount point. */
+  private static String nameOf(Path mountpoint, @Nullable String device) {
+    return nameOf(mountpoint) + "-" + String.valueOf(device).replace(':', '-');
+  }
+
+  public Path socketOf(Path mountpoint) throws MountFailure {
+    return socketOf(nameOf(mountpoint));
+  }
+
+  private Path socketOf(String name) throws MountFailure {
+    Path socket = directory.resolve(name + SOCKET);
+    if (socket.toString().getBytes(UTF_8).length > MAX_SOCKET_PATH) {
+      throw MountFailure.usage(
+          directory + ": too long for a socket's path; set PMFS_RUNTIME_DIR to a shorter one");
+    }
+    return socket;
+  }
+
+  /** Takes the mount point for this process, or returns null if a living process has it. */
+  public @Nullable Registration register(Path mountpoint) throws MountFailure {
+    Registration taken = register(nameOf(mountpoint), false);
+    if (taken != null) {
+      clearDetached(mountpoint);
+    }
+    return taken;
+  }
+
+  /**
+   * Takes the place of a mount that was detached from a mount point. The device number, which the
+   * kernel does not use again before the last file is closed, tells such mounts apart.
+   */
+  public @Nullable Registration registerDetached(Path mountpoint, @Nullable String device)
+      throws MountFailure {
+    return register(nameOf(mountpoint, device), true);
+  }
+
+  /** Removes the files of daemons that were killed while their mounts were detached. */
+  private void clearDetached(Path mountpoint) throws MountFailure {
+    for (Path file : entryFiles()) {
+      String name = nameIn(file);
+      if (name.startsWith(nameOf(mountpoint) + "-") && !isRunning(name)) {
+        Registration dead = register(name, true);
+        if (dead != null) {
+          dead.close();
+        }
+      }
+    }
+  }
+
+  private @Nullable Registration register(String name, boolean isDetached) throws MountFailure {
+    Path lockFile = lockFile(name);
+    try {
+      FileChannel channel = openLock(lockFile);
+      FileLock lock = tryLock(channel);
+      if (lock == null) {
+        channel.close();
+        return null;
+      }
+      Registration registration =
+          new Registration(channel, entryFile(name), socketOf(name), isDetached ? lockFile : null);
+      registration.clear();
+      return registration;
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, lockFile + ": " + Reason.of(e), e);
+    }
+  }
+
+  /**
+   * The lock's file. It is empty. That of a mount point is never removed: if a process removed a
+   * file that others are about to lock, two of them could hold the lock. Only daemons of one
+   * session lock that of a detached mount, and the last one removes it. A daemon must not open it
+   * again, because closing any descriptor of a file drops all the process's locks on it, fcntl(2).
+   */
+  private Path lockFile(String name) {
+    return directory.resolve(name + LOCK);
+  }
+
+  private static FileChannel openLock(Path lockFile) throws IOException {
+    return FileChannel.open(
+        lockFile,
+        Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS),
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+  }
+
+  private static @Nullable FileLock tryLock(FileChannel channel) throws IOException {
+    try {
+      return channel.tryLock();
+    } catch (OverlappingFileLockException heldInThisProcess) {
+      return null;
+    }
+  }
+
+  private Path entryFile(String name) {
+    return directory.resolve(name + ENTRY);
+  }
+
+  private static String nameIn(Path entryFile) {
+    return Objects.requireNonNull(nameIn(String.valueOf(entryFile.getFileName())));
+  }
+
+  /** The name of a daemon's files; null if this is not that of its record. */
+  static @Nullable String nameIn(String file) {
+    return file.endsWith(ENTRY) ? file.substring(0, file.length() - ENTRY.length()) : null;
+  }
+
+  /** The daemon that serves a mount point, or null. */
+  public @Nullable Entry find(Path mountpoint) throws MountFailure {
+    return find(nameOf(mountpoint));
+  }
+
+  private @Nullable Entry find(String name) throws MountFailure {
+    if (strangers != null) {
+      return strange(strangers, records -> Optional.ofNullable(records.find(name))).orElse(null);
+    }
+    Entry entry = last(name);
+    return entry != null && isRunning(name) ? entry : null;
+  }
+
+  /** The same, or one that died: its files tell commands that a successor is about to start. */
+  @Nullable Entry last(Path mountpoint) throws MountFailure {
+    return last(nameOf(mountpoint));
+  }
+
+  private @Nullable Entry last(String name) throws MountFailure {
+    return strangers == null
+        ? load(entryFile(name))
+        : strange(strangers, records -> Optional.ofNullable(records.last(name))).orElse(null);
+  }
+
+  /** A question to a stranger's records. */
+  private interface Question<T> {
+    T ask(StrangersRecords records) throws IOException;
+  }
+
+  private <T> T strange(StrangersRecords records, Question<T> question) throws MountFailure {
+    try {
+      return question.ask(records);
+    } catch (IOException e) {
+      throw new MountFailure(
+          ExitStatus.FAILED, "%s: user %d: %s".formatted(directory, stranger, Reason.of(e)), e);
+    }
+  }
+
+  private static boolean isPlain(Path file) {
+    return Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** Whether a living process has the mount point: starting, serving or stopping. */
+  public boolean isRunning(Path mountpoint) throws MountFailure {
+    return isRunning(nameOf(mountpoint));
+  }
+
+  private boolean isRunning(String name) throws MountFailure {
+    if (strangers != null) {
+      return strange(strangers, records -> records.isRunning(name));
+    }
+    Path lockFile = lockFile(name);
+    try (FileChannel channel =
+        FileChannel.open(lockFile, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+      return tryLock(channel) == null;
+    } catch (NoSuchFileException e) {
+      return false;
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, lockFile + ": " + Reason.of(e), e);
+    }
+  }
+
+  /** Removes the files of a dead daemon whose mount is gone for good. */
+  void forget(Path mountpoint) throws MountFailure {
+    Registration taken =
+        strangers == null && last(mountpoint) != null ? register(mountpoint) : null;
+    if (taken != null) {
+      taken.close();
+    }
+  }
+
+  /** The running daemons at their mount points, sorted by those. */
+  public List<Entry> running() throws MountFailure {
+    return running(false);
+  }
+
+  /** The daemons that serve the open files of detached mounts, sorted by their mount points. */
+  public List<Entry> detached() throws MountFailure {
+    return running(true);
+  }
+
+  private List<Entry> running(boolean isDetached) throws MountFailure {
+    List<Entry> running = new ArrayList<>();
+    for (Entry entry : living(problem -> {})) {
+      if (entry.detached() == isDetached) {
+        running.add(entry);
+      }
+    }
+    running.sort(Comparator.comparing(Entry::mountpoint));
+    return running;
+  }
+
+  /**
+   * All running daemons.
+   *
+   * @param problem gets at most one line, about records of a stranger that cannot be used
+   */
+  List<Entry> living(Consumer<String> problem) throws MountFailure {
+    if (strangers != null) {
+      StrangersRecords.Living living = strange(strangers, StrangersRecords::living);
+      if (living.problem() != null) {
+        problem.accept("%s: user %d: %s".formatted(directory, stranger, living.problem()));
+      }
+      return living.entries();
+    }
+    List<Entry> living = new ArrayList<>();
+    for (Path file : entryFiles()) {
+      Entry entry = find(nameIn(file));
+      if (entry != null) {
+        living.add(entry);
+      }
+    }
+    return living;
+  }
+
+  /** The same with those that died, unchanged; from another user's registry only the living. */
+  public List<Known> known() throws MountFailure {
+    return known(problem -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param problem as for {@link #living}
+   */
+  List<Known> known(Consumer<String> problem) throws MountFailure {
+    List<Known> known = new ArrayList<>();
+    if (strangers != null) {
+      living(problem).forEach(entry -> known.add(new Known(entry, true, directory, stranger)));
+      return known;
+    }
+    for (Path file : entryFiles()) {
+      Entry entry = load(file);
+      if (entry != null) {
+        known.add(new Known(entry, isRunning(nameIn(file)), directory, stranger));
+      }
+    }
+    return known;
+  }
+
+  /**
+   * The daemon of a mount's session, or one that died; null if there is none. A daemon may have
+   * several mount points, and only one of them names its files here.
+   */
+  public @Nullable Known ofMount(MountTable.Mount mount) throws MountFailure {
+    Known dead = null;
+    for (Known one : known()) {
+      if (one.entry().shows(mount)) {
+        if (one.running()) {
+          return one;
+        }
+        dead = one;
+      }
+    }
+    return dead;
+  }
+
+  /** Records who mounted at a mount point, in place of an earlier holder. */
+  public void hold(Holder holder) throws MountFailure {
+    record(holderFile(Path.of(holder.mountpoint())), holder);
+  }
+
+  /** Records that the source itself is mounted at a mount point. */
+  public void standIn(StandIn mount) throws MountFailure {
+    record(directory.resolve(nameOf(Path.of(mount.mountpoint())) + STAND_IN), mount);
+  }
+
+  /** The mounts of sources themselves that are there now; none in another user's registry. */
+  public List<StandIn> standIns(MountTable mounts) throws MountFailure {
+    List<StandIn> there = new ArrayList<>();
+    for (Path file : strangers == null ? files(STAND_IN) : List.<Path>of()) {
+      StandIn standIn = load(file, StandIn.class);
+      if (isThere(standIn, mounts)) {
+        there.add(Objects.requireNonNull(standIn));
+      }
+    }
+    return there;
+  }
+
+  private static boolean isThere(@Nullable StandIn standIn, MountTable mounts) {
+    if (standIn == null || !standIn.isSound()) {
+      return false;
+    }
+    MountTable.Mount mount = mounts.at(Path.of(standIn.mountpoint()));
+    return mount != null && standIn.is(mount);
+  }
+
+  private static void record(Path file, Object what) throws MountFailure {
+    try {
+      Path next = file.resolveSibling(file.getFileName() + ".new");
+      Files.writeString(next, new Gson().toJson(what), UTF_8);
+      Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, file + ": " + Reason.of(e), e);
+    }
+  }
+
+  /** Who mounted the session with this device number at a mount point; null if not recorded. */
+  @Nullable Holder holder(Path mountpoint, String device) throws MountFailure {
+    Path file = holderFile(mountpoint);
+    String name = String.valueOf(file.getFileName());
+    Holder holder =
+        strangers == null
+            ? isPlain(file) ? sound(load(file, Holder.class)) : null
+            : strange(strangers, records -> Optional.ofNullable(records.holder(name))).orElse(null);
+    return holder != null && device.equals(holder.device()) ? holder : null;
+  }
+
+  /**
+   * Removes the files of daemons that died with all their mounts; the locks stay. The successor of
+   * a detached daemon publishes its own.
+   */
+  private void sweepDead(MountTable mounts) throws MountFailure {
+    for (Path file : entryFiles()) {
+      Entry entry = load(file);
+      if (entry != null
+          && entry.device() != null
+          && mounts.places(entry::shows).isEmpty()
+          && !isRunning(nameIn(file))) {
+        Registration dead = register(nameIn(file), false);
+        if (dead != null) {
+          dead.close();
+        }
+      }
+    }
+  }
+
+  /**
+   * Removes the records of mounts that are gone, however they ended. Call it in a daemon only while
+   * that has no place here.
+   */
+  public void sweepHolders(Surroundings surroundings) throws MountFailure {
+    // The table is read after the list: a record is written after its mount was made.
+    List<Path> files = files(HOLDER);
+    List<Path> standIns = files(STAND_IN);
+    MountTable mounts = surroundings.mounts();
+    for (Path file : files) {
+      Holder holder = sound(load(file, Holder.class));
+      MountTable.Mount mount = holder == null ? null : mounts.at(Path.of(holder.mountpoint()));
+      if (mount == null || holder == null || !mount.device().equals(holder.device())) {
+        remove(file);
+      }
+    }
+    for (Path file : standIns) {
+      if (!isThere(load(file, StandIn.class), mounts)) {
+        remove(file);
+      }
+    }
+    sweepDead(mounts);
+  }
+
+  private static void remove(Path file) throws MountFailure {
+    try {
+      Files.deleteIfExists(file);
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, file + ": " + Reason.of(e), e);
+    }
+  }
+
+  /** Where a session is mounted that is to stay without a mount point. */
+  public Path keptPlace(Path mountpoint, String device) {
+    return directory.resolve(nameOf(mountpoint, device) + KEPT);
+  }
+
+  /** All such places, mounted or not; without those of supervisors that mount for users. */
+  public List<Path> keptPlaces() throws MountFailure {
+    return files(KEPT).stream()
+        .filter(place -> String.valueOf(place.getFileName()).matches("[0-9a-f]{16}-0-\\d+\\.kept"))
+        .toList();
+  }
+
+  /** Whether a mount point is such a place, of any registry. */
+  public static boolean isKept(Path mountpoint) {
+    return mountpoint.toString().endsWith(KEPT);
+  }
+
+  private Path holderFile(Path mountpoint) {
+    return directory.resolve(nameOf(mountpoint) + HOLDER);
+  }
+
+  private List<Path> entryFiles() throws MountFailure {
+    return files(ENTRY);
+  }
+
+  private List<Path> files(String ending) throws MountFailure {
+    try (Stream<Path> listing = Files.list(directory)) {
+      return listing.filter(p -> p.toString().endsWith(ending)).sorted().toList();
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, directory + ": " + Reason.of(e), e);
+    }
+  }
+
+  private static @Nullable Holder sound(@Nullable Holder holder) {
+    return holder != null && holder.isSound() ? holder : null;
+  }
+
+  private static @Nullable Entry load(Path file) {
+    Entry entry = load(file, Entry.class);
+    return entry != null && entry.isSound() ? entry : null;
+  }
+
+  private static <T> @Nullable T load(Path file, Class<T> type) {
+    try {
+      return Files.size(file) > MAX_ENTRY_BYTES ? null : parse(Files.readString(file, UTF_8), type);
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  /** A record with any values in its fields; null if the text is malformed. */
+  static <T> @Nullable T parse(String text, Class<T> type) {
+    try {
+      return new Gson().fromJson(text, type);
+    } catch (RuntimeException e) {
+      return null; // not JSON, or not of these types
+    }
+  }
+}

@@ -1,0 +1,237 @@
+package io.pmfs.places;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import com.google.common.io.MoreFiles;
+import com.google.common.io.RecursiveDeleteOption;
+import io.pmfs.posix.RemainingFiles;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The directory of one dataset below a tier or a state directory, which the mount that uses it
+ * holds by a lock on one of its files.
+ *
+ * @param lock the name of that file
+ */
+public record DatasetDirectory(Path path, String lock) {
+  /** A file with the path of the source that the directory belongs to. */
+  private static final String SOURCE = "source";
+
+  /** A file that exists while the directory may hold files that the source does not have. */
+  private static final String UNSAVED = "not-at-the-source";
+
+  /** The allocation unit of ext4 and XFS. */
+  private static final int BLOCK_BYTES = 4096;
+
+  /**
+   * The directories of all datasets below a place: those in which the lock's file exists. Those of
+   * other users, in a sticky place, are left out.
+   */
+  static List<DatasetDirectory> below(Path place, String lock) throws IOException {
+    OwnPath.ofProcess().check(place);
+    List<DatasetDirectory> found = new ArrayList<>();
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(place)) {
+      for (Path entry : entries) {
+        if (OwnPath.ofProcess().isOwnEntry(entry)
+            && Files.isRegularFile(entry.resolve(lock), LinkOption.NOFOLLOW_LINKS)) {
+          found.add(new DatasetDirectory(entry, lock));
+        }
+      }
+    } catch (NoSuchFileException e) {
+      return List.of();
+    }
+    return found;
+  }
+
+  /** Records the path of the source that the directory belongs to. */
+  public void label(String source) throws IOException {
+    if (!source.equals(source())) {
+      write(SOURCE, source + "\n");
+    }
+  }
+
+  private void write(String name, String text) throws IOException {
+    Files.writeString(
+        path.resolve(name),
+        text,
+        UTF_8,
+        CREATE,
+        WRITE,
+        TRUNCATE_EXISTING,
+        LinkOption.NOFOLLOW_LINKS);
+  }
+
+  private @Nullable String source() {
+    Path file = path.resolve(SOURCE);
+    try {
+      return Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
+          ? Files.readString(file, UTF_8).strip()
+          : null;
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  Holding holding(String what) throws IOException {
+    Path place = path.getParent();
+    return new Holding(
+        path.getFileName().toString(),
+        source(),
+        place == null ? path : place,
+        what,
+        diskBytes(),
+        lastUsed(),
+        isInUse(),
+        isUnsaved());
+  }
+
+  /** The disk space of everything in the directory, each file rounded up to a block. */
+  private long diskBytes() throws IOException {
+    long[] bytes = {0};
+    Files.walkFileTree(
+        path,
+        new RemainingFiles() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+            bytes[0] += (attributes.size() + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+            return FileVisitResult.CONTINUE;
+          }
+        });
+    return bytes[0];
+  }
+
+  /** A tier stamps its lock; RocksDB makes files at each opening. */
+  private Instant lastUsed() throws IOException {
+    Instant locked = Files.getLastModifiedTime(path.resolve(lock)).toInstant();
+    Instant changed = Files.getLastModifiedTime(path).toInstant();
+    return locked.isAfter(changed) ? locked : changed;
+  }
+
+  private boolean isInUse() throws IOException {
+    try (FileChannel file =
+        FileChannel.open(path.resolve(lock), WRITE, LinkOption.NOFOLLOW_LINKS)) {
+      return !tryLock(file);
+    } catch (NoSuchFileException e) {
+      return false;
+    }
+  }
+
+  /** Locks the file; false if a mount has it locked. */
+  private static boolean tryLock(FileChannel file) throws IOException {
+    try {
+      return file.tryLock() != null;
+    } catch (OverlappingFileLockException e) {
+      return false; // by this process
+    }
+  }
+
+  /** Whether it may hold files that the source does not have. */
+  public boolean isUnsaved() {
+    return Files.exists(path.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** Marks the directory: from now on it may hold files that the source does not have. */
+  public void markUnsaved() throws IOException {
+    if (!isUnsaved()) {
+      write(
+          UNSAVED,
+          "This directory holds files that are not at the source yet. pmfs drain brings them there.\n");
+      try (FileChannel directory = FileChannel.open(path, READ)) {
+        directory.force(true);
+      }
+    }
+  }
+
+  /** Takes the mark away: all is at the source. */
+  public void clearUnsaved() throws IOException {
+    Files.deleteIfExists(path.resolve(UNSAVED));
+  }
+
+  /**
+   * Makes the directory if it is missing; else checks it and what is in it.
+   *
+   * @throws NotOwnException if it is, or was, another user's
+   */
+  public Path make() throws IOException {
+    return OwnPath.ofProcess().filledDirectory(path);
+  }
+
+  /**
+   * Makes the directory, and holds it until the result is closed.
+   *
+   * @return null if a mount holds it
+   */
+  @Nullable
+  public FileChannel hold() throws IOException {
+    make();
+    FileChannel file =
+        FileChannel.open(path.resolve(lock), CREATE, WRITE, LinkOption.NOFOLLOW_LINKS);
+    if (!tryLock(file)) {
+      file.close();
+      return null;
+    }
+    Files.setLastModifiedTime(path.resolve(lock), FileTime.from(Instant.now()));
+    return file;
+  }
+
+  /** Thrown instead of removing the only copy of files. */
+  static final class UnsavedException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    private UnsavedException() {
+      super("holds files that are not at the source");
+    }
+  }
+
+  void mustBeSaved() throws UnsavedException {
+    if (isUnsaved()) {
+      throw new UnsavedException();
+    }
+  }
+
+  /**
+   * Removes the directory, unless a mount uses it: then nothing is removed, and this is false.
+   *
+   * @throws UnsavedException if it holds files that are not at the source; nothing was removed then
+   */
+  public boolean purge() throws IOException {
+    OwnPath.ofProcess().existing(path);
+    try (FileChannel file =
+        FileChannel.open(path.resolve(lock), WRITE, LinkOption.NOFOLLOW_LINKS)) {
+      if (!tryLock(file)) {
+        return false;
+      }
+      mustBeSaved();
+      // The lock is held until all else is gone, so that no mount begins meanwhile.
+      try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
+        for (Path entry : entries) {
+          if (!entry.endsWith(lock)) {
+            MoreFiles.deleteRecursively(entry, RecursiveDeleteOption.ALLOW_INSECURE);
+          }
+        }
+      }
+      MoreFiles.deleteRecursively(path, RecursiveDeleteOption.ALLOW_INSECURE);
+    } catch (NoSuchFileException e) {
+      return true;
+    }
+    return true;
+  }
+}

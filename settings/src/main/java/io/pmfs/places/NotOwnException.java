@@ -1,0 +1,13 @@
+package io.pmfs.places;
+
+import java.nio.file.FileSystemException;
+import java.nio.file.Path;
+
+/** Thrown for a path that another user could change; the reason says where and who. */
+public final class NotOwnException extends FileSystemException {
+  private static final long serialVersionUID = 1L;
+
+  NotOwnException(Path path, String reason) {
+    super(path.toString(), null, reason);
+  }
+}

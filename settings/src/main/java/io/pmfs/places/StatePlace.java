@@ -1,0 +1,27 @@
+package io.pmfs.places;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A state directory, with one directory below it for each dataset. */
+public final class StatePlace {
+  /** RocksDB holds a lock on this file while the state is open. */
+  private static final String LOCK = "LOCK";
+
+  private StatePlace() {}
+
+  public static List<Holding> holdings(Path place) throws IOException {
+    List<Holding> holdings = new ArrayList<>();
+    for (DatasetDirectory directory : DatasetDirectory.below(place, LOCK)) {
+      holdings.add(directory.holding(Holding.STATE));
+    }
+    return holdings;
+  }
+
+  /** Removes the state of a dataset; false if a mount uses it. */
+  public static boolean purge(Path place, String dataset) throws IOException {
+    return new DatasetDirectory(place.resolve(dataset), LOCK).purge();
+  }
+}

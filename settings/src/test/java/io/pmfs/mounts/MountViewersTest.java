@@ -1,0 +1,64 @@
+package io.pmfs.mounts;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.places.Surroundings;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class MountViewersTest {
+  private static final String OWN = "mnt:[1]";
+  private static final String ROOT = "%d 1 8:1 / / rw - ext4 /dev/sda rw%n";
+  private static final String OURS = "%d 1 0:50 / /m rw - fuse.pmfs /lustre/d rw%n";
+  private static final String ANOTHERS = "%d 1 0:50 / /n rw - fuse.pmfs /lustre/other rw%n";
+
+  @TempDir Path root;
+  private MountViewers viewers;
+
+  @BeforeEach
+  void make() throws IOException {
+    viewers = new MountViewers(new Surroundings(Map.of(), root, 0, "root", root));
+    process("self", OWN, ROOT.formatted(10));
+  }
+
+  /** Without a namespace it is one that may not be looked at. */
+  private void process(String pid, @Nullable String namespace, String mounts) throws IOException {
+    Path process = Files.createDirectories(root.resolve("proc").resolve(pid));
+    Files.createDirectory(process.resolve("ns"));
+    if (namespace != null) {
+      Files.createSymbolicLink(process.resolve("ns/mnt"), Path.of(namespace));
+    }
+    Files.writeString(process.resolve("mountinfo"), mounts);
+    Files.writeString(process.resolve("comm"), "sleep\n");
+  }
+
+  @Test
+  void elsewhere_aNamespaceWithTheMount_isNamed() throws Exception {
+    process("1", OWN, ROOT.formatted(10));
+    process("17", "mnt:[2]", ROOT.formatted(20) + OURS.formatted(21));
+    process("18", "mnt:[2]", ROOT.formatted(20) + OURS.formatted(21));
+    process("19", "mnt:[3]", ROOT.formatted(30));
+    assertThat(viewers.elsewhere("0:50", "/lustre/d")).containsExactly("pid 17 (sleep)");
+  }
+
+  /** The kernel gives the number of a mount that is gone to the next one. */
+  @Test
+  void elsewhere_anothersMountWithItsNumber_isNotIt() throws Exception {
+    process("17", "mnt:[2]", ROOT.formatted(20) + ANOTHERS.formatted(21));
+    assertThat(viewers.elsewhere("0:50", "/lustre/d")).isEmpty();
+  }
+
+  @Test
+  void elsewhere_aProcessThatMayNotBeLookedAt_countsUnlessItsMountsAreOurs() throws Exception {
+    process("1", null, ROOT.formatted(10) + OURS.formatted(11));
+    assertThat(viewers.elsewhere("0:50", "/lustre/d")).isEmpty();
+    process("17", null, ROOT.formatted(20) + OURS.formatted(21));
+    assertThat(viewers.elsewhere("0:50", "/lustre/d")).containsExactly("pid 17 (sleep)");
+  }
+}

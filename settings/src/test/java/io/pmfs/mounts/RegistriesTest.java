@@ -1,0 +1,533 @@
+package io.pmfs.mounts;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.settings.TestMachine;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The files of two users, which needs root, and a daemon that gets a successor. */
+final class RegistriesTest {
+  private static final Path MOUNTPOINT = Path.of("/mnt/dataset");
+  private static final int ADA = 4711;
+
+  @TempDir private Path temporary;
+  private TestMachine world;
+  private Path ofAda;
+
+  @BeforeEach
+  void makeWorld() throws IOException {
+    world = new TestMachine(temporary);
+    assumeTrue(world.uid == 0, "needs root");
+    world.makeDirectory("run");
+    ofAda = world.makeDirectory("run-" + ADA);
+    give(ofAda);
+  }
+
+  private static void give(Path path) throws IOException {
+    give(path, ADA);
+  }
+
+  private static void give(Path path, int uid) throws IOException {
+    Files.setAttribute(path, "unix:uid", uid, java.nio.file.LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** As a daemon of Ada would; its files belong to her. */
+  private Registration serve(Path directory, String socket) throws Exception {
+    Registration registration =
+        Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
+    give(Files.createFile(registration.socket()));
+    registration.publish(new Registry.Entry(MOUNTPOINT.toString(), "/source", 1, socket, "/log"));
+    giveAll(directory);
+    return registration;
+  }
+
+  private static void giveAll(Path directory) throws IOException {
+    giveAll(directory, ADA);
+  }
+
+  private static void giveAll(Path directory, int uid) throws IOException {
+    give(directory, uid);
+    try (Stream<Path> files = Files.list(directory)) {
+      for (Path file : files.toList()) {
+        give(file, uid);
+      }
+    }
+  }
+
+  private Registry.@Nullable Entry find() throws MountFailure {
+    return Registries.open(world.surroundings()).find(MOUNTPOINT);
+  }
+
+  @Test
+  void find_byRoot_seesUsersMountsUntilTheyEnd() throws Exception {
+    assertThat(find()).isNull();
+    try (Registration registration = serve(ofAda, ofAda + "/x")) {
+      assertThat(find()).isNotNull();
+      assertThat(Registries.open(world.surroundings()).running()).hasSize(1);
+      assertThat(registration.socket()).exists();
+    }
+    assertThat(find()).isNull();
+  }
+
+  @Test
+  void awaitSuccessor_ofADaemonThatHasMovedItsSocket_isThatDaemon() throws Exception {
+    try (Registration registration = serve(ofAda, "/x")) {
+      Registry.Entry now = Objects.requireNonNull(find());
+      Registry.Entry before =
+          new Registry.Entry(
+              now.mountpoint(), now.source(), now.pid(), ofAda + "/before.sock", now.logFile());
+      Registry.Entry found = Registries.open(world.surroundings()).awaitSuccessor(before);
+      assertThat(found).isEqualTo(now);
+      assertThat(registration.socket()).exists();
+    }
+  }
+
+  @Test
+  void find_byRoot_takesNoSocketOnTheUsersWord() throws Exception {
+    try (Registration registration = serve(ofAda, "/run/of-root.sock")) {
+      assertThat(Objects.requireNonNull(find()).socket())
+          .isEqualTo(registration.socket().toString());
+      Files.delete(registration.socket());
+      give(Files.createSymbolicLink(registration.socket(), Path.of("/run/of-root.sock")));
+      assertThat(find()).isNull();
+    }
+  }
+
+  @Test
+  void find_byRoot_ignoresDirectoriesOfOthers() throws Exception {
+    Path forged = world.makeDirectory("run-4712");
+    give(forged);
+    try (Registration registration = serve(forged, "/x")) {
+      assertThat(find()).isNull();
+      assertThat(registration.socket()).exists();
+    }
+  }
+
+  @Test
+  void find_byRoot_leavesWhatADeadDaemonLeft() throws Exception {
+    Path entry;
+    try (Registration registration = serve(ofAda, "/x")) {
+      entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
+      Files.copy(entry, temporary.resolve("kept"));
+    }
+    Files.copy(temporary.resolve("kept"), entry);
+
+    assertThat(find()).isNull();
+    assertThat(entry).exists();
+  }
+
+  @Test
+  void find_byUser_seesWhatRootMountedForThem() throws Exception {
+    Path made = Files.createDirectories(world.root.resolve("run/pmfs-" + ADA));
+    give(made);
+    Path own = world.makeDirectory("own");
+    give(own);
+    world.environment.put("PMFS_RUNTIME_DIR", own.toString());
+    world.uid = ADA;
+    try (Registration registration = serve(made, made + "/x")) {
+      assertThat(find()).isNotNull();
+      assertThat(registration.socket()).exists();
+    }
+  }
+
+  @Test
+  void detached_byRoot_seesUsersDetachedMountsByTheirOwnSockets() throws Exception {
+    try (Registration registration =
+        Objects.requireNonNull(Registry.own(ofAda).registerDetached(MOUNTPOINT, "0:40"))) {
+      give(Files.createFile(registration.socket()));
+      registration.publish(
+          new Registry.Entry(
+              MOUNTPOINT.toString(), "/source", 7, "/run/of-root.sock", "/log", "0:40", true));
+      giveAll(ofAda);
+      Registries registries = Registries.open(world.surroundings());
+
+      assertThat(registries.detached())
+          .singleElement()
+          .satisfies(e -> assertThat(e.socket()).isEqualTo(registration.socket().toString()));
+      assertThat(registries.running()).isEmpty();
+      assertThat(find()).isNull();
+      assertThat(Objects.requireNonNull(registries.detachment(MOUNTPOINT)).line())
+          .isEqualTo(
+              MOUNTPOINT
+                  + ": no longer mounted: it was detached, and pid 7 serves the files that are"
+                  + " still open; see pmfs status");
+      assertThat(registries.detachment(Path.of("/mnt"))).isNull();
+    }
+  }
+
+  /** A session that is also mounted at a second place. */
+  private static final Path SECOND = Path.of("/jobs/42");
+
+  @Test
+  void find_atAnotherMountPointOfTheSession_isTheSameDaemon() throws Exception {
+    Registry own = Registry.own(world.makeDirectory("run"));
+    try (Registration registration = Objects.requireNonNull(own.register(MOUNTPOINT))) {
+      registration.publish(
+          new Registry.Entry(MOUNTPOINT.toString(), "/source", 7, "/x", "/log", "0:30"));
+      world.mountinfo(
+          TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source"),
+          TestMachine.line(SECOND, "fuse.pmfs", "/source"));
+      Registries registries = Registries.open(world.surroundings());
+
+      assertThat(registries.find(SECOND)).isEqualTo(registries.find(MOUNTPOINT)).isNotNull();
+      assertThat(registries.find(Path.of("/jobs/43"))).isNull();
+      assertThat(registries.running()).hasSize(1);
+      assertThat(registries.mounted())
+          .extracting(Registry.Entry::mountpoint)
+          .containsExactly(MOUNTPOINT.toString(), SECOND.toString());
+      assertThat(registries.awaitAll(missed -> {})).hasSize(1);
+    }
+  }
+
+  @Test
+  void find_mountWithTheNumberOfASessionThatEnded_isNotThatDaemon() throws Exception {
+    Registry own = Registry.own(world.makeDirectory("run"));
+    try (Registration registration = Objects.requireNonNull(own.register(MOUNTPOINT))) {
+      registration.publish(
+          new Registry.Entry(MOUNTPOINT.toString(), "/source", 7, "/x", "/log", "0:30")
+              .with(List.of("0:30", "0:31")));
+      String another = TestMachine.line(SECOND, "fuse.pmfs", "/another");
+      world.mountinfo(
+          TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source"), another.replace("0:30", "0:31"));
+      Registries registries = Registries.open(world.surroundings());
+
+      assertThat(registries.find(SECOND)).isNull();
+      assertThat(registries.mounted())
+          .extracting(Registry.Entry::mountpoint)
+          .containsExactly(MOUNTPOINT.toString());
+    }
+  }
+
+  /** The kernel has the mount of a daemon that died, and another's record still has its number. */
+  @Test
+  void awaitAll_mountWithTheNumberOfASessionThatEnded_isMissed() throws Exception {
+    kill();
+    Registry own = Registry.own(world.makeDirectory("run"));
+    try (Registration registration = Objects.requireNonNull(own.register(SECOND))) {
+      registration.publish(
+          new Registry.Entry(SECOND.toString(), "/another", 7, "/x", "/log", "0:31")
+              .with(List.of("0:30", "0:31")));
+      List<MountFailure> missed = new ArrayList<>();
+
+      assertThat(
+              Registries.open(world.surroundings(), line -> {}, Duration.ofMillis(200))
+                  .awaitAll(missed::add))
+          .hasSize(1);
+
+      assertThat(missed).hasSize(1);
+    }
+  }
+
+  private static MountTable.Mount mount(String device) {
+    return new MountTable.Mount(SECOND, "fuse.pmfs", "/source", "ro", device, true, "7");
+  }
+
+  @Test
+  void holder_isKnownWhileItsMountIsThere() throws Exception {
+    Registry own = Registry.own(world.makeDirectory("run"));
+    Holder holder = new Holder(SECOND.toString(), "0:30", "ada", 7, "42", "2026-11-25T09:00:00Z");
+    own.hold(holder);
+    world.mountinfo(TestMachine.line(SECOND, "fuse.pmfs", "/source"));
+    Registries registries = Registries.open(world.surroundings());
+
+    registries.sweepHolders();
+    assertThat(registries.holder(mount("0:30"))).isEqualTo(holder);
+    assertThat(registries.holder(mount("0:31"))).isNull();
+
+    world.mountinfo();
+    Registries.open(world.surroundings()).sweepHolders();
+    assertThat(registries.holder(mount("0:30"))).isNull();
+  }
+
+  /** Only the mount itself, by its number, place and kind, counts. */
+  @Test
+  void standIn_isKnownWhileItsMountIsThere() throws Exception {
+    Registry own = Registry.own(world.makeDirectory("run"));
+    String line = "77 20 8:1 /source " + SECOND + " ro,nosuid,nodev - ext4 /dev/sda1 rw";
+    StandIn standIn =
+        new StandIn(SECOND.toString(), "/source", "77", 6, "2026-11-25T09:00:00Z", "/log");
+    own.standIn(standIn);
+    world.mountinfo(line);
+    Registries registries = Registries.open(world.surroundings());
+
+    assertThat(registries.standIn(SECOND)).isEqualTo(standIn);
+    assertThat(registries.standIn(SECOND.resolve("a/b"))).isEqualTo(standIn);
+    assertThat(registries.standIn(MOUNTPOINT)).isNull();
+    assertThat(registries.notMounted(SECOND).line())
+        .isEqualTo(
+            SECOND
+                + ": not served: its daemon died 6 times within a minute; the source itself is"
+                + " mounted here instead, read-only, and no copies are used: see /log, then pmfs"
+                + " umount /jobs/42 and mount again");
+    registries.sweepHolders();
+    assertThat(registries.standIns()).containsExactly(standIn);
+    for (String other :
+        List.of(
+            line.replace("77 ", "78 "),
+            line.replace(SECOND.toString(), MOUNTPOINT.toString()),
+            line.replace("ro,", "rw,"),
+            line.replace("ext4", "fuse.pmfs"))) {
+      world.mountinfo(other);
+      assertThat(Registries.open(world.surroundings()).standIns()).as(other).isEmpty();
+    }
+    world.mountinfo(line, TestMachine.line(SECOND, "tmpfs", "above"));
+    assertThat(Registries.open(world.surroundings()).standIns()).as("covered").isEmpty();
+
+    world.mountinfo();
+    Registries.open(world.surroundings()).sweepHolders();
+    world.mountinfo(line);
+    assertThat(Registries.open(world.surroundings()).standIns()).as("swept").isEmpty();
+  }
+
+  /** A mount whose daemon died: the kernel still has it, and the daemon's files remain. */
+  private void kill() throws Exception {
+    kill(true);
+  }
+
+  private void kill(boolean isSupervised) throws Exception {
+    Path directory = world.makeDirectory("run");
+    Registration registration =
+        Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
+    registration.publish(
+        new Registry.Entry(
+            MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30", false, null, isSupervised));
+    Path entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
+    byte[] left = Files.readAllBytes(entry);
+    registration.close();
+    Files.write(entry, left);
+    world.mountinfo(TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source"));
+  }
+
+  @Test
+  void awaitAll_noDaemonFollows_saysSoAndWhereToLook() throws Exception {
+    kill();
+    Registries registries =
+        Registries.open(world.surroundings(), line -> {}, Duration.ofMillis(200));
+    List<MountFailure> missed = new ArrayList<>();
+
+    assertThat(registries.awaitAll(missed::add)).isEmpty();
+
+    assertThat(missed)
+        .singleElement()
+        .satisfies(
+            failure -> {
+              assertThat(failure.exitStatus()).isEqualTo(ExitStatus.FAILED);
+              assertThat(failure.line())
+                  .isEqualTo(
+                      MOUNTPOINT
+                          + ": its daemon died, and the next one answers no commands yet; see /log");
+            });
+  }
+
+  @Test
+  void await_longerThanTwoSeconds_tellsOnceWhatFor() throws Exception {
+    kill();
+    List<String> notices = new ArrayList<>();
+
+    assertThat(
+            Registries.open(world.surroundings(), notices::add, Duration.ofSeconds(3))
+                .await(MOUNTPOINT))
+        .isNull();
+
+    assertThat(notices)
+        .containsExactly(MOUNTPOINT + ": its daemon is being replaced; waiting for the next one");
+  }
+
+  /** Nobody waits for the next daemon of a mount that has only one. */
+  @Test
+  void await_daemonOfAUsersMount_endsAtOnceAndSaysWhatIsTheCase() throws Exception {
+    kill(false);
+    List<String> notices = new ArrayList<>();
+    Registries registries =
+        Registries.open(world.surroundings(), notices::add, Duration.ofMinutes(5));
+
+    assertThat(registries.await(MOUNTPOINT)).isNull();
+
+    assertThat(notices).isEmpty();
+    assertThat(registries.absence(MOUNTPOINT).line())
+        .isEqualTo(
+            "%s: its daemon died, and a user's mount has no other; run pmfs umount %s; see /log"
+                .formatted(MOUNTPOINT, MOUNTPOINT));
+  }
+
+  @Test
+  void awaitSuccessor_ofAUsersDaemonThatDoesNotAnswer_saysNothingOfAReplacement() throws Exception {
+    kill(false);
+    List<String> notices = new ArrayList<>();
+    Registry.Entry silent =
+        new Registry.Entry(
+            MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30", false, null, false);
+
+    assertThat(
+            Registries.open(world.surroundings(), notices::add, Duration.ofMinutes(5))
+                .awaitSuccessor(silent))
+        .isNull();
+
+    assertThat(notices).isEmpty();
+  }
+
+  /** What a user can write in place of a record; the name of its files is right. */
+  static List<String> hostileRecords() {
+    String other = "\"source\":\"/s\",\"socket\":\"/x\",\"logFile\":\"/l\",\"pid\":7";
+    String place = "\"mountpoint\":\"" + MOUNTPOINT + "\"";
+    String whole = place + "," + other;
+    return List.of(
+        "",
+        "null",
+        "7",
+        "\"text\"",
+        "[]",
+        "{}",
+        "{\"mountpoint\":null," + other + "}",
+        "{\"mountpoint\":{}," + other + "}",
+        "{\"mountpoint\":\"\\u0000\"," + other + "}",
+        "{\"mountpoint\":\"relative\"," + other + "}",
+        "{\"mountpoint\":\"/" + "x".repeat(5000) + "\"," + other + "}",
+        "{" + place + "}",
+        "{" + whole.replace("\"/s\"", "null") + "}",
+        "{" + whole.replace("\"/l\"", "null") + "}",
+        "{" + whole.replace("\"/l\"", "\"relative\"") + "}",
+        "{" + whole.replace(":7", ":null") + "}",
+        "{" + whole.replace(":7", ":0") + "}",
+        "{" + whole.replace(":7", ":-1") + "}",
+        "{" + whole.replace(":7", ":1e99999") + "}",
+        "{" + whole.replace(":7", ":9223372036854775807") + "}",
+        "{" + whole.replace(":7", ":" + "9".repeat(30_000)) + "}",
+        "{" + whole + ",\"device\":\"x\"}",
+        "{" + whole + ",\"device\":[\"0:1\"]}",
+        "{" + whole + ",\"sessions\":[null]}",
+        "{" + whole + ",\"sessions\":[\"0:1\",\"/\"]}",
+        "{" + whole + ",\"sessions\":7}",
+        "{" + whole + ",\"sessions\":[" + "\"0:1\",".repeat(5000) + "\"0:1\"]}",
+        "{" + whole + ",\"x\":" + "[".repeat(30_000),
+        "{" + whole + ",\"sessions\":" + "{\"a\":".repeat(5000),
+        "{" + whole + ",\"x\":\"" + "x".repeat(70_000) + "\"}");
+  }
+
+  @ParameterizedTest
+  @MethodSource("hostileRecords")
+  void running_byRoot_hostileRecord_isOneLineAndOthersAreShown(String text) throws Exception {
+    Path ofEve = world.makeDirectory("run-4712");
+    List<String> lines = new ArrayList<>();
+    try (Registration bad = serve(ofEve, "/x");
+        Registration good = serve(ofAda, "/x")) {
+      Path record = Path.of(bad.socket().toString().replace(".sock", ".json"));
+      Files.writeString(record, text);
+      giveAll(ofEve, 4712);
+
+      assertThat(Registries.open(world.surroundings(), lines::add).running())
+          .extracting(Registry.Entry::socket)
+          .containsExactly(good.socket().toString());
+      assertThat(lines)
+          .singleElement()
+          .asString()
+          .startsWith(ofEve + ": user 4712: " + record.getFileName() + ": ");
+    }
+  }
+
+  @Test
+  void running_byRoot_noPlainFile_isOneLineAndOthersAreShown() throws Exception {
+    Path ofEve = world.makeDirectory("run-4712");
+    Path secret = Files.writeString(world.root.resolve("secret"), "{}");
+    for (List<String> command :
+        List.of(
+            List.of("mkfifo"),
+            List.of("ln", "-s", secret.toString()),
+            List.of("ln", secret.toString()),
+            List.of("mkdir"),
+            List.of("cp", "-a", "/dev/zero"))) {
+      List<String> lines = new ArrayList<>();
+      try (Registration bad = serve(ofEve, "/x");
+          Registration good = serve(ofAda, "/x")) {
+        Path record = Path.of(bad.socket().toString().replace(".sock", ".json"));
+        Files.delete(record);
+        List<String> words = new ArrayList<>(command);
+        words.add(record.toString());
+        assertThat(new ProcessBuilder(words).inheritIO().start().waitFor()).isZero();
+        giveAll(ofEve, 4712);
+
+        assertThat(Registries.open(world.surroundings(), lines::add).running())
+            .extracting(Registry.Entry::socket)
+            .containsExactly(good.socket().toString());
+        assertThat(lines).as("%s", command).hasSize(1);
+        Files.setAttribute(secret, "unix:uid", 0);
+      }
+    }
+  }
+
+  @Test
+  void running_byRoot_thousandRecordsOfOneUser_showsSomeAndALine() throws Exception {
+    List<Registration> many = new ArrayList<>();
+    List<String> lines = new ArrayList<>();
+    Path ofEve = world.makeDirectory("run-4712");
+    try (Registration good = serve(ofEve, "/x")) {
+      give(ofEve, 4712);
+      giveAll(ofEve, 4712);
+      for (int i = 0; i < 1000; i++) {
+        Path place = Path.of("/mnt/" + i);
+        Registration one = Objects.requireNonNull(Registry.own(ofAda).register(place));
+        many.add(one);
+        Files.createFile(one.socket());
+        one.publish(new Registry.Entry(place.toString(), "/source", 1, "/x", "/log"));
+      }
+      giveAll(ofAda);
+      List<Registry.Entry> running = Registries.open(world.surroundings(), lines::add).running();
+
+      assertThat(running)
+          .hasSize(StrangersRecords.MOST_MOUNTS + 1)
+          .anyMatch(entry -> entry.socket().equals(good.socket().toString()));
+      assertThat(lines).singleElement().asString().startsWith(ofAda + ": user 4711: more than 64");
+    } finally {
+      many.forEach(Registration::close);
+    }
+  }
+
+  @Test
+  void find_byRoot_strangersRecordOfAnothersMount_isNotBelieved() throws Exception {
+    world.mountinfo(
+        TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source").replace(" ro", " ro,user_id=4712"));
+    try (Registration forged = serve(ofAda, "/x")) {
+      assertThat(find()).isNull();
+      world.mountinfo(
+          TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source").replace(" ro", " ro,user_id=4711"));
+      assertThat(Objects.requireNonNull(find()).socket()).isEqualTo(forged.socket().toString());
+    }
+  }
+
+  @Test
+  void holder_byRoot_hostileRecord_isNone() throws Exception {
+    world.mountinfo(
+        TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source").replace(" ro", " ro,user_id=4711"));
+    MountTable.Mount mount = Objects.requireNonNull(world.surroundings().mounts().at(MOUNTPOINT));
+    Path record = ofAda.resolve(Registry.nameOf(MOUNTPOINT) + ".holder");
+    String whole =
+        "{\"mountpoint\":\"%s\",\"device\":\"0:30\",\"user\":\"ada\",\"pid\":7,\"since\":\"x\"}"
+            .formatted(MOUNTPOINT);
+    for (String text :
+        List.of("{}", "null", whole.replace("\"ada\"", "null"), whole.replace("7", "-7"))) {
+      Files.writeString(record, text);
+      give(record);
+      assertThat(Registries.open(world.surroundings()).holder(mount)).as(text).isNull();
+    }
+    Files.writeString(record, whole);
+    give(record);
+    assertThat(Registries.open(world.surroundings()).holder(mount)).isNotNull();
+  }
+}
