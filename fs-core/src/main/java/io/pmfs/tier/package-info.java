@@ -1,18 +1,15 @@
 /**
- * Tiers, which hold copies of files, and the backing store they are copied from. A tier may forget
- * anything at any time; only the backing store can fail a read.
+ * Tiers, which hold copies of files. A tier may forget anything at any time; only the backing store
+ * ({@code io.pmfs.source}) can fail a read.
  *
- * <p><b>Start reading</b> at {@link Tier} and {@code BackingStore}, the two contracts. {@link
- * DirectoryTier} keeps copies as files: {@link CopyFiles} and {@link BundleFiles} know their
- * places, {@link IncomingFile} is an unfinished copy, {@link TierLock} keeps other daemons out.
- * {@link PoolTier} keeps copies in a mapped memory: {@link Pool} allocates it, {@link
- * IncomingAllocation} is an unfinished copy. Both store small copies in {@link Bundles}, count
- * their room in {@link Room} and keep their state in {@link TierHealth}. {@link DirectMemory} lends
- * all memory for requests and tasks.
+ * <p><b>Start reading</b> at {@link Tier}, the contract. {@link DirectoryTier} keeps copies as
+ * files: {@link CopyFiles} and {@link BundleFiles} know their places, {@link IncomingFile} is an
+ * unfinished copy, {@link TierLock} keeps other daemons out. {@link PoolTier} keeps copies in a
+ * mapped memory: {@link Pool} allocates it, {@link IncomingAllocation} is an unfinished copy. Both
+ * store small copies in {@link Bundles}, count their room in {@link Room} and keep their state in
+ * {@link TierHealth}.
  *
- * <p><b>Threads.</b> The package starts none: everything runs on the caller's thread. Only {@link
- * ReopenedStore} keeps a thread, which its caller provides, until the source is open or {@code
- * close} interrupts it.
+ * <p><b>Threads.</b> The package starts none: everything runs on the caller's thread.
  *
  * <p><b>Lock order</b>, outermost first. A lock without a name is the monitor of its object.
  *
@@ -20,7 +17,6 @@
  * IncomingFile       < DirectoryTier < Bundles < BundleFile (of BundleFiles)
  * IncomingAllocation < PoolTier      < Bundles < PoolBundles < Pool
  * all of these       < TierHealth
- * FramePool          < Loan, BufferPool
  * }</pre>
  *
  * <ul>
@@ -34,27 +30,11 @@
  *       bundle may.
  *   <li>The state of {@link TierHealth} can be read without a lock. Its lock is held while the disk
  *       of a full tier is asked for its free space.
- *   <li>Releasing a loan takes no lock of a {@link FramePool}.
  * </ul>
  *
- * <p><b>Known deadlocks</b>
- *
- * <ol>
- *   <li>Threads hold memory and wait for more, in a circle. Cure: a pool for each kind of use, and
- *       the ORDER of waiting in {@link DirectMemory}. A reader's pool is not waited for: {@link
- *       BufferPool#tryAcquire}.
- *   <li>A loan that is larger than a pool can ever lend would wait for ever. Cure: {@link
- *       BufferPool} throws before it waits.
- *   <li>The borrower of a frame passes it to {@link FramePool#put}, which takes the lock of the
- *       pool, before it releases its loan. A thread that waited for memory with that lock held
- *       would wait for this borrower. Cure: {@link FramePool#take} waits with the lock of the
- *       {@link BufferPool} only, which {@code wait} gives up.
- *   <li>A full tier gains room when copies leave sparse bundles, but moving them takes room first.
- *       Cure: {@link Room#move} exceeds the capacity, and {@link PoolBundles} keeps a spare bundle.
- *   <li>A daemon takes over a mount whose source is away, and each request would wait for the
- *       source. Cure: {@code ReopenedStore} makes requests wait for the first attempt only. Its
- *       {@code close} wakes all of them and does not wait for an attempt that hangs.
- * </ol>
+ * <p><b>Known deadlock.</b> A full tier gains room when copies leave sparse bundles, but moving
+ * them takes room first. Cure: {@link Room#move} exceeds the capacity, and {@link PoolBundles}
+ * keeps a spare bundle. Those of memory are in {@link io.pmfs.memory}.
  *
  * <p><b>What may be forgotten.</b>
  *
@@ -66,8 +46,7 @@
  *   <li>The counts of room and copies, and which part of a bundle is wanted, are derived. After an
  *       unclean stop they are unknown, and a tier that is not empty accepts no copies until a
  *       {@link Tier.Census} is taken. After a clean stop they are estimates until then.
- *   <li>Open files of bundles, mappings of large copies and frames in the {@link FramePool} are
- *       caches.
+ *   <li>Open files of bundles, and mappings of large copies are caches.
  *   <li>An open {@link CopyReader} stays valid after its copy is removed: the last reader releases
  *       the allocation, or closes the bundle.
  * </ul>
@@ -75,7 +54,4 @@
 @NullMarked
 package io.pmfs.tier;
 
-import io.pmfs.memory.BufferPool;
-import io.pmfs.memory.DirectMemory;
-import io.pmfs.memory.FramePool;
 import org.jspecify.annotations.NullMarked;
