@@ -87,6 +87,7 @@ final class NodeListTest {
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
+      quoteCharacter = '"',
       value = {
         "a,,b | empty entry at character 3",
         "a,b c | character 3: 'b c' is not a host name or address",
