@@ -58,14 +58,14 @@ final class ArchitectureTest {
       cli.doctor      -> cli.control daemon daemon.dataset daemon.process daemon.report settings mounts places machine cluster.members posix
       cli.bugreport   -> machine pack fuse.system metadata
       cli.control     -> daemon daemon.control daemon.tasks daemon.report daemon.requests mounts places machine tasks metadata
-      daemon          -> daemon.outputs daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents settings mounts places machine shards fuse fuse.mounting fuse.system posix metadata table
+      daemon          -> daemon.outputs daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents settings mounts places machine shards fuse fuse.mounting fuse.system writable posix metadata table
       daemon.outputs  -> daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents settings places machine shards cluster cluster.server cluster.members fuse fuse.mounting fuse.system writable.remote writable.mount writable posix
       daemon.dataset  -> daemon.control daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests contents settings mounts places machine cache shards cluster fuse fuse.mounting fuse.system tasks fs stage stage.copies stage.formats tier source memory posix metadata
       daemon.control  -> daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests daemon.http settings machine cluster.server tasks posix metadata
       daemon.tasks    -> daemon.report machine cluster.client cluster.peers cluster.members writable tasks posix metadata
       daemon.process  -> settings mounts places machine fuse fuse.mounting metadata
       daemon.metrics  -> daemon.report daemon.http metadata
-      daemon.report   -> daemon.requests mounts machine cache cluster cluster.client cluster.peers cluster.members fuse.protocol writable tasks fs stage stage.copies stage.formats tier posix metadata
+      daemon.report   -> daemon.requests mounts machine cache cluster cluster.server cluster.client cluster.peers cluster.members fuse.protocol writable tasks fs stage stage.copies stage.formats tier source posix metadata
       daemon.requests -> fuse.protocol posix metadata
       daemon.http     -> nothing
       contents        -> settings places machine tier
@@ -86,7 +86,7 @@ final class ArchitectureTest {
       fuse.protocol   -> fuse.system source memory posix metadata
       fuse.system     -> writable writable.journal tier source memory posix metadata
       writable.remote -> writable.mount writable.places writable writable.journal source memory posix metadata
-      writable.mount  -> writable.drain writable.data writable.places writable.tree writable writable.journal source memory posix metadata table
+      writable.mount  -> writable.drain writable.steps writable.data writable.places writable.tree writable writable.journal source memory posix metadata table
       writable.drain  -> writable.steps writable.data writable.places writable.tree writable writable.journal posix metadata
       writable.steps  -> writable.data writable.places writable.tree writable writable.journal posix metadata
       writable.data   -> writable.places writable.tree writable writable.journal memory posix metadata
@@ -301,10 +301,8 @@ final class ArchitectureTest {
     noClasses()
         .that()
         .resideOutsideOfPackages(
-            "io.pmfs.cli",
-            "io.pmfs.cli.control",
-            "io.pmfs.cli.doctor",
-            "io.pmfs.daemon",
+            "io.pmfs.cli..",
+            "io.pmfs.daemon.control",
             "io.pmfs.daemon.http",
             "io.pmfs.daemon.metrics",
             "io.pmfs.daemon.report",

@@ -42,8 +42,8 @@ final class ThreadsTest {
   private static final String TASKS =
       """
       cache.CacheClient cache.CacheService cluster.OwnView cluster.SourceProbes
-      cluster.members.NodeSearch daemon.Daemon daemon.dataset.DatasetSource
-      daemon.dataset.DatasetWiring daemon.dataset.MountTiers daemon.dataset.OtherCopies
+      cluster.members.NodeSearch daemon.Daemon daemon.Wiring
+      daemon.dataset.DatasetSource daemon.dataset.MountTiers daemon.dataset.OtherCopies
       daemon.report.NodesReport daemon.tasks.Drains daemon.tasks.KeptTasks daemon.tasks.SharedTask
       fuse.KernelWorkers fuse.ReadModeChoice machine.Limited mounts.MountProbe stage.FetchThreads
       tasks.RunningTask tier.DirectoryTier writable.mount.Sessions writable.remote.OwnerServer
