@@ -80,36 +80,11 @@ final class LyingMemberTest {
   private static SourceEntry open(SourceEntry entry) {
     Attributes a = entry.attributes();
     return withAttributes(
-        entry,
-        new Attributes(
-            a.mode() | EVERYTHING,
-            a.linkCount(),
-            a.uid() + 1,
-            a.gid() + 1,
-            a.device(),
-            a.size(),
-            a.blocks(),
-            a.accessTime(),
-            a.modificationTime(),
-            a.changeTime()));
+        entry, a.withMode(a.mode() | EVERYTHING).withOwner(a.uid() + 1, a.gid() + 1));
   }
 
   private static SourceEntry withAttributes(SourceEntry entry, Attributes attributes) {
     return new SourceEntry(entry.name(), entry.identity(), attributes);
-  }
-
-  private static Attributes withMode(Attributes a, int mode, int linkCount) {
-    return new Attributes(
-        mode,
-        linkCount,
-        a.uid(),
-        a.gid(),
-        a.device(),
-        a.size(),
-        a.blocks(),
-        a.accessTime(),
-        a.modificationTime(),
-        a.changeTime());
   }
 
   /** Compares the attributes that the kernel would get for every name with the source's. */
@@ -168,10 +143,7 @@ final class LyingMemberTest {
     lie =
         entry ->
             entry.name().toString().startsWith("f")
-                ? new SourceEntry(
-                    entry.name(),
-                    secret,
-                    withMode(entry.attributes(), entry.attributes().mode(), 2))
+                ? new SourceEntry(entry.name(), secret, entry.attributes().withLinkCount(2))
                 : entry;
     TestNodes.Node node = meet();
     long number = node.number("d0/private");
@@ -192,7 +164,8 @@ final class LyingMemberTest {
     lie =
         entry ->
             withAttributes(
-                entry, withMode(entry.attributes(), entry.attributes().mode() ^ 0140000, 1));
+                entry,
+                entry.attributes().withMode(entry.attributes().mode() ^ 0140000).withLinkCount(1));
     TestNodes.Node node = meet();
     int refused = 0;
     for (FileName path : nodes.store.paths()) {

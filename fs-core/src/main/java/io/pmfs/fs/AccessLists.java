@@ -148,17 +148,7 @@ public final class AccessLists {
         inode.name(),
         inode.checkedIn(),
         inode.listing(),
-        new Attributes(
-            PosixAcl.leastMode(now.mode(), list.bytes()),
-            now.linkCount(),
-            now.uid(),
-            now.gid(),
-            now.device(),
-            now.size(),
-            now.blocks(),
-            now.accessTime(),
-            now.modificationTime(),
-            now.changeTime()));
+        now.withMode(PosixAcl.leastMode(now.mode(), list.bytes())));
   }
 
   private void noteFound(Inode inode) {

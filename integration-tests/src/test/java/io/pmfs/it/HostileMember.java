@@ -373,19 +373,7 @@ final class HostileMember {
       }
       spoiled.incrementAndGet();
       Attributes own = status.attributes();
-      return new SourceStatus(
-          status.identity(),
-          new Attributes(
-              own.mode() | 0777,
-              own.linkCount(),
-              own.uid(),
-              own.gid(),
-              own.device(),
-              own.size(),
-              own.blocks(),
-              own.accessTime(),
-              own.modificationTime(),
-              own.changeTime()));
+      return new SourceStatus(status.identity(), own.withMode(own.mode() | 0777));
     }
 
     @Override

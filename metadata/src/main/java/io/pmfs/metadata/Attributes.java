@@ -57,4 +57,34 @@ public record Attributes(
   public SourceVersion version() {
     return new SourceVersion(size, modificationTime);
   }
+
+  public Attributes withMode(int mode) {
+    return new Attributes(
+        mode, linkCount, uid, gid, device, size, blocks, accessTime, modificationTime, changeTime);
+  }
+
+  public Attributes withLinkCount(int linkCount) {
+    return new Attributes(
+        mode, linkCount, uid, gid, device, size, blocks, accessTime, modificationTime, changeTime);
+  }
+
+  public Attributes withOwner(int uid, int gid) {
+    return new Attributes(
+        mode, linkCount, uid, gid, device, size, blocks, accessTime, modificationTime, changeTime);
+  }
+
+  public Attributes withSize(long size, long blocks) {
+    return new Attributes(
+        mode, linkCount, uid, gid, device, size, blocks, accessTime, modificationTime, changeTime);
+  }
+
+  public Attributes withTimes(Instant accessTime, Instant modificationTime) {
+    return new Attributes(
+        mode, linkCount, uid, gid, device, size, blocks, accessTime, modificationTime, changeTime);
+  }
+
+  public Attributes withChangeTime(Instant changeTime) {
+    return new Attributes(
+        mode, linkCount, uid, gid, device, size, blocks, accessTime, modificationTime, changeTime);
+  }
 }

@@ -40,22 +40,11 @@ final class Samples {
   }
 
   static SourceEntry file(FileName name, long sourceInode, int linkCount) {
-    Attributes shown = attributes(REGULAR_MODE, linkCount, 10);
     return new SourceEntry(
         name,
         new FileIdentity(0, sourceInode),
-        new Attributes(
-            shown.mode(),
-            linkCount,
-            shown.uid(),
-            shown.gid(),
-            0,
-            shown.size(),
-            shown.blocks(),
-            TIME,
-            TIME,
-            // No two files were made in the same moment.
-            TIME.plusNanos(sourceInode)));
+        // No two files were made in the same moment.
+        attributes(REGULAR_MODE, linkCount, 10).withChangeTime(TIME.plusNanos(sourceInode)));
   }
 
   static SourceEntry directory(String name, long sourceInode) {

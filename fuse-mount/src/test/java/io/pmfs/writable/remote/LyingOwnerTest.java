@@ -152,19 +152,7 @@ class LyingOwnerTest {
   /** The attributes of a file, with another mode. */
   private Node shown(long inode, String path, int mode) throws FsException {
     Attributes a = stat(path).attributes();
-    return new Node(
-        inode,
-        new Attributes(
-            (a.mode() & ~07777) | mode,
-            a.linkCount(),
-            a.uid(),
-            a.gid(),
-            a.device(),
-            a.size(),
-            a.blocks(),
-            a.accessTime(),
-            a.modificationTime(),
-            a.changeTime()));
+    return new Node(inode, a.withMode((a.mode() & ~07777) | mode));
   }
 
   private static final class Text implements ReadSink {

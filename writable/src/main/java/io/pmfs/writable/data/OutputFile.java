@@ -309,17 +309,9 @@ public final class OutputFile {
   /** The attributes while it is being written. */
   Attributes attributes(Inode inode) {
     Attributes a = inode.attributes();
-    return new Attributes(
-        a.mode(),
-        a.linkCount(),
-        a.uid(),
-        a.gid(),
-        a.device(),
-        size,
-        blocks,
-        a.accessTime(),
-        modified,
-        changed.isAfter(a.changeTime()) ? changed : a.changeTime());
+    return a.withSize(size, blocks)
+        .withTimes(a.accessTime(), modified)
+        .withChangeTime(changed.isAfter(a.changeTime()) ? changed : a.changeTime());
   }
 
   /**

@@ -131,16 +131,12 @@ public final class Rights {
     }
     Instant access = wanted.accessTime();
     Instant modified = wanted.modificationTime();
-    return new Attributes(
-        nextMode,
-        before.linkCount(),
-        uid == null ? before.uid() : uid,
-        gid == null ? before.gid() : gid,
-        before.device(),
-        before.size(),
-        before.blocks(),
-        access == null ? before.accessTime() : access,
-        modified == null ? before.modificationTime() : modified,
-        state.now());
+    return before
+        .withMode(nextMode)
+        .withOwner(uid == null ? before.uid() : uid, gid == null ? before.gid() : gid)
+        .withTimes(
+            access == null ? before.accessTime() : access,
+            modified == null ? before.modificationTime() : modified)
+        .withChangeTime(state.now());
   }
 }

@@ -94,18 +94,10 @@ public record Shortcut(int count, @Nullable Change step) {
 
   private static Attributes merge(Attributes before, Change.SetAttributes next) {
     Attributes wanted = next.attributes();
-    boolean setsTimes = next.setsTimes();
-    return new Attributes(
-        wanted.mode(),
-        wanted.linkCount(),
-        wanted.uid(),
-        wanted.gid(),
-        wanted.device(),
-        before.size(),
-        before.blocks(),
-        setsTimes ? wanted.accessTime() : before.accessTime(),
-        setsTimes ? wanted.modificationTime() : before.modificationTime(),
-        wanted.changeTime());
+    Attributes merged = wanted.withSize(before.size(), before.blocks());
+    return next.setsTimes()
+        ? merged
+        : merged.withTimes(before.accessTime(), before.modificationTime());
   }
 
   /** Whether a change made the name that the next one removes, and nothing else did. */

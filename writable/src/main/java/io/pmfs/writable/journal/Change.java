@@ -363,17 +363,9 @@ public sealed interface Change {
       boolean owner =
           sets(OWNER) && shown.uid() == attributes.uid() && shown.gid() == attributes.gid();
       boolean times = sets(TIMES) && shown.modificationTime().equals(attributes.modificationTime());
-      return new Attributes(
-          mode ? before.mode() : shown.mode(),
-          shown.linkCount(),
-          owner ? before.uid() : shown.uid(),
-          owner ? before.gid() : shown.gid(),
-          shown.device(),
-          shown.size(),
-          shown.blocks(),
-          times ? before.accessTime() : shown.accessTime(),
-          times ? before.modificationTime() : shown.modificationTime(),
-          shown.changeTime());
+      Attributes left = mode ? shown.withMode(before.mode()) : shown;
+      left = owner ? left.withOwner(before.uid(), before.gid()) : left;
+      return times ? left.withTimes(before.accessTime(), before.modificationTime()) : left;
     }
 
     @Override

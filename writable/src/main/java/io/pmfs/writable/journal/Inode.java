@@ -154,68 +154,16 @@ public record Inode(
 
   /** With another count of links, changed now. */
   public Inode withLinks(int count, Instant now) {
-    Attributes a = attributes;
-    return with(
-        new Attributes(
-            a.mode(),
-            Math.max(0, count),
-            a.uid(),
-            a.gid(),
-            a.device(),
-            a.size(),
-            a.blocks(),
-            a.accessTime(),
-            a.modificationTime(),
-            now));
+    return with(attributes.withLinkCount(Math.max(0, count)).withChangeTime(now));
   }
 
   /** With other times of the content and of the attributes. */
   public Inode withTimes(Instant modified, Instant changed) {
-    Attributes a = attributes;
-    return with(
-        new Attributes(
-            a.mode(),
-            a.linkCount(),
-            a.uid(),
-            a.gid(),
-            a.device(),
-            a.size(),
-            a.blocks(),
-            a.accessTime(),
-            modified,
-            changed));
+    return with(attributes.withTimes(attributes.accessTime(), modified).withChangeTime(changed));
   }
 
   public Inode withSize(long size, long blocks) {
-    return with(sized(attributes, size, blocks));
-  }
-
-  public static Attributes sized(Attributes a, long size, long blocks) {
-    return new Attributes(
-        a.mode(),
-        a.linkCount(),
-        a.uid(),
-        a.gid(),
-        a.device(),
-        size,
-        blocks,
-        a.accessTime(),
-        a.modificationTime(),
-        a.changeTime());
-  }
-
-  public static Attributes withMode(Attributes a, int mode) {
-    return new Attributes(
-        mode,
-        a.linkCount(),
-        a.uid(),
-        a.gid(),
-        a.device(),
-        a.size(),
-        a.blocks(),
-        a.accessTime(),
-        a.modificationTime(),
-        a.changeTime());
+    return with(attributes.withSize(size, blocks));
   }
 
   /** A node that neither the journal nor the source has yet. */

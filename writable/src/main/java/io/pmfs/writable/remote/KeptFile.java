@@ -94,18 +94,12 @@ public final class KeptFile {
       if (!isWriting || !data.isOpen()) {
         return null;
       }
-      boolean isLater = modified.isAfter(recorded.modificationTime());
-      return new Attributes(
-          recorded.mode(),
-          recorded.linkCount(),
-          recorded.uid(),
-          recorded.gid(),
-          recorded.device(),
-          size,
-          data.status().blocks(),
-          recorded.accessTime(),
-          isLater ? modified : recorded.modificationTime(),
-          isLater && modified.isAfter(recorded.changeTime()) ? modified : recorded.changeTime());
+      Attributes shown = recorded.withSize(size, data.status().blocks());
+      if (!modified.isAfter(recorded.modificationTime())) {
+        return shown;
+      }
+      shown = shown.withTimes(recorded.accessTime(), modified);
+      return modified.isAfter(recorded.changeTime()) ? shown.withChangeTime(modified) : shown;
     } finally {
       lock.readLock().unlock();
     }

@@ -273,20 +273,8 @@ public final class Step {
 
   /** A node of which the source has all changes, with the times that the source has kept. */
   public static Inode agreed(Inode inode, Stat there) {
-    Attributes a = inode.attributes();
     Attributes kept = there.attributes();
-    return inode.with(
-        new Attributes(
-            a.mode(),
-            a.linkCount(),
-            a.uid(),
-            a.gid(),
-            a.device(),
-            a.size(),
-            a.blocks(),
-            kept.accessTime(),
-            kept.modificationTime(),
-            a.changeTime()));
+    return inode.with(inode.attributes().withTimes(kept.accessTime(), kept.modificationTime()));
   }
 
   /** After a failure, or for good. */
