@@ -401,15 +401,13 @@ public final class Daemon implements ControlRequests {
 
   @Override
   public StatusReport status() {
-    return dataset
-        .status()
-        .with(
-            surroundings.userName(),
-            ProcessHandle.current().pid(),
-            Duration.between(started, clock.instant()).toSeconds(),
-            logFile.toString(),
-            observation.url(),
-            kept.left());
+    StatusReport report = dataset.status();
+    long uptimeSeconds = Duration.between(started, clock.instant()).toSeconds();
+    return report.with(
+        report.mount().with(kept.left()),
+        report
+            .daemon()
+            .with(surroundings.userName(), uptimeSeconds, logFile.toString(), observation.url()));
   }
 
   @Override

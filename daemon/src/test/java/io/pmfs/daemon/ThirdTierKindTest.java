@@ -94,7 +94,7 @@ final class ThirdTierKindTest {
         new Wiring(surroundings, null, 0, line -> {}).open(settings, session)) {
       stageAll(dataset.tasks());
 
-      TierReport tier = dataset.status().tiers().get(0);
+      TierReport tier = dataset.status().dataset().tiers().get(0);
       assertThat(tier.name()).isEqualTo("mem:/ram");
       assertThat(tier.kind()).isEqualTo("mem");
       assertThat(tier.state()).isEqualTo("on");

@@ -5,6 +5,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.machine.MountFailure;
@@ -60,7 +61,7 @@ final class MountedExamination {
       findings.addAll(examination.places());
       addNumbers(status, findings);
       addFailures(status, findings);
-      String absence = status.sourceAbsence();
+      String absence = status.source().sourceAbsence();
       if (status.outputs() != null && absence != null) {
         findings.add(
             new Finding(
@@ -94,7 +95,7 @@ final class MountedExamination {
   }
 
   private static void addNumbers(StatusReport status, List<Finding> findings) {
-    Long renumbered = status.renumberedFiles();
+    Long renumbered = status.source().renumberedFiles();
     if (renumbered != null) {
       findings.add(
           new Finding(
@@ -112,7 +113,7 @@ final class MountedExamination {
   }
 
   private static void addFailures(StatusReport status, List<Finding> findings) {
-    StatusReport.Failures failures = status.failures();
+    KernelReport.Failures failures = status.kernel().failures();
     if (failures != null && failures.lately() > 0) {
       findings.add(
           new Finding(

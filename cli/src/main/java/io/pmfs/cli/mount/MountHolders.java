@@ -2,7 +2,7 @@ package io.pmfs.cli.mount;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.MountReport;
 import io.pmfs.machine.Limited;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
@@ -61,16 +61,16 @@ public final class MountHolders {
    * @param device its device number, as in mountinfo
    * @param self the process of this command
    */
-  public static StatusReport.Detached ofDetached(String device, Path root, long self) {
+  public static MountReport.Detached ofDetached(String device, Path root, long self) {
     try {
       // The file system of a descriptor is asked for its device, and its daemon may hang.
       return Limited.call(DETACHED_LIMIT, () -> opened(device, root, self));
     } catch (IOException e) {
-      return StatusReport.Detached.UNCOUNTED;
+      return MountReport.Detached.UNCOUNTED;
     }
   }
 
-  private static StatusReport.Detached opened(String device, Path root, long self)
+  private static MountReport.Detached opened(String device, Path root, long self)
       throws IOException {
     Set<String> own = own(root, self);
     Set<Path> files = new HashSet<>();
@@ -88,7 +88,7 @@ public final class MountHolders {
         }
       }
     }
-    return new StatusReport.Detached(files.size(), holders);
+    return new MountReport.Detached(files.size(), holders);
   }
 
   /** Paths relative to the mount's root: the kernel knows no others of a detached mount. */

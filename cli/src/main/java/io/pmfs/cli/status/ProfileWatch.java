@@ -117,10 +117,15 @@ final class ProfileWatch {
 
   /** Names the mount, and the requests that cannot be counted. */
   private static List<String> head(StatusReport status) {
-    String what = status.source() + " on " + status.mountpoint() + ", " + status.readMode();
+    String what =
+        status.mount().source()
+            + " on "
+            + status.mount().mountpoint()
+            + ", "
+            + status.bridge().readMode();
     return List.of(
         PathText.printable(what),
-        status.readMode().equals(ReadMode.PAGE_CACHE.word())
+        status.bridge().readMode().equals(ReadMode.PAGE_CACHE.word())
             ? "not counted: reads from the kernel's page cache"
             : "not counted: reads from the kernel's page cache, and reads of copies by the kernel"
                 + " (passthrough)");

@@ -13,6 +13,7 @@ import io.pmfs.cli.tasks.DrainProgress;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.control.ControlServer;
 import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.MountReport;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
@@ -251,30 +252,40 @@ public final class StatusCommand implements Callable<Integer> {
 
   private static List<String> warnings(StatusReport report) {
     List<String> warnings = new ArrayList<>();
-    Engagement engagement = report.engagement();
+    Engagement engagement = report.dataset().engagement();
     if (engagement != null && engagement.isSourceOnly()) {
-      warnings.add(report.mountpoint() + ": all reads go to the source: " + engagement.reason());
+      warnings.add(
+          report.mount().mountpoint() + ": all reads go to the source: " + engagement.reason());
     }
     OutputsReport outputs = report.outputs();
     if (outputs != null && (outputs.refused() > 0 || outputs.isNodeAway())) {
-      warnings.add(report.mountpoint() + ": " + DrainCommand.summary(outputs));
+      warnings.add(report.mount().mountpoint() + ": " + DrainCommand.summary(outputs));
     }
-    if (outputs != null && report.sourceAbsence() != null) {
-      warnings.add(report.mountpoint() + ": source: " + PathText.printable(report.sourceAbsence()));
+    if (outputs != null && report.source().sourceAbsence() != null) {
+      warnings.add(
+          report.mount().mountpoint()
+              + ": source: "
+              + PathText.printable(report.source().sourceAbsence()));
     }
     String absence = report.cluster() == null ? null : report.cluster().absence();
     if (absence != null) {
-      warnings.add(report.mountpoint() + ": " + absence);
+      warnings.add(report.mount().mountpoint() + ": " + absence);
     }
     String failures = StatusHeadline.failures(report);
     if (failures != null) {
-      warnings.add(report.mountpoint() + ": " + PathText.printable(failures));
+      warnings.add(report.mount().mountpoint() + ": " + PathText.printable(failures));
     }
-    if (report.stateFailure() != null) {
-      warnings.add(report.mountpoint() + ": the state is not recorded: " + report.stateFailure());
+    if (report.state().stateFailure() != null) {
+      warnings.add(
+          report.mount().mountpoint()
+              + ": the state is not recorded: "
+              + report.state().stateFailure());
     }
-    if (report.threadFailure() != null) {
-      warnings.add(report.mountpoint() + ": its daemon has trouble: " + report.threadFailure());
+    if (report.daemon().threadFailure() != null) {
+      warnings.add(
+          report.mount().mountpoint()
+              + ": its daemon has trouble: "
+              + report.daemon().threadFailure());
     }
     return warnings;
   }
@@ -328,7 +339,7 @@ public final class StatusCommand implements Callable<Integer> {
             + WatchBlock.of(report, null, 0).size()
             + warnings(report).size()
             + GSON.toJson(report).length();
-    if (characters == 0 || report.mountpoint() == null) {
+    if (characters == 0 || report.mount().mountpoint() == null) {
       throw new IllegalArgumentException("not a report");
     }
   }
@@ -342,40 +353,40 @@ public final class StatusCommand implements Callable<Integer> {
     MountTable mounts = invocation.surroundings().mounts();
     List<Path> places = mounts.places(mount::shows);
     boolean isKept = places.stream().allMatch(Registry::isKept);
-    List<StatusReport.Holder> holders = new ArrayList<>();
+    List<MountReport.Holder> holders = new ArrayList<>();
     for (Path place : places) {
       if (isKept || !Registry.isKept(place)) {
         holders.add(holder(place, mounts, registries));
       }
     }
-    return asked.with(holders);
+    return asked.with(asked.mount().with(holders));
   }
 
   /** Also counts what is open in a detached mount. */
   private StatusReport counted(StatusReport asked, Registry.Entry mount, Registries registries)
       throws MountFailure {
     StatusReport report = placed(asked, mount, registries);
-    if (report.detached() == null || mount.devices().isEmpty()) {
+    if (report.mount().detached() == null || mount.devices().isEmpty()) {
       return report;
     }
     String device = mount.devices().get(0);
-    StatusReport.Detached seen =
+    MountReport.Detached seen =
         MountHolders.ofDetached(
             device, invocation.surroundings().root(), ProcessHandle.current().pid());
     List<String> holders = new ArrayList<>(seen.openBy());
     new MountViewers(invocation.surroundings())
         .elsewhere(device, mount.source())
         .forEach(viewer -> holders.add(viewer + " has the mount in another namespace"));
-    return report.with(new StatusReport.Detached(seen.openFiles(), holders));
+    return report.with(report.mount().with(new MountReport.Detached(seen.openFiles(), holders)));
   }
 
-  private static StatusReport.Holder holder(Path place, MountTable mounts, Registries registries)
+  private static MountReport.Holder holder(Path place, MountTable mounts, Registries registries)
       throws MountFailure {
     MountTable.Mount mount = mounts.at(place);
     Holder known = mount == null ? null : registries.holder(mount);
     return known == null
-        ? new StatusReport.Holder(place.toString(), null, null, null, null)
-        : new StatusReport.Holder(
+        ? new MountReport.Holder(place.toString(), null, null, null, null)
+        : new MountReport.Holder(
             place.toString(),
             known.user(),
             known.pid() == 0 ? null : known.pid(),

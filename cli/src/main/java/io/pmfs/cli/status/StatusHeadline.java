@@ -2,6 +2,8 @@ package io.pmfs.cli.status;
 
 import io.pmfs.cli.tasks.DrainProgress;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.KernelReport;
+import io.pmfs.daemon.report.MountReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.StatusReport;
@@ -41,11 +43,11 @@ final class StatusHeadline {
     }
     headline.add("errors", failures(report));
     headline.add("nodes", absence(report));
-    RecentReport recent = report.recent();
+    RecentReport recent = report.dataset().recent();
     headline.add("read lately", recent == null ? null : origins(report, recent));
     headline.add("source", source(report));
     // A daemon without recent counts does not know the room either.
-    headline.add("room", recent == null ? null : room(report.tiers()));
+    headline.add("room", recent == null ? null : room(report.dataset().tiers()));
     return headline.printable();
   }
 
@@ -89,7 +91,7 @@ final class StatusHeadline {
 
   /** Which requests of readers failed lately; null if none did. */
   static @Nullable String failures(StatusReport report) {
-    StatusReport.Failures failures = report.failures();
+    KernelReport.Failures failures = report.kernel().failures();
     if (failures == null || failures.lately() <= 0) {
       return null;
     }
@@ -116,19 +118,19 @@ final class StatusHeadline {
   }
 
   static String title(StatusReport report) {
-    StatusReport.Detached detached = report.detached();
-    return report.source()
+    MountReport.Detached detached = report.mount().detached();
+    return report.mount().source()
         + " on "
-        + report.mountpoint()
+        + report.mount().mountpoint()
         + (detached == null ? "" : ", detached: " + text(detached))
-        + (report.keptSeconds() == null ? "" : ", " + kept(report.keptSeconds()));
+        + (report.mount().keptSeconds() == null ? "" : ", " + kept(report.mount().keptSeconds()));
   }
 
   /**
    * The command sees neither the processes of other users nor those whose current directory is in
    * the mount, so it may count 0.
    */
-  private static String text(StatusReport.Detached detached) {
+  private static String text(MountReport.Detached detached) {
     Integer files = detached.openFiles();
     return files == null || files == 0
         ? "still in use"
@@ -154,7 +156,7 @@ final class StatusHeadline {
 
   /** Where bytes come from that come neither from a tier nor from the source. */
   private static String others(StatusReport report) {
-    if (report.nodeCache() == null) {
+    if (report.dataset().nodeCache() == null) {
       return report.cluster() == null ? "copies of other jobs" : "peers";
     }
     return report.cluster() == null ? "the node's cache" : "peers and the node's cache";
@@ -176,17 +178,17 @@ final class StatusHeadline {
   /** Null if the daemon does not report it. */
   private static @Nullable String source(StatusReport report) {
     List<String> parts = new ArrayList<>();
-    if (report.sourceAbsence() != null) {
+    if (report.source().sourceAbsence() != null) {
       parts.add(
           "away: "
-              + report.sourceAbsence()
+              + report.source().sourceAbsence()
               + (report.outputs() == null
                   ? "; copies are still served"
                   : "; what this node knows is still served"));
-    } else if (report.recent() != null) {
-      parts.add(requests(report.recent()));
+    } else if (report.dataset().recent() != null) {
+      parts.add(requests(report.dataset().recent()));
     }
-    StatusReport.Waiting waiting = report.waiting();
+    KernelReport.Waiting waiting = report.kernel().waiting();
     if (waiting != null && waiting.count() > 0) {
       parts.add(
           String.format(

@@ -3,10 +3,15 @@ package io.pmfs.cli.status;
 import io.pmfs.cli.tasks.DrainProgress;
 import io.pmfs.cli.tasks.TaskLines;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.DaemonReport;
+import io.pmfs.daemon.report.DatasetReport;
+import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.MissingNode;
+import io.pmfs.daemon.report.MountReport;
 import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.SourceReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;
@@ -40,7 +45,7 @@ final class StatusTable {
     StatusTable table = new StatusTable();
     if (!report.hasDaemon()) {
       table.lines.addAll(StatusHeadline.of(report));
-      table.add("log", report.logFile());
+      table.add("log", report.daemon().logFile());
       return String.join("\n", table.lines);
     }
     table.head(report);
@@ -74,35 +79,38 @@ final class StatusTable {
         "daemon",
         "pid %d of user %s, up %s"
             .formatted(
-                report.pid(),
-                report.user(),
-                TimeSpan.format(Duration.ofSeconds(report.uptimeSeconds()))));
-    List<StatusReport.Holder> holders = report.holders();
-    for (StatusReport.Holder holder : holders == null ? List.<StatusReport.Holder>of() : holders) {
+                report.daemon().pid(),
+                report.daemon().user(),
+                TimeSpan.format(Duration.ofSeconds(report.daemon().uptimeSeconds()))));
+    List<MountReport.Holder> holders = report.mount().holders();
+    for (MountReport.Holder holder : holders == null ? List.<MountReport.Holder>of() : holders) {
       add("mounted on", text(holder));
     }
     add(
         "reading",
-        report.readMode() + " over " + report.bridge() + because(report.readModeReason()));
-    add("bridge", report.bridge() + because(report.bridgeReason()));
-    add("log", report.logFile());
-    add("state", report.stateDirectory());
-    add("not recorded", report.stateFailure());
-    add("trouble", report.threadFailure());
-    StatusReport.Detached detached = report.detached();
+        report.bridge().readMode()
+            + " over "
+            + report.bridge().bridge()
+            + because(report.bridge().readModeReason()));
+    add("bridge", report.bridge().bridge() + because(report.bridge().bridgeReason()));
+    add("log", report.daemon().logFile());
+    add("state", report.state().stateDirectory());
+    add("not recorded", report.state().stateFailure());
+    add("trouble", report.daemon().threadFailure());
+    MountReport.Detached detached = report.mount().detached();
     add(
         "open by",
         detached == null || detached.openBy().isEmpty()
             ? null
             : String.join(", ", detached.openBy()));
-    add("metrics", report.metrics());
-    StatusReport.AccessLog accessLog = report.accessLog();
+    add("metrics", report.daemon().metrics());
+    KernelReport.AccessLog accessLog = report.kernel().accessLog();
     add("access log", accessLog == null ? null : text(accessLog));
-    StatusReport.Memory memory = report.memory();
+    DaemonReport.Memory memory = report.daemon().memory();
     add("memory", memory == null ? null : text(memory));
   }
 
-  private static String text(StatusReport.Holder holder) {
+  private static String text(MountReport.Holder holder) {
     return holder.mountpoint()
         + (holder.job() == null ? "" : ", job " + holder.job())
         + (holder.user() == null ? "" : ", by user " + holder.user())
@@ -129,11 +137,11 @@ final class StatusTable {
             outputs.dirtyFiles(),
             TimeSpan.format(Duration.ofSeconds(outputs.oldestAgeSeconds()))));
     add("in tiers", ByteSize.format(outputs.localBytes()));
-    NodeCacheReport cache = report.nodeCache();
+    NodeCacheReport cache = report.dataset().nodeCache();
     add("node cache", cache == null ? null : text(cache));
-    RequestReport requests = report.requests();
+    RequestReport requests = report.kernel().requests();
     add("requests", requests == null ? null : text(requests));
-    add("unanswered", waiting(report.waiting()));
+    add("unanswered", waiting(report.kernel().waiting()));
     nodes(report.cluster());
     OutputsReport.Away away = outputs.away();
     if (away != null) {
@@ -163,14 +171,14 @@ final class StatusTable {
     }
   }
 
-  private static String text(StatusReport.AccessLog accessLog) {
+  private static String text(KernelReport.AccessLog accessLog) {
     return accessLog.missing() == 0
         ? accessLog.file()
         : String.format(
             Locale.ROOT, "%s (%,d requests are missing)", accessLog.file(), accessLog.missing());
   }
 
-  static String text(StatusReport.Memory memory) {
+  static String text(DaemonReport.Memory memory) {
     return "%s resident, heap %s of %s"
         .formatted(
             ByteSize.format(memory.residentBytes()),
@@ -180,7 +188,7 @@ final class StatusTable {
 
   private void tiers(StatusReport report) {
     int count = 0;
-    for (TierReport tier : report.tiers()) {
+    for (TierReport tier : report.dataset().tiers()) {
       count++;
       String dax =
           tier.dax().equals(TierReport.Dax.NONE)
@@ -208,7 +216,7 @@ final class StatusTable {
   /** Where the bytes come from that no tier has. */
   private static String beyondTiers(StatusReport report) {
     return (report.cluster() == null ? "" : "peers or ")
-        + (report.nodeCache() == null ? "" : "the node's cache or ")
+        + (report.dataset().nodeCache() == null ? "" : "the node's cache or ")
         + "the source";
   }
 
@@ -243,7 +251,7 @@ final class StatusTable {
   }
 
   private void counts(StatusReport report) {
-    StatusReport.Reads reads = report.reads();
+    DatasetReport.Reads reads = report.dataset().reads();
     add(
         "reads",
         String.format(
@@ -257,11 +265,11 @@ final class StatusTable {
             ByteSize.format(reads.fromSource()),
             "from " + beyondTiers(report),
             reads.errors()));
-    RequestReport requests = report.requests();
+    RequestReport requests = report.kernel().requests();
     add("requests", requests == null ? null : text(requests));
-    add("waiting", waiting(report.waiting()));
+    add("waiting", waiting(report.kernel().waiting()));
     add("numbers", numbers(report));
-    StatusReport.Staging s = report.staging();
+    DatasetReport.Staging s = report.dataset().staging();
     add(
         "staging",
         String.format(
@@ -280,7 +288,7 @@ final class StatusTable {
         "checks",
         String.format(
             Locale.ROOT, "%,d copies verified, %,d mismatches", s.verified(), s.mismatches()));
-    StatusReport.SourceOperations source = report.sourceOperations();
+    SourceReport.Operations source = report.source().sourceOperations();
     add(
         "source ops",
         String.format(
@@ -321,7 +329,7 @@ final class StatusTable {
   /** Null if no request waits, or if the daemon does not report it. */
   /** Whether the source's inode numbers are stable; null if they are, as far as is known. */
   private static @Nullable String numbers(StatusReport report) {
-    Long renumbered = report.renumberedFiles();
+    Long renumbered = report.source().renumberedFiles();
     if (renumbered == null || renumbered == 0) {
       return null;
     }
@@ -332,7 +340,7 @@ final class StatusTable {
         renumbered);
   }
 
-  static @Nullable public String waiting(StatusReport.@Nullable Waiting waiting) {
+  static @Nullable public String waiting(KernelReport.@Nullable Waiting waiting) {
     if (waiting == null || waiting.count() == 0) {
       return null;
     }
@@ -368,9 +376,9 @@ final class StatusTable {
         "contents",
         "%s from local tiers, %s from peers, %s from the source"
             .formatted(
-                ByteSize.format(report.reads().fromTiers()),
+                ByteSize.format(report.dataset().reads().fromTiers()),
                 ByteSize.format(cluster.bytesFromPeers()),
-                ByteSize.format(report.sourceOperations().bytes())));
+                ByteSize.format(report.source().sourceOperations().bytes())));
     add(
         "peers",
         String.format(

@@ -3,8 +3,11 @@ package io.pmfs.cli.status;
 import io.pmfs.cli.tasks.DrainProgress;
 import io.pmfs.cli.tasks.TaskLines;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.DaemonReport;
+import io.pmfs.daemon.report.DatasetReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.SourceReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;
@@ -43,7 +46,7 @@ final class WatchBlock {
 
   /** Lines without control characters; rates cover the time since the earlier report. */
   static List<String> of(StatusReport now, @Nullable StatusReport before, double seconds) {
-    boolean isSame = before != null && before.pid() == now.pid() && seconds > 0;
+    boolean isSame = before != null && before.daemon().pid() == now.daemon().pid() && seconds > 0;
     WatchBlock block = new WatchBlock(now, isSame ? before : null, seconds);
     block.head();
     OutputsReport outputs = now.outputs();
@@ -53,7 +56,7 @@ final class WatchBlock {
       block.add("writable", DrainProgress.text(outputs));
     }
     block.requests();
-    block.add("waiting", StatusTable.waiting(now.waiting()));
+    block.add("waiting", StatusTable.waiting(now.kernel().waiting()));
     if (outputs == null) {
       block.background();
     }
@@ -73,16 +76,16 @@ final class WatchBlock {
         "daemon",
         "pid %d, up %s, %s over %s"
             .formatted(
-                now.pid(),
-                TimeSpan.format(Duration.ofSeconds(now.uptimeSeconds())),
-                now.readMode(),
-                now.bridge()));
+                now.daemon().pid(),
+                TimeSpan.format(Duration.ofSeconds(now.daemon().uptimeSeconds())),
+                now.bridge().readMode(),
+                now.bridge().bridge()));
   }
 
   /** Where the bytes that were read came from. */
   private void places() {
-    StatusReport.Reads then = before == null ? null : before.reads();
-    StatusReport.Reads reads = now.reads();
+    DatasetReport.Reads then = before == null ? null : before.dataset().reads();
+    DatasetReport.Reads reads = now.dataset().reads();
     long all = since(reads.bytes(), then == null ? 0 : then.bytes());
     add(
         "reading",
@@ -94,10 +97,12 @@ final class WatchBlock {
                     ? ""
                     : String.format(Locale.ROOT, ", %,d errors so far", reads.errors())));
     add("", row("from", "", "share", "hits", "filled"));
-    for (int i = 0; i < now.tiers().size(); i++) {
-      TierReport tier = now.tiers().get(i);
+    for (int i = 0; i < now.dataset().tiers().size(); i++) {
+      TierReport tier = now.dataset().tiers().get(i);
       TierReport earlier =
-          before == null || i >= before.tiers().size() ? null : before.tiers().get(i);
+          before == null || i >= before.dataset().tiers().size()
+              ? null
+              : before.dataset().tiers().get(i);
       long bytes = since(tier.readBytes(), earlier == null ? 0 : earlier.readBytes());
       long hits = since(tier.hits(), earlier == null ? 0 : earlier.hits());
       String state = tier.state().equals("on") ? "" : ", " + tier.state();
@@ -135,11 +140,11 @@ final class WatchBlock {
   }
 
   private void requests() {
-    RequestReport all = now.requests();
+    RequestReport all = now.kernel().requests();
     if (all == null) {
       return;
     }
-    RequestReport then = before == null ? null : before.requests();
+    RequestReport then = before == null ? null : before.kernel().requests();
     RequestReport shown = then == null ? all : all.since(then);
     add("", row("requests", "", "p50", "p99", then == null ? "since the start" : ""));
     shown.operations().stream()
@@ -163,16 +168,16 @@ final class WatchBlock {
   }
 
   private void background() {
-    StatusReport.SourceOperations source = now.sourceOperations();
-    StatusReport.SourceOperations then = before == null ? null : before.sourceOperations();
+    SourceReport.Operations source = now.source().sourceOperations();
+    SourceReport.Operations then = before == null ? null : before.source().sourceOperations();
     add(
         "source ops",
         "%s, %s"
             .formatted(
                 perSecond(since(source.total(), then == null ? 0 : then.total())),
                 bytesPerSecond(since(source.bytes(), then == null ? 0 : then.bytes()))));
-    StatusReport.Staging s = now.staging();
-    long done = before == null ? 0 : before.staging().completed();
+    DatasetReport.Staging s = now.dataset().staging();
+    long done = before == null ? 0 : before.dataset().staging().completed();
     add(
         "staging",
         String.format(
@@ -206,7 +211,7 @@ final class WatchBlock {
               cluster.peerHitRatio() * 100,
               cluster.suspected()));
     }
-    StatusReport.Memory memory = now.memory();
+    DaemonReport.Memory memory = now.daemon().memory();
     add("memory", memory == null ? null : StatusTable.text(memory));
   }
 

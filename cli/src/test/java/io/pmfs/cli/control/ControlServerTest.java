@@ -10,8 +10,8 @@ import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.control.ControlServer;
-import io.pmfs.daemon.dataset.FakeDataset;
 import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.tasks.FakeTasks;
 import io.pmfs.daemon.tasks.KeptTasks;
@@ -78,7 +78,7 @@ final class ControlServerTest {
           Thread.currentThread().interrupt();
         }
       }
-      return FakeDataset.report("/mnt/ä", "/src");
+      return SampleReport.of("/mnt/ä", "/src");
     }
 
     @Override

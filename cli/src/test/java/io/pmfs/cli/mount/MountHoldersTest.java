@@ -2,7 +2,7 @@ package io.pmfs.cli.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.report.MountReport;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -91,7 +91,7 @@ final class MountHoldersTest {
     write(2, "maps", "7f00-7f01 r--s 00000000 " + written + " 5    /shard.tar\n");
     write(3, "mountinfo", "77 1 0:9 / /elsewhere rw - ext4 /dev/sda1 rw\n");
 
-    StatusReport.Detached seen = MountHolders.ofDetached(major + ":" + minor, root, SELF);
+    MountReport.Detached seen = MountHolders.ofDetached(major + ":" + minor, root, SELF);
 
     assertThat(seen.openFiles()).as("a.jpg twice, shard.tar").isEqualTo(2);
     assertThat(seen.openBy())

@@ -10,8 +10,8 @@ import io.pmfs.cli.control.RequestStream;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.control.ControlServer;
-import io.pmfs.daemon.dataset.FakeDataset;
 import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.requests.LogLine;
 import io.pmfs.daemon.requests.ProfileKey;
@@ -71,7 +71,7 @@ final class RequestFeedTest {
   private final class Requests implements ControlRequests {
     @Override
     public StatusReport status() {
-      return FakeDataset.report("/mnt/dataset", "/src");
+      return SampleReport.of("/mnt/dataset", "/src");
     }
 
     @Override

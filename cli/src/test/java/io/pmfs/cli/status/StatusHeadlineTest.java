@@ -8,10 +8,12 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
-import io.pmfs.daemon.dataset.FakeDataset;
 import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.MissingNode;
+import io.pmfs.daemon.report.MountReport;
 import io.pmfs.daemon.report.RecentReport;
+import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +23,7 @@ import org.junit.jupiter.api.Test;
 final class StatusHeadlineTest {
   private static final Gson GSON = new Gson();
 
-  private JsonObject json = GSON.toJsonTree(FakeDataset.report("/m", "/s")).getAsJsonObject();
+  private JsonObject json = GSON.toJsonTree(SampleReport.of("/m", "/s")).getAsJsonObject();
 
   private StatusHeadlineTest() {
     json.remove("waiting");
@@ -69,7 +71,7 @@ final class StatusHeadlineTest {
   void of_clusterWithMissingNodes_namesThemAndIsNotJustWorking() {
     json =
         GSON.toJsonTree(
-                FakeDataset.withMissing(
+                SampleReport.withMissing(
                     List.of(
                         new MissingNode("n3", "10.0.0.3", "2026-11-26T18:03:12.5Z", true),
                         new MissingNode("n4", null, "2026-11-26T18:00:00Z", false))))
@@ -105,10 +107,10 @@ final class StatusHeadlineTest {
             .entrySet()) {
       json.add(
           "detached",
-          GSON.toJsonTree(new StatusReport.Detached(expected.getKey(), List.of("pid 7"))));
+          GSON.toJsonTree(new MountReport.Detached(expected.getKey(), List.of("pid 7"))));
       assertThat(headline()).contains(expected.getValue());
     }
-    json.add("detached", GSON.toJsonTree(StatusReport.Detached.UNCOUNTED));
+    json.add("detached", GSON.toJsonTree(MountReport.Detached.UNCOUNTED));
     assertThat(headline()).contains("/s on /m, detached: still in use");
   }
 
@@ -172,7 +174,7 @@ final class StatusHeadlineTest {
   @Test
   void of_absentSourceAndWaitingRequest_areSaid() {
     json.add("sourceAbsence", new JsonPrimitive("it hangs"));
-    json.add("waiting", GSON.toJsonTree(new StatusReport.Waiting(1, 63, "read", "x", 7)));
+    json.add("waiting", GSON.toJsonTree(new KernelReport.Waiting(1, 63, "read", "x", 7)));
 
     assertThat(headline())
         .contains(

@@ -3,10 +3,11 @@ package io.pmfs.cli.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.Gson;
-import io.pmfs.daemon.dataset.FakeDataset;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.OutputsReport;
+import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
 import java.util.List;
@@ -17,7 +18,7 @@ import org.junit.jupiter.api.Test;
 final class StatusTableTest {
   @Test
   void of_report_readsLikeThis() {
-    assertThat(StatusTable.of(FakeDataset.report("/mnt/dataset", "/lustre/imagenet")))
+    assertThat(StatusTable.of(SampleReport.of("/mnt/dataset", "/lustre/imagenet")))
         .isEqualTo(
             """
             /lustre/imagenet on /mnt/dataset
@@ -47,8 +48,8 @@ final class StatusTableTest {
   @Test
   void of_failedRequestsAndNumbersThatChange_saysSo() {
     StatusReport report =
-        FakeDataset.failing(
-            new StatusReport.Failures(
+        SampleReport.failing(
+            new KernelReport.Failures(
                 3512, 4000, "read", "train/a%0A", "ESTALE", "2026-11-26T18:00:00Z"),
             43);
     assertThat(StatusHeadline.of(report))
@@ -65,8 +66,8 @@ final class StatusTableTest {
 
   @Test
   void of_severalMounts_isTheHeadlineOfEach() {
-    StatusReport one = FakeDataset.report("/mnt/a", "/lustre/a");
-    StatusReport other = FakeDataset.report("/mnt/b", "/lustre/b");
+    StatusReport one = SampleReport.of("/mnt/a", "/lustre/a");
+    StatusReport other = SampleReport.of("/mnt/b", "/lustre/b");
 
     assertThat(StatusTable.of(List.of(one))).isEqualTo(StatusTable.of(one));
     assertThat(StatusTable.of(List.of(one, other)))
@@ -109,17 +110,17 @@ final class StatusTableTest {
 
   @Test
   void waiting_otherNumbersOfRequests_areSaidAsTheyAre() {
-    assertThat(StatusTable.waiting(new StatusReport.Waiting(0, 0, null, null, -1))).isNull();
+    assertThat(StatusTable.waiting(new KernelReport.Waiting(0, 0, null, null, -1))).isNull();
     assertThat(StatusTable.waiting(null)).isNull();
-    assertThat(StatusTable.waiting(new StatusReport.Waiting(1, 63, "getattr", null, 0)))
+    assertThat(StatusTable.waiting(new KernelReport.Waiting(1, 63, "getattr", null, 0)))
         .isEqualTo("1 request, for 1m 3s: getattr by the kernel");
-    assertThat(StatusTable.waiting(new StatusReport.Waiting(1, 2, "readdir", "", 7)))
+    assertThat(StatusTable.waiting(new KernelReport.Waiting(1, 2, "readdir", "", 7)))
         .isEqualTo("1 request, for 2s: readdir of . by pid 7");
   }
 
   @Test
   void of_nodeOfACluster_saysWhoTheOthersAreAndWhatCameFromThem() {
-    assertThat(StatusTable.of(FakeDataset.inCluster("n1")).lines().map(String::strip))
+    assertThat(StatusTable.of(SampleReport.inCluster("n1")).lines().map(String::strip))
         .contains(
             "reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 500 B just fetched, 500 B from peers or the source, 0 errors")
         .containsSequence(
@@ -137,7 +138,7 @@ final class StatusTableTest {
   }
 
   private static String ofOutputs(OutputsReport outputs, List<MissingNode> missing) {
-    return StatusTable.of(FakeDataset.writable(outputs, missing));
+    return StatusTable.of(SampleReport.writable(outputs, missing));
   }
 
   @Test
@@ -195,7 +196,7 @@ final class StatusTableTest {
                         "a" + i, "", "10.0.1.1", 20113, false, 0, false, 0, 0, 0, 0, 0))
             .toList();
 
-    String table = StatusTable.of(FakeDataset.inCluster("n1", more));
+    String table = StatusTable.of(SampleReport.inCluster("n1", more));
 
     assertThat(table.lines()).filteredOn(line -> line.startsWith("  node ")).hasSize(16);
     assertThat(table)
@@ -204,7 +205,7 @@ final class StatusTableTest {
 
   @Test
   void json_ofReport_hasThePromisedNames() {
-    String json = new Gson().toJson(FakeDataset.report("/m", "/s"));
+    String json = new Gson().toJson(SampleReport.of("/m", "/s"));
 
     assertThat(json)
         .startsWith(

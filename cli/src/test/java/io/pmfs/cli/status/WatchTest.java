@@ -5,7 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonParser;
 import io.pmfs.cli.TestWorld;
-import io.pmfs.daemon.dataset.FakeDataset;
+import io.pmfs.daemon.report.DatasetReport;
+import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
 import io.pmfs.machine.ExitStatus;
@@ -21,6 +22,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -33,64 +35,20 @@ final class WatchTest {
   @TempDir private Path temporary;
 
   private static StatusReport report(long bytes, long hits, long pid) {
-    StatusReport before = FakeDataset.report("/mnt/dataset", "/lustre/imagenet");
-    StatusReport.Reads reads = new StatusReport.Reads(bytes / 1000, bytes, bytes, 0, 1, 0, 0, 0);
-    TierReport t = before.tiers().get(0);
-    TierReport tier =
-        new TierReport(
-            t.name(),
-            t.kind(),
-            t.path(),
-            t.state(),
-            t.reason(),
-            t.dax(),
-            t.capacityBytes(),
-            t.usedBytes() / 2,
-            t.copies(),
-            t.compression(),
-            t.contentBytes(),
-            hits,
-            0,
-            bytes,
-            0,
-            0,
-            0,
-            t.availableBytes());
-    return new StatusReport(
-        before.mountpoint(),
-        before.source(),
-        before.user(),
-        pid,
-        7,
-        before.bridge(),
-        "",
-        before.readMode(),
-        "",
-        null,
-        null,
-        null,
-        List.of(tier),
-        reads,
-        before.staging(),
-        before.sourceOperations(),
-        null,
-        null,
-        null,
-        before.engagement(),
-        before.requests(),
-        before.memory(),
-        null,
-        before.waiting(),
-        null,
-        null,
-        before.recent(),
-        null,
-        null,
-        null,
-        null,
-        null,
-        new StatusReport.Failures(0, 0, null, null, null, null),
-        0L);
+    StatusReport before = SampleReport.of("/mnt/dataset", "/lustre/imagenet");
+    TierReport tier = before.dataset().tiers().get(0);
+    return SampleReport.with(
+        before,
+        Map.of(
+            "pid",
+            pid,
+            "tiers",
+            List.of(
+                SampleReport.with(
+                    tier,
+                    Map.of("usedBytes", tier.usedBytes() / 2, "hits", hits, "readBytes", bytes))),
+            "reads",
+            new DatasetReport.Reads(bytes / 1000, bytes, bytes, 0, 1, 0, 0, 0)));
   }
 
   @Test
@@ -119,7 +77,7 @@ final class WatchTest {
 
   @Test
   void block_oldDaemonAndHostileNames_areShown() {
-    StatusReport hostile = FakeDataset.report("/mnt/\u001b[2J\n", "/src\u0007");
+    StatusReport hostile = SampleReport.of("/mnt/\u001b[2J\n", "/src\u0007");
     StatusReport old =
         new com.google.gson.Gson()
             .fromJson(

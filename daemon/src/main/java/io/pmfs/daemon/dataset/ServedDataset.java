@@ -7,14 +7,20 @@ import io.pmfs.cluster.Cluster;
 import io.pmfs.daemon.control.NodeResource;
 import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.process.Readiness;
+import io.pmfs.daemon.report.BridgeReport;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.DaemonReport;
+import io.pmfs.daemon.report.DatasetReport;
 import io.pmfs.daemon.report.Engagement;
+import io.pmfs.daemon.report.KernelReport;
+import io.pmfs.daemon.report.MountReport;
 import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.RecentReads;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.RecentRequests;
-import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.SourceReport;
+import io.pmfs.daemon.report.StateReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
 import io.pmfs.daemon.requests.RequestLog;
@@ -29,7 +35,6 @@ import io.pmfs.machine.Reason;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.places.SourceIdentity;
-import io.pmfs.posix.Troubles;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.source.CountedBackingStore;
 import io.pmfs.stage.ReadOrigins;
@@ -185,50 +190,36 @@ final class ServedDataset implements MountedDataset {
         IntStream.range(0, copies.tiers().size())
             .mapToObj(i -> TierReport.of(i, origins, copies, stager))
             .toList();
-    StatusReport.Reads reads =
-        StatusReport.Reads.of(fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
-    StatusReport.Staging staging = StatusReport.Staging.of(stager.status(), copies);
+    DatasetReport.Reads reads =
+        DatasetReport.Reads.of(fileSystem.readStatistics(), origins, bridge.opensLeftToKernel());
+    DatasetReport.Staging staging = DatasetReport.Staging.of(stager.status(), copies);
     RecentReads.Counts recent = recentReads.counts();
-    ClusterReport clusterReport = cluster == null ? null : ClusterReport.of(cluster.status());
-    return new StatusReport(
-        settings.mountpoint().toString(),
-        settings.source().path().toString(),
-        "",
-        ProcessHandle.current().pid(),
-        0,
-        bridge.name(),
-        bridgeReason,
-        bridge.readMode().word(),
-        readModeReason(),
-        null,
-        state.toString(),
-        namespace.failure(),
-        tierReports,
-        reads,
-        staging,
-        StatusReport.SourceOperations.of(source.files().operations()),
-        clusterReport,
-        tasks.latest(),
-        null,
-        Engagement.of(tierReports, reads, staging, recent),
-        RequestReport.of(bridge.latencies()),
-        StatusReport.Memory.now(),
-        StatusReport.AccessLog.of(requests),
-        StatusReport.Waiting.of(requests),
-        source.absence(),
-        Troubles.recent(),
-        RecentReport.of(
+    DatasetReport dataset =
+        new DatasetReport(
             tierReports,
-            recent.origins(),
-            recentRequests.lastMinute(),
-            source.files().sinceLastRequest()),
-        bridge.isAtMountpoint() ? null : StatusReport.Detached.UNCOUNTED,
-        null,
-        null,
-        null,
-        NodeCacheReport.of(source.cache()),
-        StatusReport.Failures.of(requests),
-        namespace.renumbered());
+            reads,
+            staging,
+            Engagement.of(tierReports, reads, staging, recent),
+            RecentReport.of(
+                tierReports,
+                recent.origins(),
+                recentRequests.lastMinute(),
+                source.files().sinceLastRequest()),
+            NodeCacheReport.of(source.cache()));
+    return new StatusReport(
+        MountReport.of(settings, bridge.isAtMountpoint()),
+        DaemonReport.ofThisProcess(),
+        new BridgeReport(bridge.name(), bridgeReason, bridge.readMode().word(), readModeReason()),
+        new StateReport(state.toString(), namespace.failure()),
+        dataset,
+        new SourceReport(
+            SourceReport.Operations.of(source.files().operations()),
+            source.absence(),
+            namespace.renumbered()),
+        KernelReport.of(bridge.latencies(), requests, KernelReport.Failures.of(requests)),
+        cluster == null ? null : ClusterReport.of(cluster.status()),
+        tasks.latest(),
+        null);
   }
 
   private long sourceOperations() {

@@ -68,19 +68,19 @@ public final class History {
     ClusterReport cluster = now.cluster();
     return new Sample(
         clock.millis(),
-        now.reads().requests(),
-        now.reads().errors(),
-        now.tiers().stream().map(TierReport::readBytes).toList(),
-        now.reads().fetched(),
-        now.reads().fromSource(),
+        now.dataset().reads().requests(),
+        now.dataset().reads().errors(),
+        now.dataset().tiers().stream().map(TierReport::readBytes).toList(),
+        now.dataset().reads().fetched(),
+        now.dataset().reads().fromSource(),
         cluster == null ? 0 : cluster.bytesFromPeers(),
-        now.sourceOperations().bytes());
+        now.source().sourceOperations().bytes());
   }
 
   /** The samples of the past, and the present counts. */
   public Hour hour() {
     StatusReport now = status.get();
-    List<String> tiers = now.tiers().stream().map(TierReport::name).toList();
+    List<String> tiers = now.dataset().tiers().stream().map(TierReport::name).toList();
     List<Sample> all;
     synchronized (this) {
       all = new ArrayList<>(samples);

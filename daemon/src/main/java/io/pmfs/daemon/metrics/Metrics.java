@@ -17,12 +17,13 @@ import io.pmfs.daemon.report.Figure;
 import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
-import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TierReport;
 import io.pmfs.metadata.PathText;
 import java.lang.reflect.Method;
+import java.lang.reflect.RecordComponent;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
@@ -38,6 +39,10 @@ public final class Metrics implements AutoCloseable {
   public static final String CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
   private static final String TOTAL = "_total";
+
+  /** What a mount has from the beginning or never. */
+  private static final Set<Class<?>> IF_THERE =
+      Set.of(OutputsReport.class, NodeCacheReport.class, ClusterReport.class);
 
   private final PrometheusMeterRegistry registry =
       new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
@@ -61,41 +66,28 @@ public final class Metrics implements AutoCloseable {
         .config()
         .commonTags(
             "dataset",
-            PathText.printable(first.source()),
+            PathText.printable(first.mount().source()),
             "mountpoint",
-            PathText.printable(first.mountpoint()));
+            PathText.printable(first.mount().mountpoint()));
     meter(
         "pmfs_info",
         "always 1; the labels are the version of pmfs, its commit and the bridge",
         // To Prometheus an empty label is none.
         Tags.of(
-            "version", version, "commit", commit == null ? "" : commit, "bridge", first.bridge()),
+            "version",
+            version,
+            "commit",
+            commit == null ? "" : commit,
+            "bridge",
+            first.bridge().bridge()),
         now -> 1);
     figures(Snapshot.class, Tags.empty(), now -> now);
-    ofStatus(StatusReport.class, status -> status);
-    ofStatus(StatusReport.Reads.class, StatusReport::reads);
-    ofStatus(StatusReport.Staging.class, StatusReport::staging);
-    ofStatus(StatusReport.SourceOperations.class, StatusReport::sourceOperations);
-    ofStatus(TaskReport.class, StatusReport::task);
-    ofStatus(StatusReport.Memory.class, StatusReport::memory);
-    ofStatus(StatusReport.Waiting.class, StatusReport::waiting);
-    ofStatus(StatusReport.Failures.class, StatusReport::failures);
-    if (first.outputs() != null) {
-      ofStatus(OutputsReport.class, StatusReport::outputs);
-    }
-    if (first.nodeCache() != null) {
-      ofStatus(NodeCacheReport.class, StatusReport::nodeCache);
-    }
-    if (first.cluster() != null) {
-      ofStatus(ClusterReport.class, StatusReport::cluster);
-      ofStatus(ClusterReport.Served.class, Metrics::served);
-    }
-    for (int i = 0; i < first.tiers().size(); i++) {
+    for (int i = 0; i < first.dataset().tiers().size(); i++) {
       int index = i;
       figures(
           TierReport.class,
-          Tags.of("tier", PathText.printable(first.tiers().get(i).name())),
-          now -> now.status().tiers().get(index));
+          Tags.of("tier", PathText.printable(first.dataset().tiers().get(i).name())),
+          now -> now.status().dataset().tiers().get(index));
     }
     registry.getPrometheusRegistry().register(new RequestDurations(() -> snapshot.status()));
     List.of(
@@ -109,23 +101,17 @@ public final class Metrics implements AutoCloseable {
         .forEach(binder -> binder.bindTo(registry));
   }
 
-  private static ClusterReport.@Nullable Served served(StatusReport status) {
-    ClusterReport cluster = status.cluster();
-    return cluster == null ? null : cluster.served();
-  }
-
   /** The present values. */
   public synchronized String text() {
     snapshot = counts.get();
     return registry.scrape(CONTENT_TYPE);
   }
 
-  private <T> void ofStatus(Class<T> type, Function<StatusReport, @Nullable T> part) {
-    figures(type, Tags.empty(), now -> part.apply(now.status()));
-  }
-
-  /** Registers the figures of a part of a snapshot; they are 0 while they or that part are null. */
-  private <T> void figures(Class<T> type, Tags tags, Function<Snapshot, @Nullable T> part) {
+  /**
+   * Registers the figures of a part of a snapshot, and of all records in it. They are 0 while they
+   * or that part are null.
+   */
+  private void figures(Class<?> type, Tags tags, Function<Snapshot, @Nullable Object> part) {
     for (Method getter : type.getMethods()) {
       Figure figure = getter.getAnnotation(Figure.class);
       if (figure != null && !figure.metric().isEmpty()) {
@@ -133,21 +119,28 @@ public final class Metrics implements AutoCloseable {
             figure.metric(),
             figure.value(),
             tags.and(figure.label()),
-            now -> value(getter, part.apply(now)));
+            now -> number(value(getter, part.apply(now))));
+      }
+    }
+    for (RecordComponent component : type.getRecordComponents()) {
+      Function<Snapshot, @Nullable Object> inner =
+          now -> value(component.getAccessor(), part.apply(now));
+      Class<?> record = component.getType();
+      if (record.isRecord() && (!IF_THERE.contains(record) || inner.apply(snapshot) != null)) {
+        figures(record, tags, inner);
       }
     }
   }
 
-  private static double value(Method getter, @Nullable Object part) {
-    if (part == null) {
-      return 0;
-    }
-    @Nullable Object value;
+  private static @Nullable Object value(Method getter, @Nullable Object part) {
     try {
-      value = getter.invoke(part);
+      return part == null ? null : getter.invoke(part);
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(getter.toString(), e);
     }
+  }
+
+  private static double number(@Nullable Object value) {
     return value instanceof Boolean is
         ? (is ? 1 : 0)
         : value == null ? 0 : ((Number) value).doubleValue();

@@ -36,7 +36,7 @@ final class RequestDurations implements Collector {
             .name(getPrometheusName())
             .help("How long requests of the kernel took, by operation of FUSE");
     StatusReport now = status.get();
-    RequestReport requests = now.requests();
+    RequestReport requests = now.kernel().requests();
     if (requests == null) {
       return histogram.build();
     }
@@ -48,8 +48,8 @@ final class RequestDurations implements Collector {
           HistogramDataPointSnapshot.builder()
               .labels(
                   Labels.of(
-                      "dataset", PathText.printable(now.source()),
-                      "mountpoint", PathText.printable(now.mountpoint()),
+                      "dataset", PathText.printable(now.mount().source()),
+                      "mountpoint", PathText.printable(now.mount().mountpoint()),
                       "operation", operation.operation()))
               .classicHistogramBuckets(ClassicHistogramBuckets.of(bounds, counts))
               .sum(operation.sumSeconds())

@@ -8,11 +8,17 @@ import io.pmfs.daemon.dataset.DatasetSource;
 import io.pmfs.daemon.dataset.DatasetWiring;
 import io.pmfs.daemon.dataset.MountedDataset;
 import io.pmfs.daemon.process.Readiness;
+import io.pmfs.daemon.report.BridgeReport;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.DaemonReport;
+import io.pmfs.daemon.report.DatasetReport;
+import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.MissingNode;
+import io.pmfs.daemon.report.MountReport;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.OutputsReport;
-import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.SourceReport;
+import io.pmfs.daemon.report.StateReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.tasks.Drains;
@@ -135,20 +141,16 @@ final class ServedOutputs implements MountedDataset {
 
   @Override
   public StatusReport status() {
-    MountSettings settings = parts.settings();
-    return StatusReport.ofOutputs(
-        new StatusReport.Outputs(
-            settings.mountpoint().toString(),
-            settings.source().path().toString(),
-            parts.bridgeReason(),
-            state().toString(),
-            parts.outputs().stateFailure(),
-            RequestReport.of(parts.bridge().latencies()),
-            StatusReport.AccessLog.of(parts.requests()),
-            StatusReport.Waiting.of(parts.requests()),
-            sourceAbsence(),
-            cluster(),
-            isAtMountpoint()),
+    return new StatusReport(
+        MountReport.of(parts.settings(), isAtMountpoint()),
+        DaemonReport.ofThisProcess(),
+        new BridgeReport("kernel", parts.bridgeReason(), "page-cache", "files may change"),
+        new StateReport(state().toString(), parts.outputs().stateFailure()),
+        DatasetReport.NONE,
+        new SourceReport(sourceAbsence()),
+        KernelReport.of(parts.bridge().latencies(), parts.requests(), null),
+        cluster(),
+        null,
         OutputsReport.of(parts.outputs().drainStatus()));
   }
 

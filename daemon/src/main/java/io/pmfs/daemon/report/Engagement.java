@@ -52,8 +52,8 @@ public record Engagement(
    */
   public static Engagement of(
       List<TierReport> tiers,
-      StatusReport.Reads reads,
-      StatusReport.Staging staging,
+      DatasetReport.Reads reads,
+      DatasetReport.Staging staging,
       RecentReads.Counts recent) {
     if (!tiers.isEmpty() && tiers.stream().allMatch(tier -> tier.state().equals("failed"))) {
       return new Engagement(
@@ -86,7 +86,7 @@ public record Engagement(
   }
 
   private static Engagement fromSource(
-      List<TierReport> tiers, StatusReport.Staging staging, RecentReads.Counts recent) {
+      List<TierReport> tiers, DatasetReport.Staging staging, RecentReads.Counts recent) {
     if (recent.evicted() > 0 && 2 * recent.copiedAgain() >= recent.copied()) {
       return new Engagement(
           SOURCE_ONLY,
@@ -108,7 +108,7 @@ public record Engagement(
     return new Engagement(SOURCE_ONLY, whyNothingIsKept(tiers, staging));
   }
 
-  private static String whyNothingIsKept(List<TierReport> tiers, StatusReport.Staging staging) {
+  private static String whyNothingIsKept(List<TierReport> tiers, DatasetReport.Staging staging) {
     if (staging.skippedNoRoom() > 0) {
       return String.format(
               Locale.ROOT,

@@ -109,14 +109,14 @@ public record NodesReport(
     static Counts of(StatusReport report, ClusterReport cluster) {
       return new Counts(
           cluster.share(),
-          report.tiers().stream().mapToLong(TierReport::copies).sum(),
-          report.tiers().stream().mapToLong(TierReport::usedBytes).sum(),
-          report.tiers().stream().mapToLong(TierReport::capacityBytes).sum(),
-          report.reads().bytes(),
-          report.reads().fromTiers(),
+          report.dataset().tiers().stream().mapToLong(TierReport::copies).sum(),
+          report.dataset().tiers().stream().mapToLong(TierReport::usedBytes).sum(),
+          report.dataset().tiers().stream().mapToLong(TierReport::capacityBytes).sum(),
+          report.dataset().reads().bytes(),
+          report.dataset().reads().fromTiers(),
           cluster.bytesFromPeers(),
-          report.sourceOperations().bytes(),
-          report.sourceOperations().total(),
+          report.source().sourceOperations().bytes(),
+          report.source().sourceOperations().total(),
           cluster.served().bytes());
     }
 
@@ -163,7 +163,7 @@ public record NodesReport(
             .reduce(Counts.NONE, Counts::plus);
     List<MissingNode> all = missing(cluster, missing);
     return new NodesReport(
-        own.mountpoint(),
+        own.mount().mountpoint(),
         cluster.name(),
         nodes,
         sum,
@@ -230,9 +230,9 @@ public record NodesReport(
       if (report == null
           || cluster == null
           || cluster.served() == null
-          || report.tiers() == null
-          || report.reads() == null
-          || report.sourceOperations() == null) {
+          || report.dataset().tiers() == null
+          || report.dataset().reads() == null
+          || report.source().sourceOperations() == null) {
         return silent(peer, "its answer is not the status of a node");
       }
       missing.addAll(cluster.absent());

@@ -3,7 +3,7 @@ package io.pmfs.daemon.control;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.cluster.server.NodeRequests;
-import io.pmfs.daemon.dataset.FakeDataset;
+import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.tasks.FakeTasks;
 import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.metadata.FileName;
@@ -22,7 +22,7 @@ final class NodeResourceTest {
 
   private final FakeTasks fakes = new FakeTasks();
   private final KeptTasks tasks = new KeptTasks(fakes, null);
-  private final NodeResource resource = new NodeResource(() -> FakeDataset.inCluster("n1"), tasks);
+  private final NodeResource resource = new NodeResource(() -> SampleReport.inCluster("n1"), tasks);
 
   private NodeRequests.Answer ask(String method, String path, String body) {
     return resource.answer(method, path, body);

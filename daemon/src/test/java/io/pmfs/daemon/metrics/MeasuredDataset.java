@@ -6,14 +6,18 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.Roll;
 import io.pmfs.cluster.server.PeerServerStatistics;
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.DaemonReport;
+import io.pmfs.daemon.report.DatasetReport;
+import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.NodeCacheReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.RequestReport;
+import io.pmfs.daemon.report.SampleReport;
+import io.pmfs.daemon.report.SourceReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TierReport;
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.protocol.RecordedLatencies;
 import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.memory.ReadResult;
@@ -36,6 +40,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -45,6 +50,24 @@ import java.util.concurrent.Executors;
 /** A dataset with two tiers and a file {@code f} of 5,000 bytes, served only to a test. */
 public final class MeasuredDataset implements AutoCloseable {
   public static final int SIZE = 5000;
+
+  private static final TaskReport TASK =
+      new TaskReport(
+          "1", "stage", "running", null, false, true, 10, 1000, 3, 300, "", 2, 0, 0, 1, 0, 1);
+  private static final OutputsReport OUTPUTS =
+      new OutputsReport(
+          1,
+          2,
+          3,
+          4,
+          5,
+          6,
+          7,
+          8,
+          9,
+          10,
+          List.of(),
+          new OutputsReport.Away("n2", false, "2026-11-26T18:00:00Z", "f", 3));
 
   private final RocksNamespace namespace;
   private final CountedBackingStore store;
@@ -118,55 +141,38 @@ public final class MeasuredDataset implements AutoCloseable {
   }
 
   private StatusReport status(ReadOrigins origins, boolean inCluster) {
-    return new StatusReport(
-        "/mnt/dataset",
-        "/lustre/\"quoted\"\n",
-        "ada",
-        1,
-        0,
-        "idle",
-        "",
-        ReadMode.PAGE_CACHE.word(),
-        "",
-        null,
-        null,
-        null,
-        List.of(
-            TierReport.of(0, origins, copies, stager), TierReport.of(1, origins, copies, stager)),
-        StatusReport.Reads.of(fileSystem.readStatistics(), origins, 0),
-        StatusReport.Staging.of(stager.status(), copies),
-        StatusReport.SourceOperations.of(store.operations()),
-        inCluster ? ClusterReport.of(cluster()) : null,
-        new TaskReport(
-            "1", "stage", "running", null, false, true, 10, 1000, 3, 300, "", 2, 0, 0, 1, 0, 1),
-        null,
-        null,
-        RequestReport.of(RecordedLatencies.ofReads(4)),
-        new StatusReport.Memory(1 << 20, 0, 0),
-        null,
-        new StatusReport.Waiting(3, 12.5, "read", "f", 1),
-        null,
-        null,
-        null,
-        null,
-        new OutputsReport(
-            1,
-            2,
-            3,
-            4,
-            5,
-            6,
-            7,
-            8,
-            9,
-            10,
-            List.of(),
-            new OutputsReport.Away("n2", false, "2026-11-26T18:00:00Z", "f", 3)),
-        null,
-        null,
-        new NodeCacheReport(1, 2, 3, null),
-        new StatusReport.Failures(4, 5, "read", "a", "EIO", "2026-11-26T18:00:00Z"),
-        6L);
+    Map<String, Object> measured =
+        new HashMap<>(
+            Map.of(
+                "bridge",
+                "idle",
+                "tiers",
+                List.of(
+                    TierReport.of(0, origins, copies, stager),
+                    TierReport.of(1, origins, copies, stager)),
+                "reads",
+                DatasetReport.Reads.of(fileSystem.readStatistics(), origins, 0),
+                "staging",
+                DatasetReport.Staging.of(stager.status(), copies),
+                "sourceOperations",
+                SourceReport.Operations.of(store.operations()),
+                "requests",
+                RequestReport.of(RecordedLatencies.ofReads(4)),
+                "waiting",
+                new KernelReport.Waiting(3, 12.5, "read", "f", 1),
+                "nodeCache",
+                new NodeCacheReport(1, 2, 3, null),
+                "failures",
+                new KernelReport.Failures(4, 5, "read", "a", "EIO", "2026-11-26T18:00:00Z"),
+                "renumberedFiles",
+                6));
+    measured.put("memory", new DaemonReport.Memory(1 << 20, 0, 0));
+    measured.put("task", TASK);
+    measured.put("outputs", OUTPUTS);
+    if (inCluster) {
+      measured.put("cluster", ClusterReport.of(cluster()));
+    }
+    return SampleReport.with(SampleReport.of("/mnt/dataset", "/lustre/\"quoted\"\n"), measured);
   }
 
   private static ClusterStatus cluster() {

@@ -3,7 +3,10 @@ package io.pmfs.daemon.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.daemon.report.ClusterReport;
+import io.pmfs.daemon.report.DatasetReport;
+import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.MissingNode;
+import io.pmfs.daemon.report.StatusJson;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TierReport;
@@ -29,10 +32,10 @@ final class WebPageTest {
           Map.entry("before", PageReport.class),
           Map.entry("s", StatusReport.class),
           Map.entry("then", StatusReport.class),
-          Map.entry("reads", StatusReport.Reads.class),
+          Map.entry("reads", DatasetReport.Reads.class),
           Map.entry("t", TierReport.class),
-          Map.entry("g", StatusReport.Staging.class),
-          Map.entry("w", StatusReport.Waiting.class),
+          Map.entry("g", DatasetReport.Staging.class),
+          Map.entry("w", KernelReport.Waiting.class),
           Map.entry("c", ClusterReport.class),
           Map.entry("m", ClusterReport.MemberReport.class),
           Map.entry("gone", MissingNode.class),
@@ -69,7 +72,9 @@ final class WebPageTest {
   private static Class<?> typeOf(String name, Class<?> part) {
     return !part.isRecord()
         ? Void.class
-        : Arrays.stream(part.getRecordComponents())
+        : (part == StatusReport.class
+                ? StatusJson.fields().stream()
+                : Arrays.stream(part.getRecordComponents()))
             .filter(component -> component.getName().equals(name))
             .findFirst()
             .<Class<?>>map(RecordComponent::getType)

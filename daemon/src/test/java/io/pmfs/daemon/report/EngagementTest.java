@@ -6,7 +6,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 final class EngagementTest {
-  private static final StatusReport.Staging IDLE = staging(0, 0, 0);
+  private static final DatasetReport.Staging IDLE = staging(0, 0, 0);
 
   private static TierReport tier(String state) {
     return new TierReport(
@@ -30,16 +30,16 @@ final class EngagementTest {
         50);
   }
 
-  private static StatusReport.Reads reads(long requests) {
-    return new StatusReport.Reads(requests, 0, 0, 0, 0, 0, 0, 0);
+  private static DatasetReport.Reads reads(long requests) {
+    return new DatasetReport.Reads(requests, 0, 0, 0, 0, 0, 0, 0);
   }
 
-  private static StatusReport.Staging staging(long active, long noRoom, long failed) {
-    return new StatusReport.Staging(active, 0, 0, 0, 0, failed, 0, 0, 0, noRoom, active == 0);
+  private static DatasetReport.Staging staging(long active, long noRoom, long failed) {
+    return new DatasetReport.Staging(active, 0, 0, 0, 0, failed, 0, 0, 0, noRoom, active == 0);
   }
 
   private static Engagement engagement(
-      List<TierReport> tiers, StatusReport.Staging staging, RecentReads.Counts recent) {
+      List<TierReport> tiers, DatasetReport.Staging staging, RecentReads.Counts recent) {
     Engagement engagement = Engagement.of(tiers, reads(recent.bytes()), staging, recent);
     assertThat(engagement.reason()).isNotBlank().doesNotContain("%,d", "%.1f", "%s");
     assertThat(engagement.isSourceOnly()).isEqualTo(engagement.state().equals("source-only"));
@@ -47,7 +47,7 @@ final class EngagementTest {
   }
 
   private static String state(
-      String tier, StatusReport.Staging staging, RecentReads.Counts recent) {
+      String tier, DatasetReport.Staging staging, RecentReads.Counts recent) {
     return engagement(List.of(tier(tier)), staging, recent).state();
   }
 
@@ -132,7 +132,7 @@ final class EngagementTest {
   }
 
   private static String verdict(
-      String tier, StatusReport.Staging staging, RecentReads.Counts recent) {
+      String tier, DatasetReport.Staging staging, RecentReads.Counts recent) {
     return engagement(List.of(tier(tier)), staging, recent).verdict(true, false);
   }
 

@@ -24,7 +24,7 @@ final class RecordedStatusTest {
     TaskReport task =
         new TaskReport(
             "7", "stage", "running", null, false, true, 10, 1000, 3, 300, "a", 2, 1, 4, 5, 1500, 2);
-    String json = GSON.toJson(List.of(FakeDataset.inCluster("n1"), task));
+    String json = GSON.toJson(List.of(SampleReport.inCluster("n1"), task));
     String recorded =
         Resources.toString(Resources.getResource(FakeDataset.class, "status.json"), UTF_8);
 

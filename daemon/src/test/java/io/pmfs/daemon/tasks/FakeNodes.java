@@ -5,7 +5,7 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.daemon.control.NodeResource;
-import io.pmfs.daemon.dataset.FakeDataset;
+import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.tasks.ScratchFiles;
 import java.nio.charset.StandardCharsets;
@@ -95,7 +95,7 @@ public final class FakeNodes {
     }
 
     public StatusReport status() {
-      return FakeDataset.inCluster(name);
+      return SampleReport.inCluster(name);
     }
 
     /** Its answers so far. */

@@ -1,0 +1,19 @@
+package io.pmfs.daemon.report;
+
+import org.jspecify.annotations.Nullable;
+
+/** What the next mount of the dataset will know. */
+public record StateReport(
+    @Figure("where names and the list of copies are") @Nullable String stateDirectory,
+    @Figure(
+            "why names and the list of copies are not recorded for the next"
+                + " mount; `pmfs status` then ends with 4. Null if they are recorded")
+        @Nullable String stateFailure) {
+
+  @Figure(
+      value = "1 while names and copies are recorded for the next mount, 0 while that fails",
+      metric = "pmfs_state_recording")
+  public boolean isRecording() {
+    return stateFailure == null;
+  }
+}
