@@ -3,6 +3,7 @@ package io.pmfs.daemon;
 import com.google.gson.JsonObject;
 import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.dataset.MountedDataset;
+import io.pmfs.daemon.dataset.MountedOutputs;
 import io.pmfs.daemon.dataset.Observation;
 import io.pmfs.daemon.process.ExternalUnmount;
 import io.pmfs.daemon.process.PrivateNamespace;
@@ -19,7 +20,6 @@ import io.pmfs.machine.Reason;
 import io.pmfs.metadata.FileName;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
-import io.pmfs.places.SourceIdentity;
 import io.pmfs.places.Surroundings;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.settings.MountSettings;
@@ -187,10 +187,7 @@ public final class Daemon implements ControlRequests {
 
   /** Call this before the session file exists: a later daemon then uses these settings. */
   private void keepSettings(Supervision tie) throws IOException {
-    SourceIdentity source = dataset.sourceIdentity();
-    if (source != null) {
-      tie.keep(session.of(source));
-    }
+    tie.keep(session.of(dataset.sourceIdentity()));
   }
 
   /** The read mode may be chosen while the mount is in use. */
@@ -432,7 +429,7 @@ public final class Daemon implements ControlRequests {
   }
 
   @Override
-  public @Nullable RequestLog requests() {
+  public RequestLog requests() {
     return dataset.requests();
   }
 
@@ -443,12 +440,14 @@ public final class Daemon implements ControlRequests {
 
   @Override
   public @Nullable Drains drains() {
-    return dataset.drains();
+    return dataset instanceof MountedOutputs outputs ? outputs.drains() : null;
   }
 
   @Override
   public void waitForSource(boolean waits) {
-    dataset.waitForSource(waits);
+    if (dataset instanceof MountedOutputs outputs) {
+      outputs.waitForSource(waits);
+    }
   }
 
   @Override

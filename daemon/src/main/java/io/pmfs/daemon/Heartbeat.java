@@ -1,6 +1,6 @@
 package io.pmfs.daemon;
 
-import io.pmfs.daemon.dataset.MountedDataset;
+import io.pmfs.daemon.dataset.MountLife;
 import io.pmfs.daemon.process.Supervision;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.machine.Reason;
@@ -36,7 +36,7 @@ final class Heartbeat implements AutoCloseable {
 
   private final Path mountpoint;
   private final Supervision supervision;
-  private final MountedDataset dataset;
+  private final MountLife mount;
   private final Runnable eachTime;
   private final InstantSource clock;
   private final Duration interval;
@@ -55,10 +55,10 @@ final class Heartbeat implements AutoCloseable {
   Heartbeat(
       Path mountpoint,
       Supervision supervision,
-      MountedDataset dataset,
+      MountLife mount,
       Runnable eachTime,
       InstantSource clock) {
-    this(mountpoint, supervision, dataset, eachTime, clock, INTERVAL, () -> ASK);
+    this(mountpoint, supervision, mount, eachTime, clock, INTERVAL, () -> ASK);
   }
 
   /**
@@ -69,7 +69,7 @@ final class Heartbeat implements AutoCloseable {
   Heartbeat(
       Path mountpoint,
       Supervision supervision,
-      MountedDataset dataset,
+      MountLife mount,
       Runnable eachTime,
       InstantSource clock,
       Duration interval,
@@ -78,7 +78,7 @@ final class Heartbeat implements AutoCloseable {
     this.question = question;
     this.mountpoint = mountpoint;
     this.supervision = supervision;
-    this.dataset = dataset;
+    this.mount = mount;
     this.eachTime = eachTime;
     this.clock = clock;
   }
@@ -94,9 +94,9 @@ final class Heartbeat implements AutoCloseable {
       while (!closed.await(interval.toMillis(), TimeUnit.MILLISECONDS)) {
         eachTime.run();
         hear();
-        boolean idle = dataset.hasIdleWorker();
+        boolean idle = mount.hasIdleWorker();
         boolean works = getsOn();
-        if (!dataset.isAtMountpoint()) {
+        if (!mount.isAtMountpoint()) {
           // Another mount would answer there.
           if (idle || works) {
             supervision.touch(clock);
@@ -119,8 +119,8 @@ final class Heartbeat implements AutoCloseable {
   /** Whether there was progress since the last call, or a request to the source is outstanding. */
   private boolean getsOn() {
     long before = progress;
-    progress = dataset.progress();
-    return progress != before || dataset.waitsForSource();
+    progress = mount.progress();
+    return progress != before || mount.waitsForSource();
   }
 
   private void ask() throws IOException {

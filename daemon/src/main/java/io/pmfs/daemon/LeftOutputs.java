@@ -1,7 +1,6 @@
 package io.pmfs.daemon;
 
 import io.pmfs.contents.OutputDirectories;
-import io.pmfs.daemon.dataset.DatasetWiring;
 import io.pmfs.daemon.dataset.MountOpener;
 import io.pmfs.daemon.outputs.OutputWiring;
 import io.pmfs.daemon.report.OutputsReport;
@@ -145,7 +144,6 @@ public final class LeftOutputs implements AutoCloseable {
   }
 
   private void closeFileSystem() {
-    parts.opened().forEach(DatasetWiring::closeQuietly);
-    parts.opened().clear();
+    parts.opened().close();
   }
 }

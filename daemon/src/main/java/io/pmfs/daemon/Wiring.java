@@ -3,6 +3,7 @@ package io.pmfs.daemon;
 import io.pmfs.daemon.dataset.DatasetWiring;
 import io.pmfs.daemon.dataset.MountOpener;
 import io.pmfs.daemon.dataset.MountedDataset;
+import io.pmfs.daemon.dataset.Opened;
 import io.pmfs.daemon.outputs.OutputWiring;
 import io.pmfs.daemon.process.Supervision;
 import io.pmfs.fuse.KernelBridge;
@@ -19,8 +20,6 @@ import io.pmfs.settings.OutputSettings;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.shards.ShardException;
 import io.pmfs.table.StateException;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -86,8 +85,9 @@ public final class Wiring implements MountOpener {
         settings,
         opened ->
             outputs == null
-                ? new DatasetWiring(surroundings, supervision, kernelFlags, notice)
-                    .open(settings, session, opened)
+                ? new DatasetWiring(
+                        surroundings, supervision, kernelFlags, notice, settings, session, opened)
+                    .open()
                 : outputWiring().open(settings, outputs, session, opened));
   }
 
@@ -101,15 +101,14 @@ public final class Wiring implements MountOpener {
     return new OutputWiring(surroundings, supervision, kernelFlags);
   }
 
-  /** Makes something of parts; pushes each of them when it is open. */
+  /** Makes something of parts, which belong to {@code opened} once they are open. */
   private interface Assembly<T> {
-    T of(Deque<AutoCloseable> opened)
-        throws MountFailure, FsException, ShardException, MountException;
+    T of(Opened opened) throws MountFailure, FsException, ShardException, MountException;
   }
 
   /** Closes all parts if one of them cannot be opened. */
   private static <T> T opening(MountSettings settings, Assembly<T> assembly) throws MountFailure {
-    Deque<AutoCloseable> opened = new ArrayDeque<>();
+    Opened opened = new Opened();
     boolean complete = false;
     try {
       T made = assembly.of(opened);
@@ -128,7 +127,7 @@ public final class Wiring implements MountOpener {
       throw DatasetWiring.failure(e);
     } finally {
       if (!complete) {
-        opened.forEach(DatasetWiring::closeQuietly);
+        opened.close();
       }
     }
   }

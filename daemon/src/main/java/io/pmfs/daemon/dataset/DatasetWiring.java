@@ -8,7 +8,6 @@ import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.cluster.Cluster;
 import io.pmfs.daemon.process.BridgeChoice;
 import io.pmfs.daemon.process.Supervision;
-import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.daemon.tasks.PeerTasks;
 import io.pmfs.daemon.tasks.TaskLists;
@@ -17,7 +16,6 @@ import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.JnrBridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.ReadMode;
-import io.pmfs.fuse.Sessions;
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountSpec;
 import io.pmfs.fuse.mounting.SharedSession;
@@ -53,7 +51,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.Deque;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutorService;
@@ -83,58 +80,57 @@ public final class DatasetWiring {
   private final @Nullable Supervision supervision;
   private final long kernelFlags;
   private final Consumer<String> notice;
+  private final MountSettings settings;
+  private final SessionSettings session;
+  private final Opened opened;
 
   /**
    * Wires one mount of this process.
    *
    * @param kernelFlags the features of the kernel that may be used; see {@link KernelBridge}
    * @param notice takes lines for the user who waits for a mount
+   * @param opened takes over all that is opened
    */
   public DatasetWiring(
       Surroundings surroundings,
       @Nullable Supervision supervision,
       long kernelFlags,
-      Consumer<String> notice) {
+      Consumer<String> notice,
+      MountSettings settings,
+      SessionSettings session,
+      Opened opened) {
     this.surroundings = surroundings;
     this.supervision = supervision;
     this.kernelFlags = kernelFlags;
     this.notice = notice;
+    this.settings = settings;
+    this.session = session;
+    this.opened = opened;
   }
 
-  /** Makes the mount, and pushes what must be closed to {@code opened}. */
-  public ServedDataset open(
-      MountSettings settings, SessionSettings session, Deque<AutoCloseable> opened)
-      throws MountFailure, FsException, ShardException, MountException {
+  /** Makes the mount. */
+  public ServedDataset open() throws MountFailure, FsException, ShardException, MountException {
     AtomicBoolean isOpened = new AtomicBoolean();
-    SourceAndState source = openSource(settings, session, isOpened, opened);
+    SourceAndState source = openSource(isOpened);
     MountTiers tiers = new MountTiers(settings, source, isResumed(), notice);
     tiers.open(opened);
-    BridgeChoice choice = bridgeChoice(settings);
-    boolean isDirect = choice.isKernel() && tiers.areReadDirectly(mayPassThrough(settings));
-    Copies copies = tiers.copies(isDirect, opened);
-    Stager stager = stager(settings, source, copies, opened);
-    PmfsFileSystem fileSystem = fileSystem(settings, session, source, copies, stager, opened);
-    Sessions bridge =
-        new Sessions(bridge(choice, settings, readMode(settings, isDirect), fileSystem));
-    RequestLog requests = requests(settings, source, bridge, opened);
+    BridgeChoice choice = bridgeChoice();
+    boolean isDirect = choice.isKernel() && tiers.areReadDirectly(mayPassThrough());
+    Copies copies = tiers.openCopies(isDirect, opened);
+    Stager stager = stager(source, copies);
+    PmfsFileSystem fileSystem = fileSystem(source, copies, stager);
+    KernelSession kernel =
+        KernelSession.open(
+            settings,
+            bridge(choice, readMode(isDirect), fileSystem),
+            choice.reason(),
+            isResumed(),
+            source.namespace()::path,
+            opened);
     compareTiers(source, stager);
-    KeptTasks tasks = tasks(source, fileSystem, copies, stager, opened);
+    KeptTasks tasks = tasks(source, fileSystem, copies, stager);
     ServedDataset served =
-        new ServedDataset(
-            new Parts(
-                settings,
-                source,
-                tiers,
-                copies,
-                stager,
-                fileSystem,
-                tasks,
-                bridge,
-                requests,
-                choice.reason(),
-                isResumed(),
-                isDirect,
-                opened));
+        new ServedDataset(kernel, source, tiers, stager, fileSystem, tasks, opened);
     if (source.transientCopies().areToBeDropped()) {
       served.purge();
     }
@@ -147,20 +143,16 @@ public final class DatasetWiring {
    *
    * @param isOpened whether the mount is open, so that no user waits for it any more
    */
-  private SourceAndState openSource(
-      MountSettings settings,
-      SessionSettings session,
-      AtomicBoolean isOpened,
-      Deque<AutoCloseable> opened)
+  private SourceAndState openSource(AtomicBoolean isOpened)
       throws MountFailure, FsException, ShardException {
     SourceIdentity began = session.source();
     DatasetSource origin =
         began == null
             ? DatasetSource.open(settings.source())
             : DatasetSource.reopen(settings.source(), began);
-    opened.push(origin);
+    opened.add(origin);
     String dataset = datasetName(settings.source().path(), origin.identity());
-    Path state = stateDirectory(settings).resolve(dataset);
+    Path state = stateDirectory().resolve(dataset);
     TransientCopies transientCopies = TransientCopies.before(state, surroundings, isResumed());
     requireOwn(state);
     RocksNamespace namespace =
@@ -171,14 +163,14 @@ public final class DatasetWiring {
             session.id(),
             supervision == null ? null : supervision.numbers(),
             line -> sayOfState(line, isOpened.get()));
-    opened.push(namespace);
-    opened.push(StateRecovery.start(namespace));
-    Cluster cluster = cluster(settings, dataset, state);
+    opened.add(namespace);
+    opened.add(StateRecovery.start(namespace));
+    Cluster cluster = cluster(dataset, state);
     if (cluster != null) {
-      opened.push(cluster);
+      opened.add(cluster);
     }
     DirectMemory memory = directMemory();
-    Path index = namespace.failure() == null ? state : scratch(opened);
+    Path index = namespace.failure() == null ? state : scratch();
     BackingStore shown = origin.store(index, memory, notice);
     OtherCopies others = new OtherCopies(settings, dataset, surroundings);
     CountedBackingStore store =
@@ -204,14 +196,13 @@ public final class DatasetWiring {
     }
   }
 
-  private static Stager stager(
-      MountSettings settings, SourceAndState source, Copies copies, Deque<AutoCloseable> opened) {
+  private Stager stager(SourceAndState source, Copies copies) {
     EvictionPolicy eviction =
         settings.copies().eviction().equals("lru")
             ? new LeastRecentlyUsed(new SplittableRandom())
             : EvictionPolicy.NONE;
     Cluster cluster = source.cluster();
-    Stager stager =
+    return opened.add(
         new Stager(
             source.namespace(),
             source.store(),
@@ -222,37 +213,19 @@ public final class DatasetWiring {
                 Math.toIntExact(Math.min(settings.copies().bufferMemoryBytes(), 1L << 30)),
                 QUEUE_LENGTH),
             cluster == null ? Share.ALL : cluster.share(source.namespace()),
-            Priority::lower);
-    opened.push(stager);
-    return stager;
+            Priority::lower));
   }
 
-  private static PmfsFileSystem fileSystem(
-      MountSettings settings,
-      SessionSettings session,
-      SourceAndState source,
-      Copies copies,
-      Stager stager,
-      Deque<AutoCloseable> opened)
+  private PmfsFileSystem fileSystem(SourceAndState source, Copies copies, Stager stager)
       throws FsException {
-    ExecutorService threads = metadataThreads(settings.source().metadataThreads());
-    opened.push(threads::shutdownNow);
+    ExecutorService threads = new DaemonPool(settings.source().metadataThreads(), "metadata");
+    opened.add(threads::shutdownNow);
     RocksNamespace namespace = source.namespace();
     CountedBackingStore store = source.store();
     InstantSource clock = InstantSource.system();
     return session.source() == null
         ? new PmfsFileSystem(namespace, store, copies, stager, threads, clock)
         : PmfsFileSystem.resume(namespace, store, copies, stager, threads, clock);
-  }
-
-  private RequestLog requests(
-      MountSettings settings, SourceAndState source, Bridge bridge, Deque<AutoCloseable> opened)
-      throws MountFailure {
-    RequestLog requests =
-        RequestLogs.open(settings.observation(), source.namespace(), bridge, isResumed());
-    opened.push(requests);
-    bridge.listen(requests);
-    return requests;
   }
 
   private static void compareTiers(SourceAndState source, Stager stager) {
@@ -266,11 +239,7 @@ public final class DatasetWiring {
 
   /** A running task outlives this process only if the mount does. */
   private KeptTasks tasks(
-      SourceAndState source,
-      PmfsFileSystem fileSystem,
-      Copies copies,
-      Stager stager,
-      Deque<AutoCloseable> opened)
+      SourceAndState source, PmfsFileSystem fileSystem, Copies copies, Stager stager)
       throws MountFailure {
     ScratchFiles scratch = scratch(source.state());
     Cluster cluster = source.cluster();
@@ -290,8 +259,7 @@ public final class DatasetWiring {
     if (supervision != null && !supervision.isResumed()) {
       kept.forget();
     }
-    opened.push(kept);
-    return kept;
+    return opened.add(kept);
   }
 
   /** Limited as the launcher has limited Java's; unlimited without the launcher. */
@@ -308,10 +276,10 @@ public final class DatasetWiring {
   }
 
   /** A directory for this daemon only, used instead of a state that cannot be written. */
-  private static Path scratch(Deque<AutoCloseable> opened) throws MountFailure {
+  private Path scratch() throws MountFailure {
     try {
       Path directory = OwnPath.ofProcess().directory(Files.createTempDirectory("pmfs-state"));
-      opened.push(
+      opened.add(
           () -> MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE));
       return directory;
     } catch (IOException e) {
@@ -324,8 +292,7 @@ public final class DatasetWiring {
     return supervision != null && supervision.isResumed();
   }
 
-  private @Nullable Cluster cluster(MountSettings settings, String dataset, Path state)
-      throws MountFailure {
+  private @Nullable Cluster cluster(String dataset, Path state) throws MountFailure {
     ClusterOptions options = settings.cluster();
     if (options == null) {
       return null;
@@ -341,14 +308,14 @@ public final class DatasetWiring {
     }
   }
 
-  private BridgeChoice bridgeChoice(MountSettings settings) {
+  private BridgeChoice bridgeChoice() {
     return mountsForUser()
         ? new BridgeChoice("kernel", "root mounts for this user")
         : BridgeChoice.of(settings.bridge().kind(), surroundings);
   }
 
   /** Whether the kernel lets this process use passthrough. */
-  private boolean mayPassThrough(MountSettings settings) {
+  private boolean mayPassThrough() {
     return mountsForUser() ? settings.bridge().passthroughCapability() : surroundings.isRoot();
   }
 
@@ -357,8 +324,7 @@ public final class DatasetWiring {
     return new ScratchFiles(List.of(state, Registry.open(surroundings).directory()));
   }
 
-  private Bridge bridge(
-      BridgeChoice choice, MountSettings settings, ReadMode readMode, PmfsFileSystem fileSystem)
+  private Bridge bridge(BridgeChoice choice, ReadMode readMode, PmfsFileSystem fileSystem)
       throws MountException {
     MountSpec options =
         new MountSpec(
@@ -369,14 +335,14 @@ public final class DatasetWiring {
             surroundings.forbidsExecution(),
             KERNEL_TIMEOUT);
     log.info("bridge {}: {}", choice.name(), choice.reason());
-    SharedSession session = supervision == null ? null : supervision.session();
+    SharedSession shared = supervision == null ? null : supervision.session();
     choice.check(settings.mountpoint(), surroundings);
     return choice.isKernel()
-        ? new KernelBridge(fileSystem, options, readMode, WORKERS, session, kernelFlags)
+        ? new KernelBridge(fileSystem, options, readMode, WORKERS, shared, kernelFlags)
         : new JnrBridge(fileSystem, options);
   }
 
-  private ReadMode readMode(MountSettings settings, boolean isDirect) {
+  private ReadMode readMode(boolean isDirect) {
     ReadMode resumed = supervision == null ? null : supervision.resumedMode();
     if (resumed != null) {
       return resumed;
@@ -398,7 +364,7 @@ public final class DatasetWiring {
     return supervision != null && supervision.mountsForUser();
   }
 
-  private static Path stateDirectory(MountSettings settings) throws MountFailure {
+  private Path stateDirectory() throws MountFailure {
     Path directory = settings.metadata().stateDirectory();
     if (directory == null) {
       throw MountFailure.usage("there is no place for the state; give one with --state-dir");
@@ -414,23 +380,11 @@ public final class DatasetWiring {
     return readable.substring(0, Math.min(64, readable.length())) + "-" + hash.substring(0, 16);
   }
 
-  private static ExecutorService metadataThreads(int count) {
-    return new DaemonPool(count, "metadata");
-  }
-
   public static MountFailure failure(MountException e) {
     return switch (e.reason()) {
       case UNAVAILABLE -> new MountFailure(ExitStatus.CANNOT, String.valueOf(e.getMessage()), e);
       case BUSY -> new MountFailure(ExitStatus.FAILED, MountFailure.BUSY, e);
       case FAILED -> new MountFailure(ExitStatus.FAILED, String.valueOf(e.getMessage()), e);
     };
-  }
-
-  public static void closeQuietly(AutoCloseable resource) {
-    try {
-      resource.close();
-    } catch (Exception e) {
-      log.warn("closing", e);
-    }
   }
 }

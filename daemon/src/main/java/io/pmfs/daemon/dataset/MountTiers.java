@@ -25,9 +25,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,6 +44,8 @@ final class MountTiers {
   private final boolean isResumed;
   private final Consumer<String> notice;
   private final List<OpenTier> tiers = new ArrayList<>();
+  private boolean isDirect;
+  private @Nullable Copies copies;
 
   /** A tier, and where it is. */
   private record OpenTier(TierSpec spec, TierPlace place, Tier tier) {}
@@ -62,12 +65,11 @@ final class MountTiers {
     this.notice = notice;
   }
 
-  /** Opens all tiers of the settings, and pushes each to {@code opened}. */
-  void open(Deque<AutoCloseable> opened) throws MountFailure {
+  /** Opens all tiers of the settings, which belong to {@code opened}. */
+  void open(Opened opened) throws MountFailure {
     for (TierSpec spec : settings.copies().tiers()) {
       TierPlace place = spec.place();
-      Tier tier = open(spec, place);
-      opened.push(tier);
+      Tier tier = opened.add(open(spec, place));
       checkDax(spec, tier);
       tiers.add(new OpenTier(spec, place, tier));
     }
@@ -147,30 +149,29 @@ final class MountTiers {
   }
 
   /**
-   * The copies in these tiers; pushes them to {@code opened}.
+   * Opens the copies in these tiers, which belong to {@code opened}.
    *
    * @param isDirect whether the kernel reads them in place from the beginning
    */
-  Copies copies(boolean isDirect, Deque<AutoCloseable> opened) {
+  Copies openCopies(boolean isDirect, Opened opened) {
+    this.isDirect = isDirect;
     List<CopyFormat> formats = new ArrayList<>();
     for (OpenTier one : tiers) {
-      CopyFormat format = format(one, isDirect);
-      opened.push(format);
-      formats.add(format);
+      formats.add(opened.add(format(one)));
     }
     List<Tier> all = tiers.stream().map(OpenTier::tier).toList();
-    Copies copies = new Copies(source.namespace(), all, formats, source.memory());
-    opened.push(copies);
-    return copies;
+    Copies made = opened.add(new Copies(source.namespace(), all, formats, source.memory()));
+    copies = made;
+    return made;
   }
 
-  private CopyFormat format(OpenTier one, boolean isDirect) {
+  private CopyFormat format(OpenTier one) {
     TierStatus status = one.tier().status();
     boolean isEmpty = status.state() == TierStatus.State.ON && status.copies() == 0;
     Path directory = one.place().directory();
     return new CopyFormat(
         compression(one),
-        bundling(directory != null, isDirect),
+        bundling(directory != null),
         directory == null
             ? dictionaryBesideState(one.tier().name())
             : directory.resolve(source.dataset()),
@@ -184,7 +185,7 @@ final class MountTiers {
   }
 
   /** Eviction needs a file for each copy: it cannot remove single copies from a bundle. */
-  private Bundling bundling(boolean areFiles, boolean isDirect) {
+  private Bundling bundling(boolean areFiles) {
     if (!settings.copies().eviction().equals("none")) {
       return Bundling.NONE;
     }
@@ -214,6 +215,16 @@ final class MountTiers {
           Priority.lower();
           task.run();
         });
+  }
+
+  /** The copies, once they are open. */
+  Copies copies() {
+    return Objects.requireNonNull(copies);
+  }
+
+  /** Whether the kernel reads copies in place from the beginning. */
+  boolean isDirect() {
+    return isDirect;
   }
 
   /** The name of the first tier. */

@@ -8,7 +8,6 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
 import io.pmfs.metadata.FileName;
-import io.pmfs.metadata.Namespace;
 import io.pmfs.places.OwnPath;
 import io.pmfs.settings.ObservationSettings;
 import java.io.IOException;
@@ -20,7 +19,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Opens the request log of a mount as its settings say. */
-public final class RequestLogs {
+final class RequestLogs {
   private static final Logger log = LoggerFactory.getLogger(RequestLogs.class);
 
   private RequestLogs() {}
@@ -28,22 +27,12 @@ public final class RequestLogs {
   /**
    * Opens the access log, if there is one, and starts watching for slow requests.
    *
+   * @param paths returns the path of an inode below the root; null if it is not known
    * @param bridge the source of the requests
    * @param isInUse whether the mount is already in use: then a file that cannot be written is only
    *     a line in the log
    */
-  public static RequestLog open(
-      ObservationSettings settings, Namespace namespace, Bridge bridge, boolean isInUse)
-      throws MountFailure {
-    return open(settings, namespace::path, bridge, isInUse);
-  }
-
-  /**
-   * The same.
-   *
-   * @param paths returns the path of an inode below the root; null if it is not known
-   */
-  public static RequestLog open(
+  static RequestLog open(
       ObservationSettings settings,
       LongFunction<@Nullable FileName> paths,
       Bridge bridge,

@@ -4,6 +4,7 @@ import com.google.common.io.MoreFiles;
 import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.cache.CacheClient;
 import io.pmfs.cluster.Cluster;
+import io.pmfs.cluster.client.Peers;
 import io.pmfs.daemon.control.NodeResource;
 import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.process.Readiness;
@@ -15,7 +16,6 @@ import io.pmfs.daemon.report.Engagement;
 import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.MountReport;
 import io.pmfs.daemon.report.NodeCacheReport;
-import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.RecentReads;
 import io.pmfs.daemon.report.RecentReport;
 import io.pmfs.daemon.report.RecentRequests;
@@ -23,18 +23,15 @@ import io.pmfs.daemon.report.SourceReport;
 import io.pmfs.daemon.report.StateReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
-import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.Sessions;
-import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
-import io.pmfs.places.SourceIdentity;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.source.CountedBackingStore;
 import io.pmfs.stage.ReadOrigins;
@@ -45,16 +42,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** A dataset with its tiers, namespace and bridge, assembled by {@link DatasetWiring}. */
-final class ServedDataset implements MountedDataset {
+final class ServedDataset extends ServedMount {
   private static final Logger log = LoggerFactory.getLogger(ServedDataset.class);
 
   static final String LACKS_CAPABILITY =
@@ -64,11 +59,6 @@ final class ServedDataset implements MountedDataset {
   /** How long a task of an earlier daemon waits until this node knows its part. */
   private static final Duration OWN_PART = Duration.ofSeconds(10);
 
-  /** Shorter than {@code pmfs status --all-nodes} waits for this daemon. */
-  private static final Duration ALL_NODES = Duration.ofSeconds(20);
-
-  private static final Duration LOOK_AT_SOURCE = Duration.ofSeconds(2);
-  private static final Duration HAND_OVER = Duration.ofSeconds(30);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
 
   private final MountSettings settings;
@@ -83,53 +73,44 @@ final class ServedDataset implements MountedDataset {
   private final PmfsFileSystem fileSystem;
   private final KeptTasks tasks;
   private final Sessions bridge;
-  private final RequestLog requests;
-  private final String bridgeReason;
-  private final boolean isResumed;
-  private final String directReason;
-  private final Deque<AutoCloseable> opened;
+  private final Opened opened;
   private final RecentRequests recentRequests = new RecentRequests(this::sourceOperations);
   private final RecentReads recentReads = new RecentReads(this::counts, recentRequests);
-  private final AtomicBoolean closed = new AtomicBoolean();
-  private volatile boolean started;
-  private volatile boolean purge;
 
   /** Takes over all parts. */
-  ServedDataset(Parts parts) {
-    this.settings = parts.settings();
-    this.state = parts.source().state();
-    this.namespace = parts.source().namespace();
-    this.source = parts.source().origin();
-    this.asked = parts.source().store();
-    this.cluster = parts.source().cluster();
-    this.tiers = parts.tiers();
-    this.copies = parts.copies();
-    this.stager = parts.stager();
-    this.fileSystem = parts.fileSystem();
-    this.tasks = parts.tasks();
-    this.bridge = parts.bridge();
-    this.requests = parts.requests();
-    this.bridgeReason = parts.bridgeReason();
-    this.isResumed = parts.isResumed();
-    this.directReason =
-        parts.isDirect() ? tiers.first() + " is mapped memory, which the kernel reads itself" : "";
-    this.opened = parts.opened();
+  ServedDataset(
+      KernelSession session,
+      SourceAndState source,
+      MountTiers tiers,
+      Stager stager,
+      PmfsFileSystem fileSystem,
+      KeptTasks tasks,
+      Opened opened) {
+    super(session, source.origin(), LAST_REQUESTS);
+    this.settings = session.settings();
+    this.state = source.state();
+    this.namespace = source.namespace();
+    this.source = source.origin();
+    this.asked = source.store();
+    this.cluster = source.cluster();
+    this.tiers = tiers;
+    this.copies = tiers.copies();
+    this.stager = stager;
+    this.fileSystem = fileSystem;
+    this.tasks = tasks;
+    this.bridge = session.bridge();
+    this.opened = opened;
   }
 
   @Override
-  public void start() throws MountFailure {
-    started = true;
+  protected void serve() throws MountFailure {
     Readiness readiness = new Readiness(settings.bridge().readyTimeout());
     // A resumed mount does not wait for peers; a new one finds them first.
-    if (!isResumed) {
+    if (!session.isResumed()) {
       join(readiness.left());
     }
-    try {
-      bridge.mount(readiness.leftForMount());
-    } catch (MountException e) {
-      throw DatasetWiring.failure(e);
-    }
-    if (isResumed) {
+    mount(readiness.leftForMount());
+    if (session.isResumed()) {
       // A task must know this node's share; readers are served meanwhile.
       join(tasks.goesOn() ? OWN_PART : Duration.ZERO);
     }
@@ -157,7 +138,7 @@ final class ServedDataset implements MountedDataset {
 
   /** A resumed mount continues without peers; a new one fails. */
   private void stayAlone(MountFailure failure) throws MountFailure {
-    if (!isResumed) {
+    if (!session.isResumed()) {
       throw failure;
     }
     log.warn("{}; continuing without peers", failure.line());
@@ -166,21 +147,6 @@ final class ServedDataset implements MountedDataset {
   @Override
   public String description() {
     return source.description();
-  }
-
-  @Override
-  public SourceIdentity sourceIdentity() {
-    return source.sourceIdentity();
-  }
-
-  @Override
-  public @Nullable String otherSource() {
-    try {
-      return source.replacement(LOOK_AT_SOURCE);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return null;
-    }
   }
 
   @Override
@@ -209,14 +175,15 @@ final class ServedDataset implements MountedDataset {
     return new StatusReport(
         MountReport.of(settings, bridge.isAtMountpoint()),
         DaemonReport.ofThisProcess(),
-        new BridgeReport(bridge.name(), bridgeReason, bridge.readMode().word(), readModeReason()),
+        new BridgeReport(
+            bridge.name(), session.bridgeReason(), bridge.readMode().word(), readModeReason()),
         new StateReport(state.toString(), namespace.failure()),
         dataset,
         new SourceReport(
             SourceReport.Operations.of(source.files().operations()),
             source.absence(),
             namespace.renumbered()),
-        KernelReport.of(bridge.latencies(), requests, KernelReport.Failures.of(requests)),
+        KernelReport.of(bridge.latencies(), requests(), KernelReport.Failures.of(requests())),
         cluster == null ? null : ClusterReport.of(cluster.status()),
         tasks.latest(),
         null);
@@ -258,11 +225,6 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
-  public RequestLog requests() {
-    return requests;
-  }
-
-  @Override
   public Snapshot snapshot() {
     ReadOrigins origins = stager.readOrigins();
     return new Snapshot(
@@ -270,11 +232,8 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
-  public @Nullable NodesReport nodes() throws InterruptedException {
-    Cluster all = cluster;
-    StatusReport own = status();
-    ClusterReport seen = own.cluster();
-    return all == null || seen == null ? null : NodesReport.ask(own, seen, all, ALL_NODES);
+  protected @Nullable Peers peers() {
+    return cluster;
   }
 
   @Override
@@ -294,8 +253,8 @@ final class ServedDataset implements MountedDataset {
     if (!reason.isEmpty()) {
       return reason;
     }
-    if (bridge.readMode() == ReadMode.PASSTHROUGH && !directReason.isEmpty()) {
-      return directReason;
+    if (bridge.readMode() == ReadMode.PASSTHROUGH && tiers.isDirect()) {
+      return tiers.first() + " is mapped memory, which the kernel reads itself";
     }
     boolean leftToPageCache =
         !settings.bridge().readMode().equals(ReadMode.PAGE_CACHE.word())
@@ -314,20 +273,6 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
-  public void unmount(boolean lazy) throws MountFailure {
-    try {
-      bridge.unmount(lazy);
-    } catch (MountException e) {
-      throw DatasetWiring.failure(e);
-    }
-  }
-
-  @Override
-  public boolean hasIdleWorker() {
-    return bridge.hasIdleWorker();
-  }
-
-  @Override
   public long progress() {
     return bridge.answered() + asked.begun() + asked.ended();
   }
@@ -339,84 +284,18 @@ final class ServedDataset implements MountedDataset {
   }
 
   @Override
-  public boolean isAtMountpoint() {
-    return bridge.isAtMountpoint();
+  protected void suspend() {
+    tasks.handOver();
+    closeParts();
   }
 
   @Override
-  public @Nullable String device() {
-    return bridge.device();
-  }
-
-  @Override
-  public boolean hasFailed() {
-    return bridge.hasFailed();
-  }
-
-  @Override
-  public List<String> devices() {
-    return bridge.devices();
-  }
-
-  @Override
-  public @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
-    try {
-      return bridge.join(mountpoint, timeout);
-    } catch (MountException e) {
-      throw e.reason() == MountException.Reason.BUSY
-          ? new MountFailure(ExitStatus.IN_USE, String.valueOf(e.getMessage()), e)
-          : DatasetWiring.failure(e);
-    }
-  }
-
-  @Override
-  public ReadMode readMode() {
-    return bridge.readMode();
-  }
-
-  @Override
-  public boolean outlivesProcess() {
-    return bridge.outlivesProcess();
-  }
-
-  @Override
-  public boolean handOver() {
-    try {
-      if (!bridge.freeze(HAND_OVER)) {
-        return false;
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    }
-    if (closed.compareAndSet(false, true)) {
-      tasks.handOver();
-      closeParts();
-    }
-    return true;
-  }
-
-  @Override
-  public boolean awaitUnmounted(Duration limit) throws InterruptedException {
-    return bridge.awaitEnd(limit);
-  }
-
-  @Override
-  public void purge() {
-    purge = true;
-  }
-
-  @Override
-  public void close() {
-    if (!closed.compareAndSet(false, true)) {
-      return;
-    }
-    endSession();
+  protected void finish(boolean wasStarted) {
     if (cluster != null) {
       cluster.sayGoodbye();
     }
     closeParts();
-    if (purge) {
+    if (purges()) {
       delete(state);
       tiers.wipe();
     }
@@ -434,23 +313,7 @@ final class ServedDataset implements MountedDataset {
     for (int i = 0; i < copies.tiers().size(); i++) {
       TierUsage.keep(namespace, copies.tiers().get(i), copies.formats().get(i));
     }
-    opened.forEach(DatasetWiring::closeQuietly);
-  }
-
-  private void endSession() {
-    if (!started) {
-      return;
-    }
-    try {
-      if (!bridge.awaitEnd(Duration.ZERO)) {
-        bridge.detach();
-        bridge.awaitEnd(LAST_REQUESTS);
-      }
-    } catch (MountException e) {
-      log.warn("{}", e.getMessage());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    opened.close();
   }
 
   private static void delete(Path directory) {

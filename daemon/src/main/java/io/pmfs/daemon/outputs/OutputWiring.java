@@ -3,11 +3,11 @@ package io.pmfs.daemon.outputs;
 import io.pmfs.contents.OutputDirectories;
 import io.pmfs.daemon.dataset.DatasetSource;
 import io.pmfs.daemon.dataset.DatasetWiring;
-import io.pmfs.daemon.dataset.RequestLogs;
+import io.pmfs.daemon.dataset.KernelSession;
+import io.pmfs.daemon.dataset.Opened;
 import io.pmfs.daemon.dataset.TransientCopies;
 import io.pmfs.daemon.process.Readiness;
 import io.pmfs.daemon.process.Supervision;
-import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.mounting.MountSpec;
@@ -32,7 +32,6 @@ import io.pmfs.writable.remote.NodeFiles;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Deque;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -64,20 +63,15 @@ public final class OutputWiring {
     this.kernelFlags = kernelFlags;
   }
 
-  /** Makes the mount, and pushes what must be closed to {@code opened}. */
+  /** Makes the mount of parts, which belong to {@code opened}. */
   public ServedOutputs open(
-      MountSettings settings,
-      OutputSettings outputs,
-      SessionSettings session,
-      Deque<AutoCloseable> opened)
+      MountSettings settings, OutputSettings outputs, SessionSettings session, Opened opened)
       throws MountFailure, FsException, ShardException {
     boolean isResumed = supervision != null && supervision.isResumed();
     Readiness readiness = new Readiness(settings.bridge().readyTimeout());
-    DatasetSource source = openSource(settings, session.source());
-    opened.push(source);
+    DatasetSource source = opened.add(openSource(settings, session.source()));
     OutputDirectories directories =
-        OutputDirectories.open(settings, nameOf(settings), surroundings, isResumed);
-    opened.push(directories);
+        opened.add(OutputDirectories.open(settings, nameOf(settings), surroundings, isResumed));
     requireSameSource(settings, source, directories);
     SessionSettings kept = session.of(source.sourceIdentity());
     ClusterOptions options = settings.cluster();
@@ -88,18 +82,18 @@ public final class OutputWiring {
     WritableFileSystem fileSystem;
     if (node == null || node.isOwner()) {
       WritableMount mount =
-          fileSystem(settings.source().path(), directories, kept, outputs, isResumed);
-      opened.push(mount);
+          opened.add(fileSystem(settings.source().path(), directories, kept, outputs, isResumed));
       fileSystem = mount;
       if (node != null) {
-        opened.push(node);
+        opened.add(node);
         node.answer(mount, readiness);
       }
     } else {
-      opened.push(node);
+      opened.add(node);
       fileSystem =
-          node.join(kept.id(), isResumed, settings.source().path(), places(directories), readiness);
-      opened.push(fileSystem);
+          opened.add(
+              node.join(
+                  kept.id(), isResumed, settings.source().path(), places(directories), readiness));
     }
     begin(directories, kept);
     Bridge bridge =
@@ -116,26 +110,19 @@ public final class OutputWiring {
             MOST_WORKERS,
             supervision == null ? null : supervision.session(),
             kernelFlags);
-    RequestLog requests =
-        RequestLogs.open(settings.observation(), inode -> null, bridge, isResumed);
-    opened.push(requests);
-    bridge.listen(requests);
-    opened.remove(directories); // its marks are cleared between the file system's end and its own
+    KernelSession kernel =
+        KernelSession.open(
+            settings, bridge, "writable mounts use no other", isResumed, inode -> null, opened);
+    opened.release(directories); // its marks are cleared between the file system's end and its own
     ServedOutputs served =
         new ServedOutputs(
-            new ServedOutputs.Parts(
-                settings,
-                session,
-                source,
-                directories,
-                node == null ? null : node.cluster(),
-                fileSystem,
-                bridge,
-                requests,
-                "writable mounts use no other",
-                isResumed,
-                readiness,
-                opened));
+            kernel,
+            source,
+            directories,
+            node == null ? null : node.cluster(),
+            fileSystem,
+            readiness,
+            opened);
     if (surroundings.variable(TransientCopies.VARIABLE) != null) {
       served.purge();
     }
@@ -145,28 +132,22 @@ public final class OutputWiring {
   /**
    * What a mount left, opened without a mount.
    *
-   * @param opened what must be closed before the directories, in this order
+   * @param opened what must be closed before the directories
    */
   public record LeftParts(
-      OutputDirectories directories, WritableFileSystem outputs, Deque<AutoCloseable> opened) {}
+      OutputDirectories directories, WritableFileSystem outputs, Opened opened) {}
 
-  /** Opens what a mount left, and pushes what must be closed to {@code opened}. */
+  /** Opens what a mount left; the parts belong to {@code opened}. */
   public LeftParts openLeft(
-      MountSettings settings,
-      OutputSettings outputs,
-      SessionSettings session,
-      Deque<AutoCloseable> opened)
+      MountSettings settings, OutputSettings outputs, SessionSettings session, Opened opened)
       throws MountFailure, FsException, ShardException {
-    DatasetSource source = openSource(settings, null);
-    opened.push(source);
+    DatasetSource source = opened.add(openSource(settings, null));
     OutputDirectories directories =
-        OutputDirectories.open(settings, nameOf(settings), surroundings, false);
-    opened.push(directories);
+        opened.add(OutputDirectories.open(settings, nameOf(settings), surroundings, false));
     requireSameSource(settings, source, directories);
     WritableFileSystem fileSystem =
-        fileSystem(settings.source().path(), directories, session, outputs, false);
-    opened.push(fileSystem);
-    opened.remove(directories);
+        opened.add(fileSystem(settings.source().path(), directories, session, outputs, false));
+    opened.release(directories);
     return new LeftParts(directories, fileSystem, opened);
   }
 

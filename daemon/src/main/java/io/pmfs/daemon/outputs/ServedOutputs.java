@@ -1,12 +1,16 @@
 package io.pmfs.daemon.outputs;
 
 import io.pmfs.cluster.OutputCluster;
+import io.pmfs.cluster.client.Peers;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.contents.OutputDirectories;
 import io.pmfs.daemon.control.NodeResource;
 import io.pmfs.daemon.dataset.DatasetSource;
-import io.pmfs.daemon.dataset.DatasetWiring;
-import io.pmfs.daemon.dataset.MountedDataset;
+import io.pmfs.daemon.dataset.KernelSession;
+import io.pmfs.daemon.dataset.MountedOutputs;
+import io.pmfs.daemon.dataset.Opened;
+import io.pmfs.daemon.dataset.ServedMount;
+import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.process.Readiness;
 import io.pmfs.daemon.report.BridgeReport;
 import io.pmfs.daemon.report.ClusterReport;
@@ -15,42 +19,30 @@ import io.pmfs.daemon.report.DatasetReport;
 import io.pmfs.daemon.report.KernelReport;
 import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.MountReport;
-import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.SourceReport;
 import io.pmfs.daemon.report.StateReport;
 import io.pmfs.daemon.report.StatusReport;
-import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.tasks.Drains;
 import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.daemon.tasks.NoTasks;
-import io.pmfs.fuse.Bridge;
-import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
-import io.pmfs.places.SourceIdentity;
 import io.pmfs.posix.FsException;
-import io.pmfs.settings.MountSettings;
-import io.pmfs.settings.SessionSettings;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** A mount that can be changed, assembled by {@link OutputWiring}. */
-final class ServedOutputs implements MountedDataset {
+final class ServedOutputs extends ServedMount implements MountedOutputs {
   private static final Logger log = LoggerFactory.getLogger(ServedOutputs.class);
 
-  private static final Duration LOOK_AT_SOURCE = Duration.ofSeconds(2);
-  private static final Duration HAND_OVER = Duration.ofSeconds(30);
-  private static final Duration ALL_NODES = Duration.ofSeconds(20);
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(5);
 
   /**
@@ -59,38 +51,38 @@ final class ServedOutputs implements MountedDataset {
    */
   private static final Duration LAST_CHANGES = Duration.ofSeconds(12);
 
-  private final Parts parts;
+  private final OutputDirectories directories;
+  private final @Nullable OutputCluster cluster;
+  private final WritableFileSystem outputs;
+  private final Readiness readiness;
+  private final Opened opened;
+  private final DatasetSource source;
   private final KeptTasks tasks = new KeptTasks(new NoTasks(), null);
   private final Drains drains;
-  private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean waits = true;
-  private volatile boolean started;
-  private volatile boolean purge;
 
   /**
-   * What it is made of.
+   * Takes over all parts.
    *
    * @param readiness the time until it must be mounted
-   * @param opened what must be closed before the directories, in this order
+   * @param opened what must be closed before the directories
    */
-  record Parts(
-      MountSettings settings,
-      SessionSettings session,
+  ServedOutputs(
+      KernelSession session,
       DatasetSource source,
       OutputDirectories directories,
       @Nullable OutputCluster cluster,
       WritableFileSystem outputs,
-      Bridge bridge,
-      RequestLog requests,
-      String bridgeReason,
-      boolean isResumed,
       Readiness readiness,
-      Deque<AutoCloseable> opened) {}
-
-  ServedOutputs(Parts parts) {
-    this.parts = parts;
-    this.drains = new Drains(parts.outputs(), this::absent);
-    OutputCluster cluster = parts.cluster();
+      Opened opened) {
+    super(session, source, LAST_REQUESTS);
+    this.source = source;
+    this.directories = directories;
+    this.cluster = cluster;
+    this.outputs = outputs;
+    this.readiness = readiness;
+    this.opened = opened;
+    this.drains = new Drains(outputs, this::absent);
     if (cluster != null) {
       NodeResource answers = new NodeResource(this::status, tasks);
       // A writable mount has no tasks.
@@ -101,19 +93,14 @@ final class ServedOutputs implements MountedDataset {
   }
 
   private List<MissingNode> absent() {
-    ClusterReport cluster = cluster();
-    return cluster == null ? List.of() : cluster.absent();
+    ClusterReport report = clusterReport();
+    return report == null ? List.of() : report.absent();
   }
 
   @Override
-  public void start() throws MountFailure {
-    started = true;
-    try {
-      parts.bridge().mount(parts.readiness().leftForMount());
-    } catch (MountException e) {
-      throw DatasetWiring.failure(e);
-    }
-    long waiting = parts.outputs().drainStatus().waitingChanges();
+  protected void serve() throws MountFailure {
+    mount(readiness.leftForMount());
+    long waiting = outputs.drainStatus().waitingChanges();
     if (waiting > 0) {
       log.info("{} changes of an earlier daemon are on their way to the source", waiting);
     }
@@ -125,60 +112,41 @@ final class ServedOutputs implements MountedDataset {
   }
 
   @Override
-  public SourceIdentity sourceIdentity() {
-    return parts.source().sourceIdentity();
-  }
-
-  @Override
-  public @Nullable String otherSource() {
-    try {
-      return parts.source().replacement(LOOK_AT_SOURCE);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return null;
-    }
-  }
-
-  @Override
   public StatusReport status() {
     return new StatusReport(
-        MountReport.of(parts.settings(), isAtMountpoint()),
+        MountReport.of(session.settings(), isAtMountpoint()),
         DaemonReport.ofThisProcess(),
-        new BridgeReport("kernel", parts.bridgeReason(), "page-cache", "files may change"),
-        new StateReport(state().toString(), parts.outputs().stateFailure()),
+        new BridgeReport("kernel", session.bridgeReason(), "page-cache", "files may change"),
+        new StateReport(state().toString(), outputs.stateFailure()),
         DatasetReport.NONE,
         new SourceReport(sourceAbsence()),
-        KernelReport.of(parts.bridge().latencies(), parts.requests(), null),
-        cluster(),
+        KernelReport.of(session.bridge().latencies(), requests(), null),
+        clusterReport(),
         null,
-        OutputsReport.of(parts.outputs().drainStatus()));
+        OutputsReport.of(outputs.drainStatus()));
   }
 
   private @Nullable String sourceAbsence() {
-    String failure = parts.outputs().sourceFailure();
-    return failure == null ? parts.source().absence() : failure;
+    String failure = outputs.sourceFailure();
+    return failure == null ? source.absence() : failure;
   }
 
   @Override
-  public @Nullable NodesReport nodes() throws InterruptedException {
-    OutputCluster all = parts.cluster();
-    StatusReport own = status();
-    ClusterReport seen = own.cluster();
-    return all == null || seen == null ? null : NodesReport.ask(own, seen, all, ALL_NODES);
+  public Snapshot snapshot() {
+    return new Snapshot(status(), 0, 0, 0);
   }
 
-  private @Nullable ClusterReport cluster() {
-    OutputCluster cluster = parts.cluster();
+  @Override
+  protected @Nullable Peers peers() {
+    return cluster;
+  }
+
+  private @Nullable ClusterReport clusterReport() {
     return cluster == null ? null : ClusterReport.of(cluster.status());
   }
 
   private Path state() {
-    return parts.directories().state();
-  }
-
-  @Override
-  public RequestLog requests() {
-    return parts.requests();
+    return directories.state();
   }
 
   @Override
@@ -197,23 +165,9 @@ final class ServedOutputs implements MountedDataset {
   }
 
   @Override
-  public void unmount(boolean lazy) throws MountFailure {
-    try {
-      parts.bridge().unmount(lazy);
-    } catch (MountException e) {
-      throw DatasetWiring.failure(e);
-    }
-  }
-
-  @Override
-  public boolean hasIdleWorker() {
-    return parts.bridge().hasIdleWorker();
-  }
-
-  @Override
   public long progress() {
-    DrainStatus status = parts.outputs().drainStatus();
-    return parts.bridge().answered() + status.drainedBytes() + status.drainedChanges();
+    DrainStatus status = outputs.drainStatus();
+    return session.bridge().answered() + status.drainedBytes() + status.drainedChanges();
   }
 
   /** Writers without room, and readers of what is only there, wait for the source. */
@@ -223,63 +177,17 @@ final class ServedOutputs implements MountedDataset {
   }
 
   @Override
-  public boolean isAtMountpoint() {
-    return parts.bridge().isAtMountpoint();
+  protected void suspend() {
+    closeParts();
+    directories.close();
   }
 
   @Override
-  public @Nullable String device() {
-    return parts.bridge().device();
-  }
-
-  @Override
-  public boolean hasFailed() {
-    return parts.bridge().hasFailed();
-  }
-
-  @Override
-  public boolean outlivesProcess() {
-    return parts.bridge().outlivesProcess();
-  }
-
-  @Override
-  public boolean handOver() {
-    try {
-      if (!parts.bridge().freeze(HAND_OVER)) {
-        return false;
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    }
-    if (closed.compareAndSet(false, true)) {
-      closeParts();
-      parts.directories().close();
-    }
-    return true;
-  }
-
-  @Override
-  public boolean awaitUnmounted(Duration limit) throws InterruptedException {
-    return parts.bridge().awaitEnd(limit);
-  }
-
-  @Override
-  public void purge() {
-    purge = true;
-  }
-
-  @Override
-  public void close() {
-    if (!closed.compareAndSet(false, true)) {
-      return;
-    }
-    endSession();
+  protected void finish(boolean wasStarted) {
     boolean isDrained =
-        started
+        wasStarted
             ? closeLast() && drainLast()
-            : OutputsReport.of(parts.outputs().drainStatus()).isDrained();
-    OutputCluster cluster = parts.cluster();
+            : OutputsReport.of(outputs.drainStatus()).isDrained();
     if (cluster != null) {
       cluster.sayGoodbye();
     }
@@ -287,35 +195,19 @@ final class ServedOutputs implements MountedDataset {
     if (isDrained) {
       forgetAll();
     }
-    parts.directories().close();
-  }
-
-  private void endSession() {
-    if (!started) {
-      return;
-    }
-    try {
-      if (!parts.bridge().awaitEnd(Duration.ZERO)) {
-        parts.bridge().unmount(true);
-        parts.bridge().awaitEnd(LAST_REQUESTS);
-      }
-    } catch (MountException e) {
-      log.warn("{}", e.getMessage());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    directories.close();
   }
 
   /** Returns whether all that was written is in the journal. */
   private boolean closeLast() {
     try {
-      parts.outputs().endSession();
+      outputs.endSession();
       return true;
     } catch (FsException e) {
       log.warn(
           "{}: the last files could not be recorded: {}; the next mount, or pmfs drain --state {},"
               + " brings them to the source",
-          parts.settings().mountpoint(),
+          session.settings().mountpoint(),
           Reason.of(e),
           state());
       return false;
@@ -325,17 +217,17 @@ final class ServedOutputs implements MountedDataset {
   /** Returns whether all is at the source; else prints what is not. */
   private boolean drainLast() {
     boolean isDrained = awaitSource(waits ? LAST_CHANGES : Duration.ZERO);
-    OutputsReport left = OutputsReport.of(parts.outputs().drainStatus());
+    OutputsReport left = OutputsReport.of(outputs.drainStatus());
     if (isDrained && left.isDrained()) {
       return true;
     }
     log.warn(
         "{}: {} changes, with {} bytes, are not at the source {}; they stay in {} until the next"
             + " mount or pmfs drain --state brings them there",
-        parts.settings().mountpoint(),
+        session.settings().mountpoint(),
         left.waitingChanges(),
         left.dirtyBytes(),
-        parts.settings().source().path(),
+        session.settings().source().path(),
         state());
     return false;
   }
@@ -348,7 +240,7 @@ final class ServedOutputs implements MountedDataset {
       while (true) {
         long left = Math.max(0, end - System.nanoTime());
         try {
-          return parts.outputs().drain(left / 1_000_000);
+          return outputs.drain(left / 1_000_000);
         } catch (InterruptedException e) {
           isInterrupted = true;
           if (left == 0) {
@@ -366,15 +258,15 @@ final class ServedOutputs implements MountedDataset {
   private void closeParts() {
     drains.close();
     tasks.close();
-    parts.opened().forEach(DatasetWiring::closeQuietly);
+    opened.close();
   }
 
   /** Takes the marks away: nothing here is the only copy of anything. */
   private void forgetAll() {
     try {
-      parts.directories().clear();
-      if (purge) {
-        parts.directories().remove();
+      directories.clear();
+      if (purges()) {
+        directories.remove();
       }
     } catch (IOException e) {
       log.warn("{}: {}", state(), Reason.of(e));

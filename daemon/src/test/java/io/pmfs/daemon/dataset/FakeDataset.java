@@ -1,15 +1,23 @@
 package io.pmfs.daemon.dataset;
 
+import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.requests.RequestLog;
+import io.pmfs.daemon.requests.SlowRequests;
 import io.pmfs.daemon.tasks.FakeTasks;
 import io.pmfs.daemon.tasks.KeptTasks;
+import io.pmfs.fuse.ReadMode;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
+import io.pmfs.places.SourceIdentity;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.TestMachine;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -23,6 +31,13 @@ public final class FakeDataset implements MountedDataset {
   public final CountDownLatch closed = new CountDownLatch(1);
   final FakeTasks fakeTasks = new FakeTasks();
   final KeptTasks tasks = new KeptTasks(fakeTasks, null);
+  private final RequestLog requests =
+      new RequestLog(
+          inode -> null,
+          leastNanos -> List.of(),
+          null,
+          new SlowRequests(Duration.ZERO, InstantSource.system(), line -> {}),
+          InstantSource.system());
   public volatile boolean busy;
   public volatile boolean lazily;
   public volatile boolean purged;
@@ -74,6 +89,61 @@ public final class FakeDataset implements MountedDataset {
   @Override
   public @Nullable NodesReport nodes() {
     return nodes;
+  }
+
+  @Override
+  public String description() {
+    return "";
+  }
+
+  @Override
+  public SourceIdentity sourceIdentity() {
+    return new SourceIdentity(SourceIdentity.Form.DIRECTORY, "fake", null);
+  }
+
+  @Override
+  public @Nullable String otherSource() {
+    return null;
+  }
+
+  @Override
+  public Snapshot snapshot() {
+    return new Snapshot(status(), 0, 0, 0);
+  }
+
+  @Override
+  public RequestLog requests() {
+    return requests;
+  }
+
+  @Override
+  public @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
+    throw new MountFailure(ExitStatus.CANNOT, "no further mount point");
+  }
+
+  @Override
+  public @Nullable String device() {
+    return null;
+  }
+
+  @Override
+  public List<String> devices() {
+    return List.of();
+  }
+
+  @Override
+  public boolean hasFailed() {
+    return false;
+  }
+
+  @Override
+  public ReadMode readMode() {
+    return ReadMode.PAGE_CACHE;
+  }
+
+  @Override
+  public boolean handOver() {
+    return false;
   }
 
   @Override

@@ -1,0 +1,86 @@
+package io.pmfs.daemon.dataset;
+
+import io.pmfs.fuse.ReadMode;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What every mount is for its daemon: mounted, watched, handed over or unmounted, and closed. */
+public interface MountLife extends AutoCloseable {
+  /** Mounts and serves; returns once a probe through the mount was answered. */
+  void start() throws MountFailure;
+
+  /**
+   * Mounts the dataset at a further mount point, for a user who cannot bind the first one. Returns
+   * the device number; null if unknown.
+   *
+   * @throws MountFailure with {@link ExitStatus#CANNOT} if this daemon cannot do that at all, and
+   *     {@link ExitStatus#IN_USE} if it has too many mount points
+   */
+  @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure;
+
+  /**
+   * Unmounts; does nothing if there is no mount (yet, or any more). A busy mount gives a {@link
+   * MountFailure#BUSY} failure, and the session continues. After a lazy unmount it continues until
+   * the last file is closed.
+   */
+  void unmount(boolean lazy) throws MountFailure;
+
+  /** Whether a worker is free for the next request. */
+  boolean hasIdleWorker();
+
+  /** A counter of progress: requests answered, and requests to the source and peers. */
+  long progress();
+
+  /** Whether a request to the source or a peer is outstanding. */
+  boolean waitsForSource();
+
+  /**
+   * Whether the mount point leads to this mount: it may be detached with files open, or hidden by
+   * another mount.
+   */
+  boolean isAtMountpoint();
+
+  /** The device number of the mount in mountinfo; null if unknown. */
+  @Nullable String device();
+
+  /**
+   * The device numbers of all its mounts that have not ended. A user's daemon has one for each
+   * mount point.
+   */
+  List<String> devices();
+
+  /** Whether this process can no longer serve, and the mount remains for another one. */
+  boolean hasFailed();
+
+  /** What the kernel may answer without pmfs. */
+  ReadMode readMode();
+
+  /** Whether the mount remains for another process if this one dies. */
+  boolean outlivesProcess();
+
+  /**
+   * Stops cleanly without unmounting, so that another process can continue the session. False if it
+   * cannot; then nothing has changed.
+   */
+  boolean handOver();
+
+  /**
+   * Waits until {@link #unmount} or another process has unmounted it, or {@link #hasFailed}. False
+   * after the limit.
+   */
+  boolean awaitUnmounted(Duration limit) throws InterruptedException;
+
+  /** Makes {@link #close} drop all copies and state of this dataset. */
+  void purge();
+
+  /**
+   * Stops cleanly: unmounts if need be, ends staging, closes tiers and namespace. Idempotent; any
+   * thread may call it, also before or during {@link #start}.
+   */
+  @Override
+  void close();
+}
