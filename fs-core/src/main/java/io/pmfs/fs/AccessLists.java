@@ -141,14 +141,7 @@ public final class AccessLists {
     }
     noteFound(inode);
     Attributes now = inode.attributes();
-    return new Inode(
-        inode.number(),
-        inode.identity(),
-        inode.parent(),
-        inode.name(),
-        inode.checkedIn(),
-        inode.listing(),
-        now.withMode(PosixAcl.leastMode(now.mode(), list.bytes())));
+    return inode.with(now.withMode(PosixAcl.leastMode(now.mode(), list.bytes())));
   }
 
   private void noteFound(Inode inode) {

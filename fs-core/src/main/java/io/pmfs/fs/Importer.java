@@ -298,19 +298,7 @@ public final class Importer {
     Lock lock = inodeLocks.get(number);
     lock.lock();
     try {
-      namespace.updateInode(
-          number,
-          known ->
-              known == null
-                  ? null
-                  : new Inode(
-                      number,
-                      known.identity(),
-                      known.parent(),
-                      known.name(),
-                      session,
-                      known.listing(),
-                      known.attributes()));
+      namespace.updateInode(number, known -> known == null ? null : known.withSession(session));
     } finally {
       lock.unlock();
     }

@@ -54,4 +54,22 @@ public record Inode(
   public boolean goesBy(long directory, FileName name) {
     return parent == directory && this.name.equals(name);
   }
+
+  /** By another of its names. */
+  public Inode withName(long parent, FileName name) {
+    return new Inode(number, identity, parent, name, checkedIn, listing, attributes);
+  }
+
+  /** Compared with the source in a session. */
+  public Inode withSession(int session) {
+    return new Inode(number, identity, parent, name, session, listing, attributes);
+  }
+
+  public Inode withListing(@Nullable Listing listing) {
+    return new Inode(number, identity, parent, name, checkedIn, listing, attributes);
+  }
+
+  public Inode with(Attributes attributes) {
+    return new Inode(number, identity, parent, name, checkedIn, listing, attributes);
+  }
 }

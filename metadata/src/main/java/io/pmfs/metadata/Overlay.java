@@ -112,9 +112,7 @@ final class Overlay implements AutoCloseable {
 
   private static byte @Nullable [] unlisted(byte[] key, byte @Nullable [] value) {
     Inode inode = value == null ? null : Values.inode(Keys.first(key), value);
-    return inode == null || inode.listing() == null
-        ? value
-        : Values.inode(RocksImport.withListing(inode, null, inode.attributes()));
+    return inode == null || inode.listing() == null ? value : Values.inode(inode.withListing(null));
   }
 
   boolean isIn(@Nullable RocksStore store) {

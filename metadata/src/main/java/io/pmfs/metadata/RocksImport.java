@@ -208,7 +208,8 @@ final class RocksImport implements Namespace.DirectoryImport {
       throw new NamespaceLostException("directory " + directory + " was removed");
     }
     namespace.markListed(directory);
-    namespace.storeInode(checkedIn(withListing(inode, listing, attributes), namespace.session()));
+    namespace.storeInode(
+        inode.withListing(listing).with(attributes).withSession(namespace.session()));
     namespace.forgetReplacedIn(directory);
     return removed;
   }
@@ -254,21 +255,10 @@ final class RocksImport implements Namespace.DirectoryImport {
         Family.ALIASES,
         Keys.number(inode.number()),
         (key, ignored) -> {
-          Inode moved = renamed(inode, Keys.second(key), Keys.aliasName(key));
+          Inode moved = inode.withName(Keys.second(key), Keys.aliasName(key));
           namespace.storeInode(moved);
           return false;
         });
-  }
-
-  static Inode withListing(Inode inode, @Nullable Listing listing, Attributes attributes) {
-    return new Inode(
-        inode.number(),
-        inode.identity(),
-        inode.parent(),
-        inode.name(),
-        inode.checkedIn(),
-        listing,
-        attributes);
   }
 
   /**
@@ -278,28 +268,6 @@ final class RocksImport implements Namespace.DirectoryImport {
   static Inode numbered(Inode inode, long number, long parent, FileName name) {
     return new Inode(
         number, inode.identity(), parent, name, inode.checkedIn(), null, inode.attributes());
-  }
-
-  private static Inode renamed(Inode inode, long parent, FileName name) {
-    return new Inode(
-        inode.number(),
-        inode.identity(),
-        parent,
-        name,
-        inode.checkedIn(),
-        inode.listing(),
-        inode.attributes());
-  }
-
-  private static Inode checkedIn(Inode inode, int session) {
-    return new Inode(
-        inode.number(),
-        inode.identity(),
-        inode.parent(),
-        inode.name(),
-        session,
-        inode.listing(),
-        inode.attributes());
   }
 
   private void checkRunning() {

@@ -261,9 +261,7 @@ public final class RocksNamespace implements Namespace {
       throw database.damaged("inode " + number);
     }
     lineage.note(inode);
-    return inode.listing() == null || database.isListed(number)
-        ? inode
-        : RocksImport.withListing(inode, null, inode.attributes());
+    return inode.listing() == null || database.isListed(number) ? inode : inode.withListing(null);
   }
 
   @Override
@@ -396,7 +394,7 @@ public final class RocksNamespace implements Namespace {
           database.write(
               batch -> {
                 if (inode.listing() != null || !database.isRecording()) {
-                  Inode unlisted = RocksImport.withListing(inode, null, inode.attributes());
+                  Inode unlisted = inode.withListing(null);
                   batch.put(Family.INODES, Keys.number(directory), Values.inode(unlisted));
                 }
                 batch.deleteGroup(Family.LISTING, directory);

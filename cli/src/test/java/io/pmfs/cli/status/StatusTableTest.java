@@ -11,6 +11,7 @@ import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -80,26 +81,9 @@ final class StatusTableTest {
   }
 
   private static TierReport tier(long usedBytes, long contentBytes) {
-    TierReport.Dax dax = TierReport.Dax.NONE;
-    return new TierReport(
-        "t",
-        "ssd",
-        "/t",
-        "on",
-        "",
-        dax,
-        100,
-        usedBytes,
-        1,
-        "zstd:3",
-        contentBytes,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0);
+    return SampleReport.with(
+        SampleReport.of("/m", "/s").dataset().tiers().get(0),
+        Map.of("usedBytes", usedBytes, "contentBytes", contentBytes));
   }
 
   @Test

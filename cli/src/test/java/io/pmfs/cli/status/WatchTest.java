@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonParser;
 import io.pmfs.cli.TestWorld;
-import io.pmfs.daemon.report.DatasetReport;
 import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
@@ -48,7 +47,19 @@ final class WatchTest {
                     tier,
                     Map.of("usedBytes", tier.usedBytes() / 2, "hits", hits, "readBytes", bytes))),
             "reads",
-            new DatasetReport.Reads(bytes / 1000, bytes, bytes, 0, 1, 0, 0, 0)));
+            SampleReport.with(
+                before.dataset().reads(),
+                Map.of(
+                    "requests",
+                    bytes / 1000,
+                    "bytes",
+                    bytes,
+                    "fromTiers",
+                    bytes,
+                    "fromSource",
+                    0,
+                    "fetched",
+                    0))));
   }
 
   @Test

@@ -107,18 +107,18 @@ final class ServedDataset extends ServedMount {
     Readiness readiness = new Readiness(settings.bridge().readyTimeout());
     // A resumed mount does not wait for peers; a new one finds them first.
     if (!session.isResumed()) {
-      join(readiness.left());
+      joinCluster(readiness.left());
     }
     mount(readiness.leftForMount());
     if (session.isResumed()) {
       // A task must know this node's share; readers are served meanwhile.
-      join(tasks.goesOn() ? OWN_PART : Duration.ZERO);
+      joinCluster(tasks.goesOn() ? OWN_PART : Duration.ZERO);
     }
     tasks.resume();
     recentReads.start();
   }
 
-  private void join(Duration patience) throws MountFailure {
+  private void joinCluster(Duration patience) throws MountFailure {
     Cluster joined = cluster;
     if (joined == null) {
       return;

@@ -16,6 +16,11 @@ public record DaemonReport(
                 + " why; `pmfs status` then ends with 4. Null if there is none")
         @Nullable String threadFailure) {
 
+  /** Nothing but the log of a daemon that is gone. */
+  static DaemonReport gone(String user, String logFile) {
+    return new DaemonReport(user, 0, 0, logFile, null, null, null);
+  }
+
   /** This process, as far as a mount knows it. */
   public static DaemonReport ofThisProcess() {
     return new DaemonReport(

@@ -19,6 +19,11 @@ public record DatasetReport(
   public static final DatasetReport NONE =
       new DatasetReport(List.of(), Reads.NONE, Staging.NONE, null, null, null);
 
+  /** Of a mount that only shows the source. */
+  static DatasetReport of(Engagement engagement) {
+    return new DatasetReport(List.of(), Reads.NONE, Staging.NONE, engagement, null, null);
+  }
+
   /** Reads by applications that reached the daemon. */
   public record Reads(
       @Figure(value = "reads of applications that reached the daemon", metric = "pmfs_reads_total")

@@ -9,6 +9,7 @@ public record StateReport(
             "why names and the list of copies are not recorded for the next"
                 + " mount; `pmfs status` then ends with 4. Null if they are recorded")
         @Nullable String stateFailure) {
+  static final StateReport NONE = new StateReport(null, null);
 
   @Figure(
       value = "1 while names and copies are recorded for the next mount, 0 while that fails",

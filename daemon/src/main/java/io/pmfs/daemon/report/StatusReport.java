@@ -27,18 +27,16 @@ public record StatusReport(
 
   /** The report about a mount that has no daemon any more, but shows the source. */
   public static StatusReport of(StandIn standIn) {
-    Engagement engagement = new Engagement(Engagement.SOURCE_ONLY, standIn.text());
-    DatasetReport none = DatasetReport.NONE;
     return new StatusReport(
         new MountReport(standIn.mountpoint(), standIn.source()),
-        new DaemonReport("root", 0, 0, standIn.logFile(), null, null, null),
+        DaemonReport.gone("root", standIn.logFile()),
         new BridgeReport(
             BridgeReport.NONE,
             "the source itself is mounted there since " + standIn.since(),
             "page-cache",
             "the source's own"),
-        new StateReport(null, null),
-        new DatasetReport(none.tiers(), none.reads(), none.staging(), engagement, null, null),
+        StateReport.NONE,
+        DatasetReport.of(new Engagement(Engagement.SOURCE_ONLY, standIn.text())),
         new SourceReport(null),
         KernelReport.NONE,
         null,

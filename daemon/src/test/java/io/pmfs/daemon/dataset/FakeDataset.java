@@ -81,7 +81,9 @@ public final class FakeDataset implements MountedDataset {
   @Override
   public StatusReport status() {
     StatusReport report =
-        SampleReport.of(settings.mountpoint().toString(), settings.source().path().toString());
+        SampleReport.with(
+            SampleReport.of(settings.mountpoint().toString(), settings.source().path().toString()),
+            Map.of("pid", ProcessHandle.current().pid()));
     String failure = threadFailure;
     return failure == null ? report : SampleReport.with(report, Map.of("threadFailure", failure));
   }

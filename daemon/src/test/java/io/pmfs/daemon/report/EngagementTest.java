@@ -3,39 +3,27 @@ package io.pmfs.daemon.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 final class EngagementTest {
+  private static final DatasetReport SAMPLE = SampleReport.of("/mnt", "/source").dataset();
   private static final DatasetReport.Staging IDLE = staging(0, 0, 0);
 
   private static TierReport tier(String state) {
-    return new TierReport(
-        "t",
-        "ssd",
-        "/local",
-        state,
-        state.equals("on") ? "" : "I/O error",
-        new TierReport.Dax(false, ""),
-        100,
-        50,
-        5,
-        "none",
-        50,
-        0,
-        1,
-        0,
-        0,
-        0,
-        0,
-        50);
+    return SampleReport.with(
+        SAMPLE.tiers().get(1),
+        Map.of("path", "/local", "state", state, "reason", state.equals("on") ? "" : "I/O error"));
   }
 
   private static DatasetReport.Reads reads(long requests) {
-    return new DatasetReport.Reads(requests, 0, 0, 0, 0, 0, 0, 0);
+    return SampleReport.with(DatasetReport.Reads.NONE, Map.of("requests", requests));
   }
 
   private static DatasetReport.Staging staging(long active, long noRoom, long failed) {
-    return new DatasetReport.Staging(active, 0, 0, 0, 0, failed, 0, 0, 0, noRoom, active == 0);
+    return SampleReport.with(
+        DatasetReport.Staging.NONE,
+        Map.of("active", active, "skippedNoRoom", noRoom, "failed", failed, "idle", active == 0));
   }
 
   private static Engagement engagement(

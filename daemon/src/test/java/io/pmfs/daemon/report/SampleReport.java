@@ -137,18 +137,21 @@ public final class SampleReport {
 
   /** A writable mount in the cluster, of which more nodes are missing. */
   public static StatusReport writable(OutputsReport outputs, List<MissingNode> missing) {
+    StatusReport sample = of("/mnt/run42", "/lustre/run42");
     return new StatusReport(
-        new MountReport("/mnt/run42", "/lustre/run42"),
-        DaemonReport.ofThisProcess(),
-        new BridgeReport("kernel", "", "page-cache", "files may change"),
-        new StateReport("/local/pmfs/state", null),
+        sample.mount(),
+        sample.daemon(),
+        with(sample.bridge(), Map.of("bridge", "kernel", "readModeReason", "files may change")),
+        sample.state(),
         DatasetReport.NONE,
         new SourceReport(null),
-        new KernelReport(
-            new RequestReport(List.of(), List.of()),
-            null,
-            new KernelReport.Waiting(0, 0, null, null, -1),
-            null),
+        with(
+            sample.kernel(),
+            Map.of(
+                "requests",
+                new RequestReport(List.of(), List.of()),
+                "waiting",
+                new KernelReport.Waiting(0, 0, null, null, -1))),
         cluster("n1", List.of(), missing),
         null,
         outputs);
