@@ -1,10 +1,14 @@
 """One large file over loopback: through pmfs from a peer, straight from the peer's server, by nginx with sendfile, and iperf3."""
 
 import contextlib
+import hmac
 import json
-import shlex
+import os
+import re
 import shutil
 import subprocess
+import time
+import urllib.parse
 
 import clusters
 import machine
@@ -63,7 +67,7 @@ def measure(namespace, source, part, work, tiers, arguments):
         shutil.copy(source / path, root / "large")
         ways = {
             MOUNT: lambda: through_the_mount(reader, path, size),
-            PEER: lambda: by_curl(namespace, signed(reader, peer, path), size),
+            PEER: lambda: by_curl(namespace, signed(peer, work, path), size),
             NGINX: lambda: by_curl(namespace, ["curl", f"http://127.0.0.1:{NGINX_PORT}/large"], size),
             IPERF: lambda: by_iperf(namespace),
         }
@@ -95,13 +99,20 @@ def through_the_mount(reader, path, size):
     return size / machine.read_once(reader.directory / path)
 
 
-def signed(reader, peer, path):
-    """A command of curl for the file's bytes from the peer's server, for one use."""
-    for member in reader.cluster()["members"]:
-        if member["address"] == peer.namespace.address:
-            line = run(reader.launcher, "curl", "--node", f"{member['address']}:{member['port']}", reader.directory / path, env=reader.environment)
-            return shlex.split(line)
-    raise BenchmarkError(f"the status of {reader.name} names no member at {peer.namespace.address}")
+def signed(peer, work, path):
+    """A command of curl for the file's bytes from the peer's server, signed for one use: docs/formats.md, Peers."""
+    log = "".join(file.read_text() for file in peer.runtime.glob("**/*.log"))
+    found = re.search(r"answers peers at /(\S+), instance ([0-9a-f]+)", log)
+    if not found:
+        raise BenchmarkError(f"the log of {peer.name} does not say where it answers peers")
+    address, instance = found.groups()
+    key = hmac.digest(b"pmfs cluster", (work / "secret").read_bytes().rstrip(b"\n"), "sha256")
+    key = hmac.digest(key, b"requests\x01", "sha256")
+    target = "/v1/data/" + urllib.parse.quote(path)
+    time_and_nonce = str(int(time.time() * 1000)), os.urandom(8).hex() + "-0"
+    lines = ["PMFS1", "GET", target, "", "", "", "", *time_and_nonce, instance]
+    mac = hmac.digest(key, "".join(line + "\n" for line in lines).encode(), "sha256").hex()
+    return ["curl", "--header", "Authorization: PMFS1 time=%s, nonce=%s, mac=%s" % (*time_and_nonce, mac), f"http://{address}{target}"]
 
 
 def by_curl(namespace, command, size):

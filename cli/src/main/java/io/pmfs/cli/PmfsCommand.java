@@ -120,7 +120,6 @@ final class PmfsCommand implements Runnable {
     known.put("config", () -> withMountOptions(new ConfigCommand(invocation)));
     known.put("pack", () -> new PackCommand(invocation));
     known.put("doctor", () -> new DoctorCommand(invocation));
-    known.put("curl", () -> new CurlCommand(invocation));
     known.put("bugreport", () -> new BugreportCommand(invocation));
     return known;
   }

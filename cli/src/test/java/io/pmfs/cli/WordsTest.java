@@ -18,7 +18,6 @@ final class WordsTest {
   private static final Set<String> PRINT =
       Set.of(
           "ConfigCommand.java", // the example of a configuration
-          "CurlCommand.java", // a command for a shell, with quotes
           "DrainProgress.java", // a line that it cleans
           "ProfileDisplay.java", // empty lines
           "RunCommand.java", // for scripts/pmfs-run, which parses it

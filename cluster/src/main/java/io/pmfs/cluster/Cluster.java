@@ -1,11 +1,8 @@
 package io.pmfs.cluster;
 
-import static java.util.stream.Collectors.joining;
 import static java.util.stream.Collectors.toSet;
 
 import io.pmfs.cluster.client.HttpPeerClient;
-import io.pmfs.cluster.client.PeerCurl;
-import io.pmfs.cluster.client.PeerLink;
 import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.client.Peers;
 import io.pmfs.cluster.members.Attendance;
@@ -224,40 +221,6 @@ public final class Cluster implements Peers, AutoCloseable {
   @Override
   public String call(Member peer, String method, String path, String body) throws PeerException {
     return client.call(peer, method, path, body);
-  }
-
-  /**
-   * A curl(1) command line that sends a node the same request as other nodes do: signed, for one
-   * use within a minute.
-   *
-   * @param node the name of one of the members, or its address and port; null for this one
-   * @param resource a resource of docs/formats.md, Peers, that GET reads
-   * @param path below the dataset's root
-   * @param range the range of bytes, as in {@code 0-1023}; null for all
-   * @throws IllegalArgumentException with a one-line message, if there is no such node or resource
-   */
-  public String curl(
-      @Nullable String node, String resource, FileName path, @Nullable String range) {
-    Membership joined = membership;
-    List<Member> members = joined == null ? List.of() : joined.view().members();
-    Member peer =
-        members.stream()
-            .filter(m -> node == null ? owners.isSelf(m) : isCalled(m, node))
-            .findFirst()
-            .orElseThrow(
-                () ->
-                    new IllegalArgumentException(
-                        (node == null ? "this node" : node)
-                            + ": not a node of this cluster; its nodes are "
-                            + members.stream()
-                                .map(m -> m.name() + " at " + PeerLink.host(m))
-                                .collect(joining(", "))));
-    return new PeerCurl(key, settings.tls() != null, client::clockOf)
-        .get(peer, resource, path, range);
-  }
-
-  private static boolean isCalled(Member member, String node) {
-    return member.name().equals(node) || PeerLink.host(member).equals(node);
   }
 
   public ClusterStatus status() {

@@ -17,7 +17,6 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.Reason;
-import io.pmfs.metadata.FileName;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import io.pmfs.places.Surroundings;
@@ -415,12 +414,6 @@ public final class Daemon implements ControlRequests {
   @Override
   public JsonObject configuration() {
     return session.toReport();
-  }
-
-  @Override
-  public @Nullable String curl(
-      @Nullable String node, String resource, FileName path, @Nullable String range) {
-    return dataset.curl(node, resource, path, range);
   }
 
   @Override

@@ -45,7 +45,6 @@ record DocumentedExample(String page, int line, List<String> commands) {
               "docs/containers.md", BOTH, "pmfs run --source /lustre/imagenet", "needs Apptainer"),
           // Clusters
           except("docs/cluster.md", BOTH, "pmfs mount --cluster", "needs other nodes; ClusterIT"),
-          except("docs/cluster.md", BOTH, "pmfs curl ", "needs other nodes; ClusterIT"),
           except("docs/cluster.md", BOTH, "srun ", "needs Slurm; SlurmIT"),
           except("docs/cluster.md", BOTH, "rm -r \"$HOME/.pmfs-$SLURM_JOB_ID\"", "needs Slurm"),
           // Persistent memory

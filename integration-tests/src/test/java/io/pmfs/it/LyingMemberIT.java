@@ -2,8 +2,17 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.handler.codec.http.DefaultHttpHeaders;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.pmfs.cluster.members.ClusterSecret;
+import io.pmfs.cluster.peers.RequestSignature;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.InstantSource;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,7 +115,7 @@ final class LyingMemberIT {
       named = "pmfs.cluster",
       matches = "all",
       disabledReason = ClusterBed.LONG)
-  void peer_askedForAPathThroughALinkThatWasSwappedIn_getsNothing() {
+  void peer_askedForAPathThroughALinkThatWasSwappedIn_getsNothing() throws IOException {
     Node node = bed.node(1);
     bed.mount(node, "--allow-other");
     Path mountpoint = node.mounted().mountpoint();
@@ -125,9 +134,25 @@ final class LyingMemberIT {
     }
   }
 
-  private static String ask(Node node, String resource, String path) {
-    String line =
-        node.pmfs().run("curl", "--resource", resource, node.mounted().path(path)).expect(0).out();
-    return node.run("sh", "-c", line).out();
+  /** What a member gets that asks the node, in a request that it has signed. */
+  private String ask(Node node, String resource, String path) throws IOException {
+    Matcher server =
+        Pattern.compile("answers peers at /(\\S+), instance ([0-9a-f]+)")
+            .matcher(Files.readString(Path.of(node.mounted().status().text("logFile"))));
+    assertThat(server.find()).isTrue();
+    String target = "/v1/" + resource + "/" + path;
+    HttpHeaders headers = new DefaultHttpHeaders();
+    new RequestSignature(
+            ClusterSecret.ofFile(bed.secret()).requestKey().getEncoded(),
+            Long.parseUnsignedLong(server.group(2), 16),
+            InstantSource.system())
+        .sign("GET", target, headers);
+    return node.run(
+            "curl",
+            "-sS",
+            "-H",
+            "Authorization: " + headers.get("Authorization"),
+            "http://" + server.group(1) + target)
+        .out();
   }
 }

@@ -63,7 +63,6 @@ final class ControlServerTest {
     @Nullable RuntimeException bug;
     @Nullable CountDownLatch hold;
     @Nullable NodesReport nodes;
-    boolean isInCluster;
 
     @Override
     public StatusReport status() {
@@ -84,15 +83,6 @@ final class ControlServerTest {
     @Override
     public @Nullable NodesReport nodes() {
       return nodes;
-    }
-
-    @Override
-    public @Nullable String curl(
-        @Nullable String node, String resource, FileName path, @Nullable String range) {
-      if ("nobody".equals(node)) {
-        throw new IllegalArgumentException("nobody: not a node of this cluster");
-      }
-      return isInCluster ? String.join(" ", "curl", node, resource, path.toString(), range) : null;
     }
 
     @Override
@@ -120,28 +110,6 @@ final class ControlServerTest {
       }
       unmounts.add("lazy=" + lazy + " purge=" + purge);
     }
-  }
-
-  @ParameterizedTest
-  @CsvSource(
-      delimiter = '|',
-      textBlock =
-          """
-          true  | resource=data&path=a%2525%20b&node=n2&range=0-9 | 200 | {"command":"curl n2 data a% b 0-9"}
-          true  | resource=node&path=                             | 200 | {"command":"curl null node  null"}
-          true  | resource=data&path=a&node=nobody                | 400 | {"error":"nobody: not a node of this cluster"}
-          true  | path=a                                          | 400 | {"error":"resource: give one value"}
-          true  | resource=data&path=a&host=b                     | 400 | unknown parameter host
-          false | resource=data&path=a                            | 404 | this mount is in no cluster
-          """)
-  void curl_isForNodesOfTheCluster(boolean inCluster, String query, int status, String answer)
-      throws IOException {
-    requests.isInCluster = inCluster;
-
-    ControlClient.Answer given = ControlClient.ask(socket, HttpMethod.GET, "/curl?" + query, LIMIT);
-
-    assertThat(given.status()).as(given.body()).isEqualTo(status);
-    assertThat(given.body()).contains(answer);
   }
 
   @ParameterizedTest

@@ -158,12 +158,6 @@ public final class HttpPeerClient implements PeerClient {
     channel.pipeline().addLast(new HttpResponseDecoder(config), new HttpRequestEncoder(), handler);
   }
 
-  /** The clock with which requests to a peer are signed: its own, as far as it is known. */
-  public InstantSource clockOf(Member peer) {
-    PeerLink link = links.get(peer.id());
-    return link == null || !link.peer.equals(peer) ? clock : link.peersClock();
-  }
-
   /** Statistics of the requests to a peer, over all its instances. */
   public PeerStatistics statistics(Member peer) {
     PeerLink link = links.get(peer.id());

@@ -17,7 +17,6 @@ import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerFormat;
 import io.pmfs.cluster.peers.PeerPath;
 import io.pmfs.cluster.peers.RequestSignature;
-import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
@@ -47,7 +46,6 @@ public final class PeerLink {
   private final Predicate<Member> lacksSource;
   private final PeerConnections connections;
   private final RequestSignature signature;
-  private final InstantSource clock;
   private final SmallReads smallReads;
 
   /** When the peer last reported that it is itself waiting. */
@@ -91,7 +89,6 @@ public final class PeerLink {
     this.timeouts = timeouts;
     this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
     this.signature = new RequestSignature(key, peer.instance(), clock);
-    this.clock = clock;
     this.smallReads = new SmallReads(aloneCount, this::send, this::isWorthWaiting);
     this.smallCopies = new SmallReads(aloneCount, this::send, () -> false);
   }
@@ -203,11 +200,6 @@ public final class PeerLink {
           Math.abs(ahead) / 1000);
     }
     return true;
-  }
-
-  /** This node's clock, with the difference to the peer's that is known so far. */
-  InstantSource peersClock() {
-    return InstantSource.offset(clock, Duration.ofMillis(signature.aheadMillis()));
   }
 
   private static PeerConnections.Use use(String target, HttpHeaders headers) {

@@ -162,6 +162,8 @@ public final class PeerServer implements AutoCloseable {
     this.responder = new PeerResponder(service, control, outputs, limits, data, tls == null);
     try {
       this.address = listen(new InetSocketAddress(local, port));
+      // Requests are signed for one instance; benchmarks sign some.
+      log.info("answers peers at {}, instance {}", address, Long.toHexString(instance));
     } catch (IOException e) {
       close();
       throw e;

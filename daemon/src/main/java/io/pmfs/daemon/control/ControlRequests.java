@@ -8,7 +8,6 @@ import io.pmfs.daemon.tasks.Drains;
 import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
-import io.pmfs.metadata.FileName;
 import io.pmfs.settings.SessionSettings;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,15 +19,6 @@ public interface ControlRequests {
 
   /** The status of all nodes; null without a cluster. Waits for the other nodes. */
   @Nullable NodesReport nodes() throws InterruptedException;
-
-  /**
-   * A command line that sends a request to a node: see {@link io.pmfs.cluster.Cluster#curl}. Null
-   * without a cluster.
-   */
-  default @Nullable String curl(
-      @Nullable String node, String resource, FileName path, @Nullable String range) {
-    return null;
-  }
 
   KeptTasks tasks();
 

@@ -242,7 +242,6 @@ public final class ControlServer implements AutoCloseable {
                     ControlAnswer.ok(
                         new ControlAnswer.Text(Metrics.CONTENT_TYPE, requests.metrics())));
         case "/requests" -> only(GET, method, this::requests);
-        case "/curl" -> only(GET, method, () -> curl(query.parameters()));
         case "/version" ->
             only(
                 GET,
@@ -278,7 +277,7 @@ public final class ControlServer implements AutoCloseable {
                 : ControlAnswer.error(
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
-                        + ": try /status, /metrics, /requests, /curl, /version, /configuration, /threads, /tasks,"
+                        + ": try /status, /metrics, /requests, /version, /configuration, /threads, /tasks,"
                         + " /drain, /acknowledge, /retry, /drop, /mount, /umount or /upgrade");
       };
     } catch (MountFailure e) {
@@ -329,19 +328,6 @@ public final class ControlServer implements AutoCloseable {
       Thread.currentThread().interrupt();
       return ControlAnswer.error(HttpResponseStatus.SERVICE_UNAVAILABLE, "stopping");
     }
-  }
-
-  private ControlAnswer curl(Map<String, List<String>> parameters) {
-    check(parameters, "node", "resource", "path", "range");
-    String command =
-        requests.curl(
-            optional(parameters, "node"),
-            parameter(parameters, "resource"),
-            PathText.decode(parameter(parameters, "path")),
-            optional(parameters, "range"));
-    return command == null
-        ? ControlAnswer.error(HttpResponseStatus.NOT_FOUND, NO_CLUSTER)
-        : ControlAnswer.ok(Map.of("command", command));
   }
 
   private static @Nullable String optional(Map<String, List<String>> parameters, String name) {

@@ -1,12 +1,10 @@
 package io.pmfs.daemon.dataset;
 
-import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.requests.RequestLog;
 import io.pmfs.daemon.tasks.KeptTasks;
-import io.pmfs.metadata.FileName;
 import io.pmfs.places.SourceIdentity;
 import org.jspecify.annotations.Nullable;
 
@@ -32,12 +30,6 @@ public interface MountedDataset extends MountLife {
    * most.
    */
   @Nullable NodesReport nodes() throws InterruptedException;
-
-  /** The answer of {@link ControlRequests#curl}; null without a cluster. */
-  default @Nullable String curl(
-      @Nullable String node, String resource, FileName path, @Nullable String range) {
-    return null;
-  }
 
   /** The status and further metrics. Threads may call it as they call {@link #status}. */
   Snapshot snapshot();

@@ -30,7 +30,6 @@ import io.pmfs.fuse.Sessions;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
-import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.source.CountedBackingStore;
@@ -234,13 +233,6 @@ final class ServedDataset extends ServedMount {
   @Override
   protected @Nullable Peers peers() {
     return cluster;
-  }
-
-  @Override
-  public @Nullable String curl(
-      @Nullable String node, String resource, FileName path, @Nullable String range) {
-    Cluster all = cluster;
-    return all == null ? null : all.curl(node, resource, path, range);
   }
 
   @Override

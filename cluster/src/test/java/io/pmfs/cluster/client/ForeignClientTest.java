@@ -6,9 +6,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
 import io.pmfs.cluster.peers.FakeService;
 import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.PeerFormat;
+import io.pmfs.cluster.peers.PeerPath;
 import io.pmfs.cluster.peers.PeerTls;
+import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.cluster.server.PeerHttpTest;
 import io.pmfs.cluster.server.PeerLimits;
@@ -21,7 +26,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -32,9 +39,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Foreign clients of the server: curl, also with TLS. */
+/** Foreign clients of the server, which sign by themselves: curl, also with TLS. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
-final class PeerCurlTest {
+final class ForeignClientTest {
   private final FakeService service = new FakeService();
   private final byte[] large = new byte[3 << 20];
   private PeerServer server;
@@ -73,7 +80,7 @@ final class PeerCurlTest {
   }
 
   private byte[] run(String... command) throws Exception {
-    String program = command[0].equals("sh") ? "curl" : command[0];
+    String program = command[0];
     assumeTrue(
         Stream.of("/bin", "/usr/bin", "/usr/local/bin")
             .anyMatch(bin -> Files.isExecutable(Path.of(bin, program))),
@@ -88,61 +95,55 @@ final class PeerCurlTest {
     return output;
   }
 
-  private static PeerCurl curl(boolean isEncrypted) {
-    return new PeerCurl(FakeService.key(), isEncrypted, peer -> InstantSource.system());
+  /** A command line that requests a file, signed for one use. */
+  private String[] curl(String path, String... options) {
+    return signed("http://127.0.0.1:" + server.address().getPort(), path, options);
   }
 
-  private String get(String path, @Nullable String range) {
-    return curl(false).get(PeerHttpTest.member(server, 1), "data", FileName.of(path), range);
-  }
-
-  /** Runs a command as pasted into a shell. */
-  private byte[] shell(String command) throws Exception {
-    return run("sh", "-c", command);
+  private static String[] signed(String url, String path, String... options) {
+    List<String> line = new ArrayList<>(List.of("curl", "-sS"));
+    line.addAll(List.of(options));
+    String method = line.contains("--head") ? "HEAD" : "GET";
+    String target = "/v1/data/" + PeerPath.encode(FileName.of(path));
+    HttpHeaders headers = PeerFormat.headers();
+    int range = line.indexOf("--range");
+    if (range >= 0) {
+      headers.set(HttpHeaderNames.RANGE, "bytes=" + line.get(range + 1));
+    }
+    new RequestSignature(FakeService.key(), 1, InstantSource.system())
+        .sign(method, target, headers);
+    line.add("--header");
+    line.add("Authorization: " + headers.get(HttpHeaderNames.AUTHORIZATION));
+    line.add(url + target);
+    return line.toArray(String[]::new);
   }
 
   @Test
   void curl_readsAFile() throws Exception {
-    assertThat(shell(get("a b/large", null))).isEqualTo(large);
-    assertThat(shell(get("a b/large", "5-1048999")))
+    assertThat(run(curl("a b/large"))).isEqualTo(large);
+    assertThat(run(curl("a b/large", "--range", "5-1048999")))
         .isEqualTo(Arrays.copyOfRange(large, 5, 1_049_000));
-    String head =
-        curl(false).head(PeerHttpTest.member(server, 1), "data", FileName.of("a b/large"));
-    assertThat(new String(shell(head), ISO_8859_1))
+    assertThat(new String(run(curl("a b/large", "--head")), ISO_8859_1))
         .startsWith("HTTP/1.1 200")
         .contains("content-length: " + large.length)
         .contains("Pmfs-Version: " + large.length + ".1700000000.123456789");
-    assertThat(new String(shell(get("missing", null)), UTF_8)).isEqualTo("ENOENT: missing\n");
-  }
-
-  @Test
-  void curl_ofANameWithQuotes_isOneWord() throws Exception {
-    service.put("it's; echo $HOME", new byte[] {'x'});
-    assertThat(shell(get("it's; echo $HOME", null))).isEqualTo(new byte[] {'x'});
+    assertThat(new String(run(curl("missing")), UTF_8)).isEqualTo("ENOENT: missing\n");
   }
 
   @Test
   void curl_works_once() throws Exception {
-    String command = get("a b/large", null);
-    assertThat(shell(command)).isEqualTo(large);
-    assertThat(new String(shell(command), UTF_8)).startsWith("the request was seen before");
-    String unsigned = command.replaceFirst("--header '[^']*' ", "");
-    assertThat(new String(shell(unsigned), UTF_8)).isEqualTo("the request is not signed\n");
-  }
-
-  @Test
-  void curl_ofWhatIsNotServed_isRefused() {
-    assertThatThrownBy(
-            () -> curl(false).get(PeerHttpTest.member(server, 1), "task", FileName.of(""), null))
-        .hasMessage(
-            "'task' is not known; choose one of data, directory, status, link, xattr, node");
+    String[] command = curl("a b/large");
+    assertThat(run(command)).isEqualTo(large);
+    assertThat(new String(run(command), UTF_8)).startsWith("the request was seen before");
+    String url = command[command.length - 1];
+    assertThat(new String(run("curl", "-sS", url), UTF_8)).isEqualTo("the request is not signed\n");
   }
 
   @Test
   void curl_passesOverProcessing() throws Exception {
     service.put("slow", new byte[] {'s'});
     service.held = "slow";
-    Process curl = new ProcessBuilder("sh", "-c", get("slow", null)).start();
+    Process curl = new ProcessBuilder(curl("slow")).start();
     service.waiting.await();
     assertThat(curl.waitFor(1200, TimeUnit.MILLISECONDS)).isFalse();
     service.gate.release(2);
@@ -237,16 +238,22 @@ final class PeerCurlTest {
     assertUnreachable(null);
     assertUnreachable(tls("stranger", "ca"));
     assertUnreachable(tls("node", "other"));
-    String command =
-        curl(true).get(PeerHttpTest.member(server, 1), "data", FileName.of("a b/large"), null);
+    int port = server.address().getPort();
     byte[] read =
-        shell(
-            command
-                    .replace("https://127.0.0.1:", "https://node:")
-                    .replaceFirst("^curl", "curl --cacert ca.pem --cert node.pem --key node.key")
-                + " --connect-to node::127.0.0.1:"
-                + server.address().getPort()
-                + " --header Host:127.0.0.1");
+        run(
+            signed(
+                "https://node:" + port,
+                "a b/large",
+                "--cacert",
+                "ca.pem",
+                "--cert",
+                "node.pem",
+                "--key",
+                "node.key",
+                "--connect-to",
+                "node::127.0.0.1:" + port,
+                "--header",
+                "Host:127.0.0.1"));
     assertThat(read).isEqualTo(large);
   }
 
