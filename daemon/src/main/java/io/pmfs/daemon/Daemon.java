@@ -92,7 +92,7 @@ public final class Daemon implements ControlRequests {
     this.dataset = invocation.opener().open(settings, session);
     this.namespace = new PrivateNamespace(surroundings, supervision, System::nanoTime);
     this.kept =
-        new KeptMount(settings.bridge().keep(), surroundings, supervision, System::nanoTime);
+        new KeptMount(settings.bridge().linger(), surroundings, supervision, System::nanoTime);
     this.observation =
         new Observation(
             settings.observation().metrics(),

@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A further mount of a session, in the runtime directory, that keeps the session when the last of
- * its mount points was unmounted, for a time ({@code --keep}). The kernel counts it like the
+ * its mount points was unmounted, for a time ({@code --linger}). The kernel counts it like the
  * others: a mount of the same dataset may join meanwhile, and the session ends with the last mount.
  * A daemon that takes over begins the time again.
  */
@@ -66,7 +66,7 @@ public final class KeptMount {
             : bind(mountpoint, device, registry.keptPlace(mountpoint, device));
     if (!problem.isEmpty()) {
       throw new MountFailure(
-          ExitStatus.FAILED, mountpoint + ": its daemon cannot be kept (--keep): " + problem);
+          ExitStatus.FAILED, mountpoint + ": its daemon cannot be kept (--linger): " + problem);
     }
   }
 
@@ -105,7 +105,7 @@ public final class KeptMount {
         end(device);
       }
     } catch (MountFailure e) {
-      log.warn("--keep: {}", e.line());
+      log.warn("--linger: {}", e.line());
     }
   }
 
@@ -135,7 +135,7 @@ public final class KeptMount {
         }
       }
     } catch (MountFailure e) {
-      log.warn("--keep: {}", e.line());
+      log.warn("--linger: {}", e.line());
     }
   }
 

@@ -60,7 +60,7 @@ public final class MountChecks {
     checkNesting();
     new MountPlaces(settings, surroundings).check();
     checkAllowOther();
-    checkKeep();
+    checkLinger();
     for (TierSpec tier : settings.copies().tiers()) {
       checkTier(tier);
     }
@@ -188,17 +188,17 @@ public final class MountChecks {
     }
   }
 
-  private void checkKeep() throws MountFailure {
-    if (settings.bridge().keep().isZero()) {
+  private void checkLinger() throws MountFailure {
+    if (settings.bridge().linger().isZero()) {
       return;
     }
     if (!surroundings.isRoot() && mounting == null) {
       throw MountFailure.usage(
-          "--keep: works only for root; another user's daemon ends with its last mount; leave it out");
+          "--linger: works only for root; another user's daemon ends with its last mount; leave it out");
     }
     if (settings.outputs() != null || settings.bridge().kind().equals("jnr")) {
       throw MountFailure.usage(
-          "--keep: not with --writable or --bridge jnr; leave out one of the two");
+          "--linger: not with --writable or --bridge jnr; leave out one of the two");
     }
   }
 

@@ -302,7 +302,7 @@ final class CrashLoopIT {
   @Test
   void crashLoop_ofSeveralMountPoints_showsTheSourceAtEachWithItsOwnFlags() {
     Path second = pmfs.directory("second");
-    MountedPmfs mount = pmfs.mount(dataset.root(), "--allow-other", "--keep", "1h");
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--allow-other", "--linger", "1h");
     pmfs.environment("PMFS_MOUNT_FLAGS", "noexec");
     pmfs.run(pmfs.mountArguments(dataset.root(), second, "--allow-other")).expect(0);
     pmfs.environment("PMFS_MOUNT_FLAGS", "");
@@ -313,7 +313,7 @@ final class CrashLoopIT {
       dataset.assertEqualBelow(place);
       assertThat(Mounts.options(place).contains("noexec")).isEqualTo(place.equals(second));
     }
-    assertThat(Mounts.below(pmfs.scratch().root().resolve("run"))).as("for --keep").isEmpty();
+    assertThat(Mounts.below(pmfs.scratch().root().resolve("run"))).as("for --linger").isEmpty();
     pmfs.run("umount", second.toString()).expect(0);
     dataset.assertEqualBelow(mount.mountpoint());
     assertThat(pmfs.run("status", second.toString()).exit()).isEqualTo(3);

@@ -552,8 +552,8 @@ final class RunAsIT {
   }
 
   @Test
-  void keep_afterTheLastUnmount_isJoinedAndEndsByTheUser() throws IOException {
-    try (MountedPmfs mount = mount("--keep", "10m")) {
+  void linger_afterTheLastUnmount_isJoinedAndEndsByTheUser() throws IOException {
+    try (MountedPmfs mount = mount("--linger", "10m")) {
       Path own = pmfs.scratch().root().resolve("run");
       byUser("umount", mount.mountpoint().toString()).expect(0);
       List<String> kept = Mounts.below(own);
@@ -573,14 +573,14 @@ final class RunAsIT {
   }
 
   @Test
-  void keep_withoutASupervisor_isSweptByTheNextMount() throws IOException {
+  void linger_withoutASupervisor_isSweptByTheNextMount() throws IOException {
     Path own = pmfs.scratch().root().resolve("run");
-    try (MountedPmfs mount = mount("--keep", "10m")) {
+    try (MountedPmfs mount = mount("--linger", "10m")) {
       byUser("umount", mount.mountpoint().toString()).expect(0);
       mount.kill9();
     }
     assertThat(Mounts.below(own)).hasSize(1);
-    try (MountedPmfs mount = mount("--keep", "1s")) {
+    try (MountedPmfs mount = mount("--linger", "1s")) {
       assertThat(Mounts.below(own)).hasSize(1);
       assertReadRight(mount);
       pmfs.run("umount", mount.mountpoint().toString()).expect(0);

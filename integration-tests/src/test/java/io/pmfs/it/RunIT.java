@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code pmfs run}: whatever becomes of the command, and of the run itself, nothing stays. */
+/** {@code pmfs run}: whatever becomes of the command, and of the run itself, only copies stay. */
 final class RunIT {
   private static final String HANDLER =
       "trap 'echo got %s; exit 9' %s; : >\"$0\"; while :; do sleep 0.1; done";
@@ -121,7 +121,7 @@ final class RunIT {
   void run_command_seesTheDatasetAndPassesItsStatusOn() {
     Command ran =
         run(
-            List.of("--stage", "--keep"),
+            List.of("--stage"),
             "sh",
             "-c",
             "diff -r \"$PMFS_MOUNT\" \"$0\" && pwd && env | grep -c PMFS_LAUNCH_DIR; exit 7",
@@ -153,7 +153,7 @@ final class RunIT {
     assertRefused("pmfs: run: --source is missing", "run", "ls");
     assertRefused("pmfs: run: --source is missing", "run", "--", "ls");
     assertRefused("pmfs: Missing required parameter: 'COMMAND'", "run", source);
-    assertRefused("pmfs: run: 'sh' stands before --", "run", source, "--keep", "sh", "--", "true");
+    assertRefused("pmfs: run: 'sh' stands before --", "run", source, "--purge", "sh", "--", "true");
     assertRefused(
         "pmfs: --teir: unknown option; did you mean --tier?", "run", source, "--teir", "x", "true");
     assertNothingLeft();
@@ -167,20 +167,20 @@ final class RunIT {
   }
 
   @Test
-  void run_withoutKeep_dropsItsCopiesAndItsMountpoint() {
+  void run_withPurge_dropsItsCopiesAndItsMountpoint() {
     requireAll();
     Path made = pmfs.scratch().root().resolve("made");
-    pmfs.run(line(made, List.of("--stage"), "test", "-d", made.toString())).expect(0);
+    pmfs.run(line(made, List.of("--stage", "--purge"), "test", "-d", made.toString())).expect(0);
     assertThat(made).doesNotExist();
     assertNothingLeft();
     assertThat(Installation.files(pmfs.tier())).isEmpty();
   }
 
   @Test
-  void run_withoutKeep_leavesCopiesThatWereThere() {
+  void run_withPurge_leavesCopiesThatWereThere() {
     requireAll();
-    run(List.of("--stage", "--keep"), "true").expect(0);
-    run(List.of(), "true").expect(0);
+    run(List.of("--stage"), "true").expect(0);
+    run(List.of("--purge"), "true").expect(0);
     assertThat(pmfs.copies()).isNotEmpty();
   }
 
@@ -288,10 +288,7 @@ final class RunIT {
   void run_severalOfOneDatasetOnOtherMountpoints_shareItsCopies() throws Exception {
     requireAll();
     Process first =
-        start(
-            pmfs.mountpoint(),
-            List.of("--keep"),
-            ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done");
+        start(pmfs.mountpoint(), List.of(), ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done");
     Path other = pmfs.scratch().root().resolve("other");
     Path second = pmfs.scratch().root().resolve("second");
     Process reader =
@@ -330,7 +327,7 @@ final class RunIT {
             Redirect.to(err.toFile()),
             line(
                 pmfs.mountpoint(),
-                List.of("--stage", "--keep"),
+                List.of("--stage"),
                 "bash",
                 "-c",
                 ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done",
@@ -368,7 +365,7 @@ final class RunIT {
   @Test
   void run_withAnotherTier_readsTheCopiesThatAreThere() {
     requireAll();
-    run(List.of("--stage", "--keep"), "true").expect(0);
+    run(List.of("--stage"), "true").expect(0);
     // A configuration names no tier.
     Await.until(
         () -> "the tier is known: " + pmfs.run("cache").out(),
@@ -386,14 +383,14 @@ final class RunIT {
     return sourceBytesOfARun("ssd:" + pmfs.tier());
   }
 
-  /** Of one that reads everything, and keeps its copies. */
+  /** Of one that reads everything. */
   private long sourceBytesOfARun(String tier) {
     Command ran =
         pmfs.run(
             lineOf(
                 pmfs.scratch().root().resolve("other"),
                 tier,
-                List.of("--keep"),
+                List.of(),
                 "bash",
                 "-c",
                 "diff -r \"$1\" \"$PMFS_MOUNT\" && exec \"$0\" status --json \"$PMFS_MOUNT\"",
@@ -413,7 +410,7 @@ final class RunIT {
             Redirect.to(err.toFile()),
             line(
                 pmfs.mountpoint(),
-                List.of("--keep"),
+                List.of(),
                 "bash",
                 "-c",
                 ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done",
@@ -422,7 +419,7 @@ final class RunIT {
     pmfs.environment("SLURM_JOB_ID", "42");
     Path other = pmfs.scratch().root().resolve("other");
     Command second =
-        pmfs.run(line(other, List.of(), "diff", "-r", dataset.root() + "", other + ""));
+        pmfs.run(line(other, List.of("--purge"), "diff", "-r", dataset.root() + "", other + ""));
     second.expect(0);
     assertThat(second.err()).contains("run-2");
     assertThat(other).doesNotExist();
@@ -447,7 +444,7 @@ final class RunIT {
     List<String> all = new ArrayList<>(List.of("sh", "-c", "echo $$ >\"$0\"; exec \"$@\""));
     all.add(group.resolve("cgroup.procs").toString());
     all.add(Installation.launcherOfCheckout().toString());
-    all.addAll(List.of(line(first, List.of("--keep"), "bash", "-c", hold, firstSign.toString())));
+    all.addAll(List.of(line(first, List.of(), "bash", "-c", hold, firstSign.toString())));
     Process killed =
         Command.builder(pmfs.environment(), all)
             .redirectError(Redirect.appendTo(err.toFile()))
@@ -508,7 +505,7 @@ final class RunIT {
     requireAll();
     Command ran =
         run(
-            List.of("--keep"),
+            List.of(),
             "bash",
             "-c",
             "\"$0\" umount \"$PMFS_MOUNT\";"
@@ -561,7 +558,7 @@ final class RunIT {
               Redirect.appendTo(err.toFile()),
               line(
                   pmfs.mountpoint(),
-                  List.of("--keep"),
+                  List.of(),
                   "bash",
                   "-c",
                   ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done",

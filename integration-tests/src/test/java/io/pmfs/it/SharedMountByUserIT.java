@@ -379,7 +379,7 @@ final class SharedMountByUserIT {
     Command upgrade = pmfs.run("upgrade", second.toString());
     upgrade.expect(1);
     assertThat(upgrade.errorLines()).singleElement().asString().contains("no supervisor holds it");
-    Command keep = pmfs.run(pmfs.mountArguments(dataset.root(), place("c"), "--keep", "5m"));
+    Command keep = pmfs.run(pmfs.mountArguments(dataset.root(), place("c"), "--linger", "5m"));
     keep.expect(2);
     assertThat(keep.errorLines()).singleElement().asString().contains("works only for root");
     umount(second);

@@ -377,8 +377,8 @@ final class SharedMountIT {
   }
 
   @Test
-  void keep_afterTheLastUnmount_theNextMountFindsTheDaemon() throws IOException {
-    MountedPmfs mount = pmfs.mount(dataset.root(), "--keep", "10m");
+  void linger_afterTheLastUnmount_theNextMountFindsTheDaemon() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--linger", "10m");
     dataset.assertEqualBelow(mount.mountpoint());
     assertThat(pmfs.run("status").expect(0).out()).doesNotContain("kept");
     Command left = pmfs.run("umount", mount.mountpoint().toString()).expect(0);
@@ -412,8 +412,8 @@ final class SharedMountIT {
   }
 
   @Test
-  void keep_ofAShortTime_endsByItself() throws IOException {
-    MountedPmfs mount = pmfs.mount(dataset.root(), "--keep", "3s");
+  void linger_ofAShortTime_endsByItself() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--linger", "3s");
     Path second = join("b");
     umount(mount.mountpoint());
     pmfs.run("upgrade", second.toString()).expect(0);
@@ -423,19 +423,19 @@ final class SharedMountIT {
   }
 
   @Test
-  void keep_ofAMountThatIsPurgedOrTerminated_leavesNothing() throws IOException {
-    MountedPmfs mount = pmfs.mount(dataset.root(), "--keep", "10m");
+  void linger_ofAMountThatIsPurgedOrTerminated_leavesNothing() throws IOException {
+    MountedPmfs mount = pmfs.mount(dataset.root(), "--linger", "10m");
     dataset.assertEqualBelow(mount.mountpoint());
     umount(mount.mountpoint(), "--purge");
     assertThat(pmfs.copies()).isEmpty();
     assertNothingLeft(mount);
 
-    MountedPmfs terminated = pmfs.mount(dataset.root(), "--keep", "10m");
+    MountedPmfs terminated = pmfs.mount(dataset.root(), "--linger", "10m");
     umount(terminated.mountpoint());
     terminated.signal("TERM");
     assertNothingLeft(terminated);
 
-    MountedPmfs killed = pmfs.mount(dataset.root(), "--keep", "10m");
+    MountedPmfs killed = pmfs.mount(dataset.root(), "--linger", "10m");
     umount(killed.mountpoint());
     killed.kill9();
     MountedPmfs next = pmfs.mount(dataset.root());

@@ -304,7 +304,7 @@ final class SwappedNamesIT {
   void programsOfRoot_getNoNameBelowADirectoryOfTheUsers() throws IOException {
     Path second = pmfs.directory("home/d/second");
     user.own(second.toString());
-    mount(mountpoint, "--keep", "10m").expect(0);
+    mount(mountpoint, "--linger", "10m").expect(0);
     mount(second).expect(0);
     byUser("umount", second.toString()).expect(0);
     byUser("umount", mountpoint.toString()).expect(0);

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param allowOther whether users other than the mounting one get in
  * @param user the user whose process serves a mount that root made; null for the process's own user
  * @param passthroughCapability whether that process keeps CAP_SYS_ADMIN
- * @param keep how long the daemon stays without a mount point; zero for not at all
+ * @param linger how long the daemon stays without a mount point; zero for not at all
  * @param readyTimeout the time limit for the probe through the mount
  */
 public record BridgeSettings(
@@ -21,7 +21,7 @@ public record BridgeSettings(
     boolean allowOther,
     @Nullable String user,
     boolean passthroughCapability,
-    Duration keep,
+    Duration linger,
     Duration readyTimeout) {
   static BridgeSettings of(OptionValues values) throws MountFailure {
     return new BridgeSettings(
@@ -30,7 +30,7 @@ public record BridgeSettings(
         values.get(MountOption.ALLOW_OTHER),
         values.find(MountOption.USER),
         values.get(MountOption.PASSTHROUGH_CAPABILITY),
-        values.get(MountOption.KEEP),
+        values.get(MountOption.LINGER),
         values.get(MountOption.READY_TIMEOUT));
   }
 }

@@ -287,7 +287,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     for (String name : surroundings.environment().keySet()) {
       if (name.startsWith("PMFS_") && !known.contains(name) && !name.equals(HEAP)) {
         String nearest = NearestName.to(name, known);
-        if (nearest != null && NearestName.distance(name, nearest) <= 2) {
+        if (nearest != null && NearestName.isMeantFor(name, nearest)) {
           lines.add(name + ": unknown variable, ignored; did you mean " + nearest + "?");
         }
       }

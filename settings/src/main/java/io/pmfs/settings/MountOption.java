@@ -238,8 +238,8 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .means(
               "serve metrics for Prometheus and a web page, to anyone who can connect: on this"
                   + " machine only unless ADDRESS is given, on any free port if PORT is 0");
-  public static final MountOption<Duration> KEEP =
-      value("keep", "TIME", ValueParser::timeOrOff)
+  public static final MountOption<Duration> LINGER =
+      value("linger", "TIME", ValueParser::timeOrOff)
           .byDefault("off")
           .means(
               "for root: how long the daemon stays after the last mount point was unmounted, so that"
@@ -371,6 +371,10 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   }
 
   public String variable() {
+    return variableOf(key);
+  }
+
+  static String variableOf(String key) {
     return "PMFS_" + key.toUpperCase(Locale.ROOT).replace('-', '_');
   }
 

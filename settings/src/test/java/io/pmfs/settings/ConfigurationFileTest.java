@@ -55,6 +55,7 @@ final class ConfigurationFileTest {
       delimiter = '|',
       value = {
         "teir = \"ssd:/a\"               | :1: unknown key 'teir'; did you mean 'tier'?",
+        "keep = \"5m\"                     | :1: unknown key 'keep'; did you mean 'linger'?",
         "zzzzzzzzzzz = 1                 | :1: unknown key 'zzzzzzzzzzz'; the keys are ",
         "source = \"/a\"                 | :1: 'source' belongs to one mount",
         "user = \"ada\" | :1: 'user' cannot be set in a file; use --user or PMFS_USER",

@@ -273,11 +273,14 @@ final class ConfigurationTest {
   @Test
   void suspectVariables_mistyped_areNamedAndOthersLeftAlone() {
     world.environment.put("PMFS_TEIR", "ssd:/a");
+    world.environment.put("PMFS_KEEP", "5m");
     world.environment.put("PMFS_HEAP", "1g");
     world.environment.put("PMFS_JAVA", "java");
 
     assertThat(Configuration.suspectVariables(world.surroundings()))
-        .containsExactly("PMFS_TEIR: unknown variable, ignored; did you mean PMFS_TIER?");
+        .containsExactlyInAnyOrder(
+            "PMFS_TEIR: unknown variable, ignored; did you mean PMFS_TIER?",
+            "PMFS_KEEP: unknown variable, ignored; did you mean PMFS_LINGER?");
   }
 
   private Path writeFile(String text) throws Exception {

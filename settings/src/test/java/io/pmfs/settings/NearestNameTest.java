@@ -23,6 +23,13 @@ final class NearestNameTest {
   }
 
   @Test
+  void to_nameOfAnEarlierVersion_findsTheNewOne() {
+    assertThat(NearestName.to("keep", MountOption.keys())).isEqualTo("linger");
+    assertThat(NearestName.isMeantFor("PMFS_KEEP", "PMFS_LINGER")).isTrue();
+    assertThat(NearestName.isMeantFor("PMFS_KEPT", "PMFS_LINGER")).isFalse();
+  }
+
+  @Test
   void to_nothingNear_isNull() {
     assertThat(NearestName.to("zzzzzzzz", List.of("tier", "source"))).isNull();
     assertThat(NearestName.to("x", List.of())).isNull();

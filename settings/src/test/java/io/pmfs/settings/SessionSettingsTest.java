@@ -220,7 +220,7 @@ final class SessionSettingsTest {
     JsonObject after = JsonParser.parseString(Files.readString(file)).getAsJsonObject();
     // Options that are younger than the recorded file have their defaults.
     JsonObject options = after.getAsJsonObject("options");
-    for (String key : List.of("writable", "drain-rate", "fsync", "source-patience", "keep")) {
+    for (String key : List.of("writable", "drain-rate", "fsync", "source-patience", "linger")) {
       assertThat(options.remove(key).getAsJsonObject().get("from").getAsString())
           .isEqualTo("default");
     }

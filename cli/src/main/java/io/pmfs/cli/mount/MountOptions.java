@@ -20,9 +20,6 @@ public final class MountOptions {
     CommandSpec spec = command.getCommandSpec();
     Map<Group, ArgGroupSpec.Builder> groups = new EnumMap<>(Group.class);
     for (MountOption<?> option : MountOption.options()) {
-      if (spec.findOption(option.commandLineName()) != null) {
-        continue; // run has a --keep of its own
-      }
       if (option.group() == Group.GENERAL) {
         spec.addOption(spec(option));
       } else {

@@ -50,7 +50,7 @@ import picocli.CommandLine.Spec;
     footer = {
       "  pmfs run --source /lustre/imagenet -- sh -c 'python train.py --data $PMFS_MOUNT'",
       "  pmfs run --source /lustre/imagenet --mountpoint /tmp/data --stage -- python train.py",
-      "  pmfs run --source /lustre/imagenet --stage=val --keep --tier ssd:/local/$USER -- ./job",
+      "  pmfs run --source /lustre/imagenet --stage=val --purge --tier ssd:/local/$USER -- ./job",
       "  pmfs run --source /lustre/imagenet --or-source -- ./job      even without a mount"
     })
 public final class RunCommand implements Callable<Integer> {
@@ -103,10 +103,13 @@ public final class RunCommand implements Callable<Integer> {
   private @Nullable List<String> stage;
 
   @Option(
-      names = "--keep",
+      names = "--purge",
       description =
-          "Keep the new copies for the next job. Without this option they are dropped at the end;"
-              + " older copies stay.")
+          "Drop the new copies at the end; without this option they stay for the next job. Older"
+              + " copies stay in any case.")
+  private boolean purge;
+
+  @Option(names = "--keep", hidden = true, description = "Of earlier versions.")
   private boolean keep;
 
   @Option(
@@ -160,6 +163,12 @@ public final class RunCommand implements Callable<Integer> {
     if (source != null && source.isEmpty()) {
       throw MountFailure.usage("--source: the path is empty");
     }
+    if (given.containsKey(MountOption.LINGER)) {
+      throw MountFailure.usage("--linger: not with run, whose daemon ends with the run");
+    }
+    if (keep) {
+      invocation.warn("--keep: copies stay anyway; leave it out, or give --purge to drop them");
+    }
     long graceSeconds = graceSeconds();
     Configuration configuration =
         Configuration.resolve(
@@ -176,7 +185,7 @@ public final class RunCommand implements Callable<Integer> {
     plan.add(settings.source().path().toString());
     plan.add(settings.mountpoint().toString());
     plan.add(registry.directory().resolve(Registry.nameOf(settings.mountpoint())).toString());
-    plan.add(Boolean.toString(keep));
+    plan.add(Boolean.toString(!purge));
     plan.add(Boolean.toString(orSource));
     plan.add(Long.toString(graceSeconds));
     plan.add(Integer.toString(stage == null ? 0 : stage.size()));
@@ -201,8 +210,8 @@ public final class RunCommand implements Callable<Integer> {
     if (config != null) {
       arguments.add("--config=" + config);
     }
-    if (!settings.bridge().keep().isZero()) {
-      arguments.add("--keep=off"); // of the configuration: a job's daemon ends with the job
+    if (!settings.bridge().linger().isZero()) {
+      arguments.add("--linger=off"); // of the configuration: a job's daemon ends with the job
     }
     String own = copiesOfItsOwn();
     if (own != null && settings.outputs() != null) {

@@ -242,7 +242,7 @@ public final class UmountCommand implements Callable<Integer> {
       awaitEnd(mountpoint, entry, process, timeout);
     } else if (left.stream().allMatch(Registry::isKept)) {
       invocation.say(
-          "%s unmounted; pid %d stays for the next mount of %s (--keep); pmfs umount %s ends it"
+          "%s unmounted; pid %d stays for the next mount of %s (--linger); pmfs umount %s ends it"
               .formatted(mountpoint, entry.pid(), entry.source(), left.get(0)));
     }
   }

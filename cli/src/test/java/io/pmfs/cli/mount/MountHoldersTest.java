@@ -59,7 +59,7 @@ final class MountHoldersTest {
       link(pid, "cwd", "/mnt/d");
     }
     process(9, 8, "java", "-cp", "x", "io.pmfs.cli.Main");
-    process(8, 7, "/usr/bin/env-bash (pmfs) x", "--", "/usr/lib/pmfs/bin/pmfs-run", "--keep");
+    process(8, 7, "/usr/bin/env-bash (pmfs) x", "--", "/usr/lib/pmfs/bin/pmfs-run", "--keeper");
     process(7, 1, "bash", "/home/ada/pmfs/job.sh");
 
     assertThat(MountHolders.of(MOUNTPOINT, root, SELF))

@@ -47,7 +47,7 @@ final class RunCommandTest {
             "--mountpoint=mnt",
             "--stage",
             "--stage=a b",
-            "--keep",
+            "--purge",
             "--grace=2m",
             "--tier=ssd:" + place("tier"),
             "--no-allow-other",
@@ -57,7 +57,7 @@ final class RunCommandTest {
 
     assertThat(plan)
         .startsWith(place("src"), place("mnt"))
-        .containsSubsequence("true", "false", "120", "2", ".", "a b")
+        .containsSubsequence("false", "false", "120", "2", ".", "a b")
         .endsWith(
             "--tier=ssd:" + place("tier"),
             "--no-allow-other",
@@ -65,6 +65,14 @@ final class RunCommandTest {
             place("src"),
             place("mnt"),
             "end");
+  }
+
+  @Test
+  void run_withTheOldKeep_saysThatCopiesStay() {
+    List<String> plan = plan("run", "--source=src", "--mountpoint=mnt", "--keep", "--", "COMMAND");
+
+    assertThat(plan.get(3)).isEqualTo("true");
+    assertThat(world.errors()).contains("--keep: copies stay anyway");
   }
 
   @Test
@@ -88,7 +96,7 @@ final class RunCommandTest {
   @ParameterizedTest
   @CsvSource({
     "run --source src python3 train.py --source x -- y, 6",
-    "run --source=src --keep --tier ssd:t sh -c true, 3",
+    "run --source=src --purge --tier ssd:t sh -c true, 3",
     "run true, 1",
     "run -- --odd x, 2"
   })

@@ -18,7 +18,7 @@ public record MountReport(
                 + " null in the daemon's own answer")
         @Nullable List<Holder> holders,
     @Figure(
-            "with `--keep`, how long the daemon still stays without a mount point; null while it has"
+            "with `--linger`, how long the daemon still stays without a mount point; null while it has"
                 + " one")
         @Nullable Long keptSeconds) {
 
