@@ -1,0 +1,373 @@
+package io.pmfs.cli.mount;
+
+import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
+import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.process.ExternalUnmount;
+import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.MountFailure;
+import io.pmfs.machine.MountTable;
+import io.pmfs.machine.TimeSpan;
+import io.pmfs.mounts.MountProbe;
+import io.pmfs.mounts.MountViewers;
+import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.Registry;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes one mount away, and waits until its daemon has ended or serves only others.
+ *
+ * <p>The daemon unmounts if this mount point is its only one, as it first has to give its copies a
+ * good end; the kernel ends the session of a daemon with several mount points with the last of
+ * them. Without a daemon this process unmounts.
+ */
+final class Unmounting {
+  private static final long POLL_MS = 50;
+  private static final int ATTEMPTS = 5;
+  private static final int HTTP_OK = 200;
+  private static final int HTTP_BAD_REQUEST = 400;
+  private static final int HTTP_CONFLICT = 409;
+  private static final int HTTP_GONE = 410;
+  private static final int HTTP_NOT_IMPLEMENTED = 501;
+  private static final Duration LAZY_PATIENCE = Duration.ofSeconds(2);
+
+  /** What keeps a daemon for longer than this is looked for. */
+  private static final Duration USUAL_END = Duration.ofMillis(500);
+
+  private final Path mountpoint;
+
+  /** The mount to unmount, never a later one at the same place; null if there is none. */
+  private final MountTable.@Nullable Mount target;
+
+  private final WhenBusy busy;
+  private final boolean purge;
+  private final String timeoutText;
+  private final Duration timeout;
+  private final Invocation invocation;
+
+  Unmounting(
+      Path mountpoint,
+      MountTable.@Nullable Mount target,
+      WhenBusy busy,
+      boolean purge,
+      String timeoutText,
+      Invocation invocation)
+      throws MountFailure {
+    this.mountpoint = mountpoint;
+    this.target = target;
+    this.busy = busy;
+    this.purge = purge;
+    this.timeoutText = timeoutText;
+    this.timeout = MountFailure.parsing("--timeout", timeoutText, TimeSpan::parse);
+    this.invocation = invocation;
+  }
+
+  /** A daemon, and its process as it was before anything was asked of it: ids are used again. */
+  private record Server(Registry.Entry entry, @Nullable ProcessHandle process) {
+    static Server of(Registry.Entry entry) {
+      return new Server(entry, ProcessHandle.of(entry.pid()).orElse(null));
+    }
+
+    boolean isAlive() {
+      return process != null && process.isAlive();
+    }
+  }
+
+  /**
+   * A mount that a daemon serves.
+   *
+   * @param abandons whether the daemon is told not to wait for the source
+   */
+  void ofDaemon(Registry.Entry entry, boolean abandons) throws MountFailure {
+    Server server = Server.of(entry);
+    List<Path> others = others(entry);
+    // Purging ends the daemon, and with it the place that keeps it.
+    if (others.isEmpty() || (purge && others.stream().allMatch(Registry::isKept))) {
+      askDaemon(server, abandons);
+      awaitEnd(server);
+      return;
+    }
+    if (purge) {
+      throw MountFailure.usage(
+          "%s: nothing was purged or unmounted: %s shares its copies; unmount without --purge, or that one first"
+              .formatted(mountpoint, others.get(0)));
+    }
+    unmountHere();
+    List<Path> left = others(entry);
+    if (left.isEmpty()) {
+      awaitEnd(server);
+    } else if (left.stream().allMatch(Registry::isKept)) {
+      invocation.say(
+          "%s unmounted; pid %d stays for the next mount of %s (--linger); pmfs umount %s ends it"
+              .formatted(mountpoint, entry.pid(), entry.source(), left.get(0)));
+    }
+  }
+
+  /** The other mount points of the target's daemon. */
+  private List<Path> others(Registry.Entry entry) throws MountFailure {
+    if (target == null) {
+      return List.of();
+    }
+    MountTable mounts = invocation.surroundings().mounts();
+    List<Path> places = entry.isOf(target) ? mounts.places(entry::shows) : mounts.placesOf(target);
+    return places.stream()
+        .filter(place -> !place.equals(mountpoint))
+        .sorted(Comparator.comparing(Registry::isKept))
+        .toList();
+  }
+
+  /** The source itself, which is mounted there after a crash loop. */
+  void ofStandIn() throws MountFailure {
+    unmountHere();
+    if (purge) {
+      throw notPurged("but nothing was purged: only the source was mounted there");
+    }
+  }
+
+  /** A mount whose daemon died. */
+  void withoutDaemon() throws MountFailure {
+    boolean isStale = MountProbe.of(mountpoint) == MountProbe.STALE;
+    unmountHere(isStale);
+    if (!await(() -> !isMounted(), timeout)) {
+      throw new MountFailure(
+          ExitStatus.FAILED, mountpoint + ": still mounted; there may be another mount below it");
+    }
+    if (isStale) {
+      invocation.say(mountpoint + ": removed a stale mount whose daemon had died");
+    }
+    if (purge) {
+      throw notPurged("but without its daemon nothing was purged");
+    }
+  }
+
+  private MountFailure notPurged(String why) {
+    return new MountFailure(
+        ExitStatus.PARTLY,
+        "%s: unmounted, %s; mount it again and umount --purge".formatted(mountpoint, why));
+  }
+
+  private boolean isMounted() throws MountFailure {
+    return target != null && target.isSameAs(invocation.surroundings().mounts().at(mountpoint));
+  }
+
+  /** What a daemon answers when it is asked to unmount. */
+  private enum Reply {
+    UNMOUNTED,
+    BUSY,
+    /** Its supervisor is gone, without which it cannot. */
+    CANNOT,
+    FAILED;
+
+    static Reply of(ControlClient.Answer answer) {
+      return switch (answer.status()) {
+        case HTTP_OK -> UNMOUNTED;
+        case HTTP_CONFLICT -> BUSY;
+        case HTTP_NOT_IMPLEMENTED -> CANNOT;
+        default -> FAILED;
+      };
+    }
+  }
+
+  private void askDaemon(Server server, boolean abandons) throws MountFailure {
+    Registry.Entry entry = server.entry();
+    try {
+      ControlClient.Answer answer = ask(entry, abandons);
+      while (Reply.of(answer) == Reply.BUSY) {
+        busy.await(mountpoint, target);
+        answer = ask(entry, abandons);
+      }
+      switch (Reply.of(answer)) {
+        case UNMOUNTED -> {
+          if (!isOwn(entry) || entry.detached()) {
+            unmountHere(); // the daemon unmounts only where it mounted
+          }
+        }
+        case CANNOT -> {
+          if (purge) {
+            invocation.warn(mountpoint + ": nothing is purged: the daemon's supervisor is gone");
+          }
+          unmountHere();
+        }
+        default -> {
+          if (answer.status() != HTTP_GONE || isMounted()) {
+            throw new MountFailure(
+                ExitStatus.FAILED, MountFailure.naming(mountpoint, answer.error()));
+          }
+        }
+      }
+    } catch (IOException e) {
+      detachFrom(server, e);
+    }
+  }
+
+  private boolean isOwn(Registry.Entry entry) {
+    return mountpoint.toString().equals(entry.mountpoint());
+  }
+
+  /**
+   * A daemon that was found by a device number says whether that is its own: its record may be
+   * older than the mount. One of an older pmfs does not know the question.
+   */
+  private ControlClient.Answer ask(Registry.Entry entry, boolean abandons)
+      throws IOException, MountFailure {
+    String request =
+        "/umount?lazy=%s&purge=%s".formatted(busy.detaches(), purge)
+            + (abandons ? "&abandon=true" : "");
+    MountClient daemon = new MountClient(entry, invocation.surroundings());
+    if (target != null && !isOwn(entry)) {
+      ControlClient.Answer answer =
+          daemon.askOnlyThisOne(HttpMethod.POST, request + "&device=" + target.device(), timeout);
+      if (answer.status() != HTTP_BAD_REQUEST) {
+        return answer;
+      }
+    }
+    return daemon.askOnlyThisOne(HttpMethod.POST, request, timeout);
+  }
+
+  private void unmountHere() throws MountFailure {
+    unmountHere(false);
+  }
+
+  private void unmountHere(boolean isStale) throws MountFailure {
+    // The daemon's heartbeat looks up a name now and then.
+    for (int attempt = 0; target != null; attempt++) {
+      try {
+        ExternalUnmount.run(target, busy.detaches() || isStale, invocation.surroundings());
+        return;
+      } catch (MountFailure e) {
+        if (!e.isBusy()) {
+          throw e;
+        }
+        if (attempt < ATTEMPTS) {
+          pause(POLL_MS);
+        } else {
+          busy.await(mountpoint, target);
+        }
+      }
+    }
+  }
+
+  /** Does nothing if the daemon just unmounted. While it lives, needs --lazy or --grace. */
+  private void detachFrom(Server silent, IOException why) throws MountFailure {
+    if (target == null || !isMounted()) {
+      return;
+    }
+    long pid = silent.entry().pid();
+    if (silent.isAlive() && busy.fails()) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: pid %d does not answer (%s); try --lazy, or kill %d"
+              .formatted(mountpoint, pid, why.getMessage(), pid),
+          why);
+    }
+    ExternalUnmount.run(target, true, invocation.surroundings());
+    invocation.say(
+        "%s: detached without its daemon (pid %d), which did not answer"
+            .formatted(mountpoint, pid));
+  }
+
+  /** What a daemon does once the mount is gone. */
+  private enum End {
+    ENDED,
+    /** It goes on with another mount point's open files. */
+    SERVES_OTHERS,
+    RUNNING
+  }
+
+  private End end(Server server) throws MountFailure {
+    boolean isThisProcess = server.entry().pid() == ProcessHandle.current().pid();
+    return isThisProcess || !server.isAlive()
+        ? End.ENDED
+        : servesOthers(server.entry()) ? End.SERVES_OTHERS : End.RUNNING;
+  }
+
+  private void awaitEnd(Server server) throws MountFailure {
+    if (!await(() -> !isMounted(), timeout)) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          "%s: still mounted after %s; see the log".formatted(mountpoint, timeoutText));
+    }
+    Registry.Entry entry = server.entry();
+    if (!await(() -> end(server) != End.RUNNING, USUAL_END)) {
+      List<String> viewers = viewers(entry);
+      if (!viewers.isEmpty()) {
+        invocation.say(
+            "%s unmounted here, but not in other mount namespaces: %s; pid %d ends with the last of them"
+                .formatted(mountpoint, String.join(", ", viewers), entry.pid()));
+        return;
+      }
+      await(() -> end(server) != End.RUNNING, busy.detaches() ? LAZY_PATIENCE : timeout);
+    }
+    switch (end(server)) {
+      case ENDED -> {}
+      case SERVES_OTHERS ->
+          invocation.say(
+              "%s unmounted; pid %d still serves open files of another mount point; see pmfs status"
+                  .formatted(mountpoint, entry.pid()));
+      case RUNNING -> {
+        if (!busy.detaches()) {
+          throw new MountFailure(
+              ExitStatus.FAILED,
+              "%s: unmounted, but pid %d has not ended after %s; see %s, or kill %d"
+                  .formatted(mountpoint, entry.pid(), timeoutText, entry.logFile(), entry.pid()));
+        }
+        invocation.say(
+            "%s detached; pid %d ends when the last open file is closed; see pmfs status"
+                .formatted(mountpoint, entry.pid()));
+      }
+    }
+  }
+
+  /** Who keeps the session in other mount namespaces. */
+  private List<String> viewers(Registry.Entry entry) {
+    String device = target != null ? target.device() : entry.device();
+    return device == null
+        ? List.of()
+        : new MountViewers(invocation.surroundings()).elsewhere(device, entry.source());
+  }
+
+  /** Whether the target's daemon has ended that session, and goes on with others. */
+  private boolean servesOthers(Registry.Entry entry) throws MountFailure {
+    MountTable.Mount ended = target;
+    return ended != null
+        && entry.isOf(ended)
+        && Registries.open(invocation.surroundings()).known().stream()
+            .anyMatch(
+                known ->
+                    known.running()
+                        && known.entry().pid() == entry.pid()
+                        && !known.entry().isOf(ended));
+  }
+
+  /** A condition whose check may fail. */
+  private interface Condition {
+    boolean holds() throws MountFailure;
+  }
+
+  private static boolean await(Condition condition, Duration limit) throws MountFailure {
+    long deadline = System.nanoTime() + limit.toNanos();
+    while (!condition.holds()) {
+      if (System.nanoTime() - deadline > 0 || !pause(POLL_MS)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Sleeps; false if this thread was interrupted. */
+  static boolean pause(long millis) {
+    try {
+      Thread.sleep(millis);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}
