@@ -69,8 +69,8 @@ final class ArchitectureTest {
       daemon.requests -> fuse.protocol posix metadata
       daemon.http     -> nothing
       contents        -> settings places machine tier
+      mounts          -> settings places machine fuse fuse.system posix
       settings        -> places machine cluster cluster.client cluster.peers cluster.members stage.copies stage.formats
-      mounts          -> places machine fuse fuse.system posix
       places          -> machine fuse.system stage.formats tier posix
       machine         -> posix
       cache           -> fuse.system tier source posix metadata table

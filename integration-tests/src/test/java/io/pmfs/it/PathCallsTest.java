@@ -59,8 +59,8 @@ final class PathCallsTest {
       fuse.mounting.MountingByRoot fuse.mounting.ReadAhead fuse.mounting.StaleMountGuard
       fuse.system.FileUsers fuse.system.GroupWriters fuse.system.Priority fuse.system.Spawn
       fuse.system.StandardStreams machine.MountTable machine.NativeText machine.UserNamespace
-      mounts.MountViewers mounts.SchedulerJob posix.BlockDevice posix.MountedFileSystem
-      posix.OpenFileLimit
+      mounts.DaemonSharing mounts.MountViewers mounts.SchedulerJob posix.BlockDevice
+      posix.MountedFileSystem posix.OpenFileLimit
       """;
 
   /**
@@ -71,7 +71,7 @@ final class PathCallsTest {
       """
       cli.BugreportCommand cli.OwnPieces cli.PackCommand cli.bugreport.LeftLogs cli.bugreport.Tail
       cli.bugreport.TierSizes cli.control.PathList cli.doctor.Examination cli.mount.MountCommand
-      cli.mount.SharedMount cli.status.ProfileCommand cli.tasks.Export cli.tasks.FindingsReport
+      cli.status.ProfileCommand cli.tasks.Export cli.tasks.FindingsReport
       daemon.dataset.DatasetSource fuse.Probe fuse.mounting.SessionMount mounts.MountProbe
       pack.PackCheck pack.PackDirectory pack.PackManifest pack.Packer pack.ShardOutput
       places.Surroundings settings.Configuration settings.ConfigurationFile

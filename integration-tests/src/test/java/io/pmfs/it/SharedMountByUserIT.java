@@ -339,7 +339,7 @@ final class SharedMountByUserIT {
     ignored.expect(0);
     assertThat(ignored.errorLines())
         .containsExactly(
-            "pmfs: %s: shares the daemon of %s, whose values count: ignored --log-level"
+            "pmfs: %s: shares the daemon of %s; ignored here: --log-level"
                 .formatted(second, mount.mountpoint()));
     Command taken = pmfs.run(pmfs.mountArguments(dataset.root(), second));
     taken.expect(2);

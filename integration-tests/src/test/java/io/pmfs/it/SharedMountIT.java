@@ -313,7 +313,7 @@ final class SharedMountIT {
     joined.expect(0);
     assertThat(joined.errorLines())
         .containsExactly(
-            "pmfs: %s: shares the daemon of %s, whose values count: ignored --metrics, --log-level"
+            "pmfs: %s: shares the daemon of %s; ignored here: --metrics, --log-level"
                 .formatted(second, mount.mountpoint()));
     assertThat(pmfs.run(pmfs.mountArguments(dataset.root(), pmfs.directory("c"))).expect(0).err())
         .isEmpty();

@@ -45,11 +45,6 @@ public final class Registries {
   /** A daemon publishes its new socket within milliseconds, unless the machine is overloaded. */
   private static final Duration MOVE = Duration.ofSeconds(5);
 
-  /** A longer wait is reported to the user. */
-  private static final Duration UNTOLD = Duration.ofSeconds(2);
-
-  private static final long POLL_MS = 100;
-
   /** How long all registries of other users may take together for one question. */
   private static final Duration STRANGERS_LIMIT = Duration.ofSeconds(5);
 
@@ -265,9 +260,9 @@ public final class Registries {
   }
 
   private Registry.@Nullable Entry await(Path mountpoint, Duration limit) throws MountFailure {
-    Wait wait = new Wait(mountpoint, limit);
+    Wait wait = new Wait(limit, notice);
     Registry.Entry entry = find(mountpoint);
-    while (entry == null && isBeingReplaced(mountpoint) && wait.pause()) {
+    while (entry == null && isBeingReplaced(mountpoint) && wait.pause(replacement(mountpoint))) {
       entry = find(mountpoint);
     }
     return entry;
@@ -282,7 +277,7 @@ public final class Registries {
     if (!silent.mayBeReplaced()) {
       return awaitNewRecord(silent);
     }
-    Wait wait = new Wait(Path.of(silent.mountpoint()), patience);
+    Wait wait = new Wait(patience, notice);
     while (true) {
       Registry.Entry entry = await(placeOf(silent));
       if (entry == null) {
@@ -291,10 +286,14 @@ public final class Registries {
       if (entry.pid() != silent.pid() || !Objects.equals(entry.socket(), silent.socket())) {
         return entry;
       }
-      if (!wait.pause()) {
+      if (!wait.pause(replacement(Path.of(silent.mountpoint())))) {
         return null;
       }
     }
+  }
+
+  private static String replacement(Path mountpoint) {
+    return mountpoint + ": its daemon is being replaced; waiting for the next one";
   }
 
   /**
@@ -307,7 +306,7 @@ public final class Registries {
   }
 
   private Registry.@Nullable Entry awaitNewRecord(Registry.Entry moving) throws MountFailure {
-    Wait wait = new Wait(null, MOVE);
+    Wait wait = new Wait(MOVE, line -> {});
     do {
       Path place = placeOf(moving);
       MountTable.Mount mount = surroundings.mounts().at(place);
@@ -319,7 +318,7 @@ public final class Registries {
       if (mount == null || !mount.isPmfs() || !isAlive(moving.pid())) {
         return null;
       }
-    } while (wait.pause());
+    } while (wait.pause(""));
     return null;
   }
 
@@ -358,42 +357,6 @@ public final class Registries {
     return known != null
         && known.entry().mayBeReplaced()
         && MountProbe.of(mountpoint) != MountProbe.STALE;
-  }
-
-  /** A wait for the next daemon. */
-  private final class Wait {
-    private final @Nullable Path mountpoint;
-    private final Duration limit;
-    private final long start = System.nanoTime();
-    private boolean isTold;
-
-    /**
-     * @param mountpoint of the daemon that is being replaced, of which the user is told after a
-     *     while; null if none is
-     */
-    Wait(@Nullable Path mountpoint, Duration limit) {
-      this.mountpoint = mountpoint;
-      this.limit = limit;
-    }
-
-    /** Sleeps for a moment; false if the time is up. */
-    boolean pause() {
-      long waited = System.nanoTime() - start;
-      if (waited > limit.toNanos()) {
-        return false;
-      }
-      if (waited > UNTOLD.toNanos() && !isTold && mountpoint != null) {
-        isTold = true;
-        notice.accept(mountpoint + ": its daemon is being replaced; waiting for the next one");
-      }
-      try {
-        Thread.sleep(POLL_MS);
-        return true;
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        return false;
-      }
-    }
   }
 
   /** Removes the files of a dead daemon whose mount is gone for good. */
