@@ -17,7 +17,9 @@ import io.pmfs.daemon.process.DaemonLog;
 import io.pmfs.machine.Limited;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
-import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownDaemon;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.mounts.Registry;
 import io.pmfs.places.Surroundings;
 import io.pmfs.settings.Configuration;
@@ -82,10 +84,10 @@ final class ReportedMounts {
 
   /** All pieces of a report about the wanted mounts, or about all mounts if none is wanted. */
   List<Piece> pieces(List<String> wanted) {
-    Registries opened = registries();
-    List<Registry> registries = opened == null ? List.of() : opened.all();
-    List<Registry.Known> known = opened == null ? List.of() : known(opened);
-    List<Registry.Known> reported = wanted.isEmpty() ? known : wanted(wanted, known, registries);
+    KnownMounts opened = knownMounts();
+    List<Registry> knownMounts = opened == null ? List.of() : opened.all();
+    List<KnownDaemon> known = opened == null ? List.of() : known(opened);
+    List<KnownDaemon> reported = wanted.isEmpty() ? known : wanted(wanted, known, knownMounts);
     Set<String> variables =
         Stream.concat(VARIABLES.stream(), MountOption.options().stream().map(MountOption::variable))
             .collect(Collectors.toSet());
@@ -93,20 +95,20 @@ final class ReportedMounts {
     pieces.add(Piece.text("mounts.txt", "mounts that pmfs knows of", LIMIT, () -> list(known)));
     pieces.addAll(
         new MachinePieces(surroundings.root())
-            .pieces(surroundings.environment(), variables, places(reported, registries)));
+            .pieces(surroundings.environment(), variables, places(reported, knownMounts)));
     Set<Path> logs = new HashSet<>();
     for (int i = 0; i < reported.size() && i < MOST_MOUNTS; i++) {
       addMount(reported.get(i), i + 1, variables, logs, pieces);
     }
-    for (int i = 0; i < registries.size(); i++) {
-      addLeftLogs(registries.get(i), i, logs, pieces);
+    for (int i = 0; i < knownMounts.size(); i++) {
+      addLeftLogs(knownMounts.get(i), i, logs, pieces);
     }
     return pieces;
   }
 
-  private @Nullable Registries registries() {
+  private @Nullable KnownMounts knownMounts() {
     try {
-      return Limited.call(LIMIT, () -> Registries.open(surroundings, problem));
+      return Limited.call(LIMIT, () -> KnownMounts.open(surroundings, problem));
     } catch (IOException e) {
       problem.accept("mounts: " + e.getMessage());
       return null;
@@ -114,10 +116,10 @@ final class ReportedMounts {
   }
 
   /** At most some of each stranger, so that none takes the room of others. */
-  private List<Registry.Known> known(Registries registries) {
+  private List<KnownDaemon> known(KnownMounts knownMounts) {
     try {
       Map<Long, Integer> counts = new HashMap<>();
-      return Limited.call(KNOWN_LIMIT, registries::known).stream()
+      return Limited.call(KNOWN_LIMIT, knownMounts::known).stream()
           .filter(
               one ->
                   one.owner() < 0
@@ -129,12 +131,12 @@ final class ReportedMounts {
     }
   }
 
-  private List<Registry.Known> wanted(
-      List<String> texts, List<Registry.Known> known, List<Registry> registries) {
-    List<Registry.Known> found = new ArrayList<>();
+  private List<KnownDaemon> wanted(
+      List<String> texts, List<KnownDaemon> known, List<Registry> knownMounts) {
+    List<KnownDaemon> found = new ArrayList<>();
     for (String text : texts) {
       Path path = surroundings.resolve(text);
-      Registry.Known one = at(path, known);
+      KnownDaemon one = at(path, known);
       if (one == null) {
         path = withoutLinks(path);
         one = at(path, known);
@@ -142,7 +144,7 @@ final class ReportedMounts {
       if (one == null) {
         problem.accept(
             path + ": no daemon of this user is known there; searched for its log anyway");
-        one = unknown(path, registries);
+        one = unknown(path, knownMounts);
       }
       if (one != null) {
         found.add(one);
@@ -152,14 +154,14 @@ final class ReportedMounts {
   }
 
   /** Prefers the daemon of the present mount to that of a detached one. */
-  private Registry.@Nullable Known at(Path mountpoint, List<Registry.Known> known) {
-    List<Registry.Known> there =
+  private @Nullable KnownDaemon at(Path mountpoint, List<KnownDaemon> known) {
+    List<KnownDaemon> there =
         known.stream()
-            .filter(one -> one.entry().mountpoint().equals(mountpoint.toString()))
+            .filter(one -> one.daemon().mountpoint().equals(mountpoint.toString()))
             .toList();
     MountTable.Mount mount = mountAt(mountpoint);
     return there.stream()
-        .filter(one -> mount == null || one.entry().isOf(mount))
+        .filter(one -> mount == null || one.daemon().isOf(mount))
         .findFirst()
         .or(() -> there.stream().findFirst())
         .orElse(null);
@@ -183,20 +185,20 @@ final class ReportedMounts {
     }
   }
 
-  private Registry.@Nullable Known unknown(Path mountpoint, List<Registry> registries) {
-    if (registries.isEmpty()) {
+  private @Nullable KnownDaemon unknown(Path mountpoint, List<Registry> knownMounts) {
+    if (knownMounts.isEmpty()) {
       return null;
     }
-    Path directory = registries.get(0).directory();
+    Path directory = knownMounts.get(0).directory();
     String log = DaemonLog.defaultFile(mountpoint, directory, surroundings).toString();
-    return new Registry.Known(
-        new Registry.Entry(mountpoint.toString(), "", 0, "", log), false, directory, -1);
+    return new KnownDaemon(
+        DaemonRecord.of(mountpoint.toString(), "", 0, "", log), false, directory, -1);
   }
 
-  private static String list(List<Registry.Known> known) {
+  private static String list(List<KnownDaemon> known) {
     StringBuilder text = new StringBuilder();
-    for (Registry.Known one : known) {
-      Registry.Entry entry = one.entry();
+    for (KnownDaemon one : known) {
+      DaemonRecord entry = one.daemon();
       text.append(
           "%s on %s, pid %d, %s, log %s, in %s%n"
               .formatted(
@@ -210,12 +212,12 @@ final class ReportedMounts {
     return text.append(known.size()).append(" mounts\n").toString();
   }
 
-  private static Set<String> places(List<Registry.Known> reported, List<Registry> registries) {
+  private static Set<String> places(List<KnownDaemon> reported, List<Registry> knownMounts) {
     Set<String> places = new HashSet<>();
-    registries.forEach(registry -> places.add(registry.directory().toString()));
-    for (Registry.Known one : reported) {
-      if (one.entry().source() != null && one.entry().source().startsWith("/")) {
-        places.add(one.entry().source());
+    knownMounts.forEach(registry -> places.add(registry.directory().toString()));
+    for (KnownDaemon one : reported) {
+      if (one.daemon().source() != null && one.daemon().source().startsWith("/")) {
+        places.add(one.daemon().source());
       }
       places.add(log(one).toString());
     }
@@ -223,15 +225,15 @@ final class ReportedMounts {
   }
 
   /** The mount's log. For another user's mount, only a file in that user's runtime directory. */
-  private static Path log(Registry.Known one) {
-    Path given = Path.of(one.entry().logFile() == null ? "daemon.log" : one.entry().logFile());
+  private static Path log(KnownDaemon one) {
+    Path given = Path.of(one.daemon().logFile() == null ? "daemon.log" : one.daemon().logFile());
     boolean isTrusted = one.owner() < 0 || one.directory().equals(given.getParent());
     return isTrusted ? given : one.directory().resolve(String.valueOf(given.getFileName()));
   }
 
   private void addMount(
-      Registry.Known one, int number, Set<String> variables, Set<Path> logs, List<Piece> pieces) {
-    Registry.Entry entry = one.entry();
+      KnownDaemon one, int number, Set<String> variables, Set<Path> logs, List<Piece> pieces) {
+    DaemonRecord entry = one.daemon();
     String mountpoint = entry.mountpoint();
     Path name = Path.of(mountpoint).getFileName();
     String folder = "mounts/" + number + "-" + Piece.plain(name == null ? "root" : name.toString());
@@ -270,7 +272,7 @@ final class ReportedMounts {
   }
 
   /** The text of an answer; JSON with one line per value. */
-  private String ask(Registry.Entry mount, String resource) throws IOException {
+  private String ask(DaemonRecord mount, String resource) throws IOException {
     ControlClient.Answer answer;
     try {
       answer = new MountClient(mount, surroundings).askOnlyThisOne(HttpMethod.GET, resource, LIMIT);

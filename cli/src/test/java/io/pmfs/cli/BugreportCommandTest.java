@@ -7,6 +7,7 @@ import io.pmfs.cli.bugreport.Unpacked;
 import io.pmfs.daemon.dataset.FakeDataset;
 import io.pmfs.daemon.process.DaemonLog;
 import io.pmfs.machine.ExitStatus;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import java.net.StandardProtocolFamily;
@@ -168,8 +169,7 @@ final class BugreportCommandTest {
     socket.bind(UnixDomainSocketAddress.of(registration.socket()));
     String path = registration.socket().toString();
     registration.publish(
-        new Registry.Entry(
-            world.directory.resolve("mnt").toString(), "/src", 1, path, "/none.log"));
+        DaemonRecord.of(world.directory.resolve("mnt").toString(), "/src", 1, path, "/none.log"));
   }
 
   private static void await(BooleanSupplier condition) {
@@ -205,8 +205,7 @@ final class BugreportCommandTest {
     Path mountpoint = world.directory.resolve("mnt");
     Registration registration =
         Objects.requireNonNull(world.registry().register(mountpoint), "free");
-    registration.publish(
-        new Registry.Entry(mountpoint.toString(), "/src", 1, "/s", log.toString()));
+    registration.publish(DaemonRecord.of(mountpoint.toString(), "/src", 1, "/s", log.toString()));
     Path entry = world.directory.resolve("run/" + Registry.nameOf(mountpoint) + ".json");
     String kept = Files.readString(entry);
     registration.close();
@@ -271,7 +270,7 @@ final class BugreportCommandTest {
         Objects.requireNonNull(Registry.own(ofAda).register(mountpoint), "free")) {
       Files.setAttribute(Files.createFile(registration.socket()), "unix:uid", 4711);
       registration.publish(
-          new Registry.Entry(mountpoint.toString(), "/src", 1, "/x", ofRoot.toString()));
+          DaemonRecord.of(mountpoint.toString(), "/src", 1, "/x", ofRoot.toString()));
       String socket = registration.socket().toString();
       for (String ending : List.of(".json", ".lock")) {
         Path file = Path.of(socket.replace(".sock", ending));

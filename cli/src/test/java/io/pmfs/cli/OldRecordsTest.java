@@ -13,6 +13,7 @@ import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import java.io.IOException;
@@ -95,8 +96,9 @@ final class OldRecordsTest {
     }
   }
 
-  private Registry.Entry entry(Path socket, long pid) {
-    return new Registry.Entry(first.toString(), "/source", pid, socket.toString(), "/log", "0:30");
+  private DaemonRecord entry(Path socket, long pid) {
+    return DaemonRecord.of(first.toString(), "/source", pid, socket.toString(), "/log")
+        .withDevice("0:30");
   }
 
   private static String line(Path mountpoint, String source, String device) {
@@ -107,7 +109,7 @@ final class OldRecordsTest {
   void ask_daemonThatMovesItsSocket_asksItThere() throws Exception {
     world.mountinfo(line(second, "/source", "0:30"));
     Registration before = Objects.requireNonNull(registry.register(first));
-    Registry.Entry old = entry(before.socket(), SELF);
+    DaemonRecord old = entry(before.socket(), SELF);
     before.close();
     MountClient client = new MountClient(old, world.surroundings());
     MountClient other = new MountClient(old, world.surroundings());
@@ -116,7 +118,7 @@ final class OldRecordsTest {
     Thread.sleep(300); // a daemon that has no record now
     try (Registration next = Objects.requireNonNull(registry.registerDetached(first, "0:30"));
         ControlServer server = ControlServer.start(next.socket(), new Requests())) {
-      next.publish(old.at(next.socket(), true));
+      next.publish(old.withSocket(next.socket(), true));
 
       assertThat(answer.get(LIMIT.toSeconds(), TimeUnit.SECONDS).status()).isEqualTo(200);
       assertThat(client.daemon().socket()).isEqualTo(next.socket().toString());
@@ -135,7 +137,7 @@ final class OldRecordsTest {
   @Test
   void ask_processThatIsGone_failsAtOnce() throws Exception {
     world.mountinfo(line(second, "/source", "0:30"));
-    Registry.Entry gone = entry(temporary.resolve("x.sock"), NO_PROCESS);
+    DaemonRecord gone = entry(temporary.resolve("x.sock"), NO_PROCESS);
     long begin = System.nanoTime();
 
     assertThatThrownBy(
@@ -177,7 +179,7 @@ final class OldRecordsTest {
 
   /** A daemon whose record has a number of a session that has ended. */
   private ControlServer serve(Registration place) throws IOException {
-    place.publish(entry(place.socket(), SELF).with(List.of("0:30", "0:31")));
+    place.publish(entry(place.socket(), SELF).withSessions(List.of("0:30", "0:31")));
     return ControlServer.start(place.socket(), new Requests());
   }
 

@@ -17,6 +17,7 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.Reason;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import io.pmfs.places.Surroundings;
@@ -263,8 +264,8 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  private Registry.Entry entry() {
-    return new Registry.Entry(
+  private DaemonRecord entry() {
+    return new DaemonRecord(
         settings.mountpoint().toString(),
         settings.source().path().toString(),
         ProcessHandle.current().pid(),
@@ -383,7 +384,7 @@ public final class Daemon implements ControlRequests {
 
   /** Detaches the other mount points: this daemon served them, too. */
   private void unmountOthers() {
-    Registry.Entry own = entry();
+    DaemonRecord own = entry();
     try {
       for (MountTable.Mount mount : surroundings.mounts().all()) {
         if (mount.isPmfs() && own.shows(mount)) {

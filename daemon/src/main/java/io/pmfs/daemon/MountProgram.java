@@ -6,7 +6,7 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.NativeText;
 import io.pmfs.machine.Reason;
-import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import io.pmfs.settings.SessionSettings;
 import java.io.IOException;
@@ -68,7 +68,7 @@ public final class MountProgram {
           new SourceInPlace(words[1], session, Integer.parseInt(words[3]), surroundings).show();
       Path mountpoint = session.configuration().mountpoint();
       if (mountpoint != null) {
-        Registries.open(surroundings).forget(mountpoint);
+        KnownMounts.open(surroundings).forget(mountpoint);
       }
       return "shown: " + shown;
     } catch (MountFailure e) {

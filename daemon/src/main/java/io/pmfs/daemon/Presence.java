@@ -4,6 +4,7 @@ import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.control.ControlServer;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import java.io.IOException;
@@ -30,9 +31,9 @@ final class Presence implements AutoCloseable {
   private final Path mountpoint;
   private final Registry registry;
   private final ControlRequests requests;
-  private final Supplier<Registry.Entry> entry;
+  private final Supplier<DaemonRecord> entry;
   private @Nullable Registration registration;
-  private Registry.@Nullable Entry published; // GUARDED_BY(this), as is closing the registration
+  private @Nullable DaemonRecord published; // GUARDED_BY(this), as is closing the registration
 
   /** Whether the place is that of a detached mount. */
   private boolean isMoved;
@@ -53,7 +54,7 @@ final class Presence implements AutoCloseable {
       Registry registry,
       @Nullable Registration taken,
       ControlRequests requests,
-      Supplier<Registry.Entry> entry) {
+      Supplier<DaemonRecord> entry) {
     this.mountpoint = mountpoint;
     this.registry = registry;
     this.registration = taken;
@@ -69,11 +70,11 @@ final class Presence implements AutoCloseable {
     }
     ControlServer server = ControlServer.start(place.socket(), requests);
     control = server;
-    publish(place, entry.get().at(server.socket(), isMoved));
+    publish(place, entry.get().withSocket(server.socket(), isMoved));
     log.info("{}: control socket {}", mountpoint, server.socket());
   }
 
-  private synchronized void publish(Registration place, Registry.Entry now) throws IOException {
+  private synchronized void publish(Registration place, DaemonRecord now) throws IOException {
     place.publish(now);
     published = now;
   }
@@ -81,7 +82,7 @@ final class Presence implements AutoCloseable {
   /** Publishes which mounts there are now, if it has a place. Any thread may call it. */
   synchronized void refresh() {
     Registration place = registration;
-    Registry.Entry before = published;
+    DaemonRecord before = published;
     List<String> devices = entry.get().devices();
     if (place == null
         || before == null
@@ -90,7 +91,7 @@ final class Presence implements AutoCloseable {
       return;
     }
     try {
-      publish(place, before.with(devices));
+      publish(place, before.withSessions(devices));
     } catch (IOException e) {
       log.warn("{}: its mount points are not published: {}", mountpoint, Reason.of(e));
     }

@@ -4,10 +4,12 @@ import io.pmfs.daemon.process.ExternalUnmount;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownDaemon;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.mounts.MountProbe;
 import io.pmfs.mounts.MountViewers;
 import io.pmfs.mounts.Registration;
-import io.pmfs.mounts.Registries;
 import io.pmfs.mounts.Registry;
 import io.pmfs.mounts.StandIn;
 import io.pmfs.places.Surroundings;
@@ -68,7 +70,7 @@ public final class PreviousMount {
     end = begin + patience.toNanos();
     boolean said = false;
     while (true) {
-      Registry.Entry entry = registry.find(mountpoint);
+      DaemonRecord entry = registry.find(mountpoint);
       entry = entry == null ? ofMount() : entry;
       if (entry != null && isServed(entry)) {
         throw MountFailure.usage(
@@ -130,17 +132,17 @@ public final class PreviousMount {
 
   /** Whether a daemon of the dataset goes on only for other mount namespaces, which may last. */
   private boolean isElsewhere() throws MountFailure {
-    Registry.Entry entry = ofSource(unmounted(Registries.open(invocation.surroundings())), false);
+    DaemonRecord entry = ofSource(unmounted(KnownMounts.open(invocation.surroundings())), false);
     return entry != null && !viewers(entry).isEmpty();
   }
 
-  private static List<Registry.Entry> unmounted(Registries registries) throws MountFailure {
-    List<Registry.Entry> unmounted = new ArrayList<>(registries.running());
-    unmounted.addAll(registries.detached());
+  private static List<DaemonRecord> unmounted(KnownMounts knownMounts) throws MountFailure {
+    List<DaemonRecord> unmounted = new ArrayList<>(knownMounts.running());
+    unmounted.addAll(knownMounts.detached());
     return unmounted;
   }
 
-  private List<String> viewers(Registry.Entry entry) {
+  private List<String> viewers(DaemonRecord entry) {
     MountViewers viewers = new MountViewers(invocation.surroundings());
     return entry.devices().stream()
         .flatMap(device -> viewers.elsewhere(device, entry.source()).stream())
@@ -148,16 +150,16 @@ public final class PreviousMount {
   }
 
   /** Root may have its own copies of what a user has mounted. */
-  private List<Registry.Entry> ofThisUser() throws MountFailure {
+  private List<DaemonRecord> ofThisUser() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
-    return surroundings.isRoot() ? registry.running() : Registries.open(surroundings).mounted();
+    return surroundings.isRoot() ? registry.running() : KnownMounts.open(surroundings).mounted();
   }
 
   /** A daemon of this dataset whose mount exists, or is gone; null if there is none. */
-  private Registry.@Nullable Entry ofSource(List<Registry.Entry> running, boolean isMounted)
+  private @Nullable DaemonRecord ofSource(List<DaemonRecord> running, boolean isMounted)
       throws MountFailure {
     MountTable mounts = invocation.surroundings().mounts();
-    for (Registry.Entry entry : running) {
+    for (DaemonRecord entry : running) {
       MountTable.Mount mount = mounts.at(Path.of(entry.mountpoint()));
       boolean isThere = mount != null && mount.isPmfs() && entry.isOf(mount);
       if (isThere == isMounted && settings.source().path().toString().equals(entry.source())) {
@@ -169,9 +171,9 @@ public final class PreviousMount {
 
   /** Says where the dataset is mounted; the refusal itself if that is not known. */
   private MountFailure inUse(MountFailure refusal) throws MountFailure {
-    Registries registries = Registries.open(invocation.surroundings());
-    Registry.Entry mounted = ofSource(registries.mounted(), true);
-    Registry.Entry entry = mounted == null ? ofSource(unmounted(registries), false) : mounted;
+    KnownMounts knownMounts = KnownMounts.open(invocation.surroundings());
+    DaemonRecord mounted = ofSource(knownMounts.mounted(), true);
+    DaemonRecord entry = mounted == null ? ofSource(unmounted(knownMounts), false) : mounted;
     if (entry == null) {
       return refusal;
     }
@@ -218,23 +220,23 @@ public final class PreviousMount {
     }
   }
 
-  private boolean isServed(Registry.Entry entry) throws MountFailure {
+  private boolean isServed(DaemonRecord entry) throws MountFailure {
     MountTable.Mount mount = mount();
     return mount != null && mount.isPmfs() && entry.isOf(mount);
   }
 
   /** The daemon of a session that others have mounted there, too. */
-  private Registry.@Nullable Entry ofMount() throws MountFailure {
+  private @Nullable DaemonRecord ofMount() throws MountFailure {
     MountTable.Mount mount = mount();
-    Registry.Known known = mount != null && mount.isPmfs() ? registry.ofMount(mount) : null;
-    return known == null || !known.running() ? null : known.entry();
+    KnownDaemon known = mount != null && mount.isPmfs() ? registry.ofMount(mount) : null;
+    return known == null || !known.running() ? null : known.daemon();
   }
 
   private MountTable.@Nullable Mount mount() throws MountFailure {
     return invocation.surroundings().mounts().at(settings.mountpoint());
   }
 
-  private String waiting(Registry.@Nullable Entry entry) {
+  private String waiting(@Nullable DaemonRecord entry) {
     return entry == null
         ? "%s: waiting for another pmfs, which is starting or stopping there, %d s at most"
             .formatted(settings.mountpoint(), patience.toSeconds())
@@ -242,7 +244,7 @@ public final class PreviousMount {
             .formatted(settings.mountpoint(), entry.pid(), patience.toSeconds());
   }
 
-  private MountFailure refusal(Registry.@Nullable Entry entry) {
+  private MountFailure refusal(@Nullable DaemonRecord entry) {
     return new MountFailure(
         ExitStatus.FAILED,
         entry == null

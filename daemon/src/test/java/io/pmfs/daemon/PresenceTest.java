@@ -8,6 +8,8 @@ import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownDaemon;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import io.pmfs.settings.TestMachine;
@@ -86,14 +88,15 @@ final class PresenceTest {
     return made;
   }
 
-  private Registry.Entry entry() {
+  private DaemonRecord entry() {
     atEntry.run();
-    Registry.Entry entry = new Registry.Entry(mountpoint.toString(), "/s", 7, "", "/log", "0:40");
-    return further.isEmpty() ? entry : entry.with(further);
+    DaemonRecord entry =
+        DaemonRecord.of(mountpoint.toString(), "/s", 7, "", "/log").withDevice("0:40");
+    return further.isEmpty() ? entry : entry.withSessions(further);
   }
 
-  private Registry.Entry entry(Path socket) {
-    return entry().at(socket, false);
+  private DaemonRecord entry(Path socket) {
+    return entry().withSocket(socket, false);
   }
 
   private Registration place() throws MountFailure {
@@ -176,13 +179,13 @@ final class PresenceTest {
     atEntry =
         () -> {
           try {
-            List<Registry.Known> known = registry.known();
+            List<KnownDaemon> known = registry.known();
             if (known.isEmpty()) {
               silent.add("no record");
             }
-            for (Registry.Known one : known) {
+            for (KnownDaemon one : known) {
               try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
-                channel.connect(UnixDomainSocketAddress.of(one.entry().socket()));
+                channel.connect(UnixDomainSocketAddress.of(one.daemon().socket()));
               }
             }
           } catch (IOException | MountFailure e) {
@@ -234,7 +237,7 @@ final class PresenceTest {
 
     shared.refresh();
 
-    assertThat(Objects.requireNonNull(registry.ofMount(mount("0:41"))).entry().socket())
+    assertThat(Objects.requireNonNull(registry.ofMount(mount("0:41"))).daemon().socket())
         .isEqualTo(registry.socketOf(mountpoint).toString());
     further = List.of("0:41");
     shared.update(false);

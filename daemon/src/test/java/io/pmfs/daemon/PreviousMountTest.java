@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
-import io.pmfs.mounts.Registry;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.TestMachine;
 import java.nio.file.Files;
@@ -43,7 +43,8 @@ final class PreviousMountTest {
 
   private void publish(String device) throws Exception {
     predecessor.publish(
-        new Registry.Entry(mountpoint.toString(), "/before", 4711, "/socket", "/the.log", device));
+        DaemonRecord.of(mountpoint.toString(), "/before", 4711, "/socket", "/the.log")
+            .withDevice(device));
   }
 
   private CompletableFuture<Registration> replace(Duration patience) throws MountFailure {
@@ -138,7 +139,8 @@ final class PreviousMountTest {
   void await_whileAnotherDatasetIsServed_waitsAllTheSame() throws Exception {
     Path elsewhere = world.makeDirectory("elsewhere");
     try (Registration serving = Objects.requireNonNull(world.registry().register(elsewhere))) {
-      serving.publish(new Registry.Entry(elsewhere.toString(), "/another", 1, "/s", "/l", "0:30"));
+      serving.publish(
+          DaemonRecord.of(elsewhere.toString(), "/another", 1, "/s", "/l").withDevice("0:30"));
       world.mountinfo(TestMachine.line(elsewhere, "fuse.pmfs", "/another"));
 
       await_copiesOfADaemonThatEnds_waits();
@@ -163,8 +165,8 @@ final class PreviousMountTest {
     Path elsewhere = world.makeDirectory("elsewhere");
     try (Registration serving = Objects.requireNonNull(world.registry().register(elsewhere))) {
       serving.publish(
-          new Registry.Entry(
-              elsewhere.toString(), settings.source().path().toString(), 1, "/s", "/l", "0:30"));
+          DaemonRecord.of(elsewhere.toString(), settings.source().path().toString(), 1, "/s", "/l")
+              .withDevice("0:30"));
       world.mountinfo(TestRun.line(elsewhere, "fuse.pmfs", settings.source().path().toString()));
       Files.createDirectories(world.root.resolve("proc/1"));
       AtomicInteger tries = new AtomicInteger();
@@ -194,8 +196,8 @@ final class PreviousMountTest {
     Path elsewhere = world.makeDirectory("elsewhere");
     try (Registration serving = Objects.requireNonNull(world.registry().register(elsewhere))) {
       serving.publish(
-          new Registry.Entry(
-              elsewhere.toString(), settings.source().path().toString(), 1, "/s", "/l", "0:30"));
+          DaemonRecord.of(elsewhere.toString(), settings.source().path().toString(), 1, "/s", "/l")
+              .withDevice("0:30"));
 
       assertThatThrownBy(
               () ->

@@ -40,7 +40,7 @@ final class PathCallsTest {
       daemon.tasks.KeptTasks daemon.tasks.TaskFile daemon.tasks.TaskLists fuse.BackingLedger
       fuse.DeviceRegistry fuse.DirectWrites fuse.ReadModeChoice fuse.system.DescriptorSocket
       fuse.system.PassedFile fuse.system.PoolFile metadata.NumberMark metadata.RecordedCopies
-      metadata.RocksNamespace metadata.StateDirectory mounts.Registration mounts.Registries
+      metadata.RocksNamespace metadata.StateDirectory mounts.Registration mounts.KnownMounts
       mounts.Registry places.DatasetDirectory places.DefaultTier places.DirectoryPlace
       places.OwnDirectory places.OwnPath places.OwnWalk places.PoolPlace places.TrustedUsers
       settings.SessionSettings shards.ExternalSort shards.IndexWriter shards.ShardSource

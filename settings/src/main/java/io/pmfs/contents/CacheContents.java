@@ -6,9 +6,9 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
 import io.pmfs.places.DefaultTier;
-import io.pmfs.places.Holding;
 import io.pmfs.places.NotOwnException;
 import io.pmfs.places.StatePlace;
+import io.pmfs.places.StoredDataset;
 import io.pmfs.places.Surroundings;
 import io.pmfs.places.TierPlace;
 import io.pmfs.places.TierSpec;
@@ -45,28 +45,31 @@ public final class CacheContents {
    * @param name the name of its directories
    * @param source the path of its source; null if no place knows it
    */
-  public record Dataset(String name, @Nullable String source, List<Holding> holdings) {
+  public record Dataset(String name, @Nullable String source, List<StoredDataset> stored) {
     public Dataset {
-      holdings = List.copyOf(holdings);
+      stored = List.copyOf(stored);
     }
 
     public long bytes() {
-      return holdings.stream().mapToLong(Holding::bytes).sum();
+      return stored.stream().mapToLong(StoredDataset::bytes).sum();
     }
 
     public Instant lastUsed() {
-      return holdings.stream().map(Holding::lastUsed).max(Instant::compareTo).orElse(Instant.EPOCH);
+      return stored.stream()
+          .map(StoredDataset::lastUsed)
+          .max(Instant::compareTo)
+          .orElse(Instant.EPOCH);
     }
 
     /** Whether it may hold files that are not at the source. */
     public boolean isUnsaved() {
-      return holdings.stream().anyMatch(Holding::isUnsaved);
+      return stored.stream().anyMatch(StoredDataset::isUnsaved);
     }
 
     /** Why it is not removed, and what to do, if {@link #isUnsaved}. */
     public String unsaved() {
-      return holdings.stream()
-          .filter(holding -> holding.isUnsaved() && holding.what().equals(Holding.STATE))
+      return stored.stream()
+          .filter(stored -> stored.isUnsaved() && stored.what().equals(StoredDataset.STATE))
           .findFirst()
           .map(
               state ->
@@ -76,7 +79,7 @@ public final class CacheContents {
     }
 
     public boolean isInUse() {
-      return holdings.stream().anyMatch(Holding::isInUse);
+      return stored.stream().anyMatch(StoredDataset::isInUse);
     }
   }
 
@@ -120,8 +123,8 @@ public final class CacheContents {
     tiers.putIfAbsent(tier.path(), place);
     Path directory = place.directory();
     if (directory != null) {
-      states.add(directory.resolve(Holding.STATE));
-      states.addAll(apartFrom(directory.resolve(Holding.STATE)));
+      states.add(directory.resolve(StoredDataset.STATE));
+      states.addAll(apartFrom(directory.resolve(StoredDataset.STATE)));
       for (Path apart : apartFrom(directory)) {
         tiers.putIfAbsent(apart, tier.at(apart).place());
       }
@@ -144,31 +147,31 @@ public final class CacheContents {
    * @throws MountFailure if a place cannot be read
    */
   public List<Dataset> datasets() throws MountFailure {
-    Map<String, List<Holding>> found = new TreeMap<>();
+    Map<String, List<StoredDataset>> found = new TreeMap<>();
     for (Map.Entry<Path, TierPlace> tier : tiers.entrySet()) {
       if (Files.exists(tier.getKey())) {
-        add(found, tier.getKey(), tier.getValue()::holdings);
+        add(found, tier.getKey(), tier.getValue()::stored);
       }
     }
     for (Path state : states) {
-      add(found, state, () -> StatePlace.holdings(state));
+      add(found, state, () -> StatePlace.stored(state));
     }
     List<Dataset> datasets = new ArrayList<>();
-    found.forEach((name, holdings) -> datasets.add(new Dataset(name, source(holdings), holdings)));
+    found.forEach((name, stored) -> datasets.add(new Dataset(name, source(stored), stored)));
     datasets.sort(comparing(Dataset::lastUsed).reversed());
     return datasets;
   }
 
-  /** Lists the holdings of one place. */
+  /** Lists what one place has. */
   private interface Listing {
-    List<Holding> holdings() throws IOException;
+    List<StoredDataset> stored() throws IOException;
   }
 
-  private static void add(Map<String, List<Holding>> found, Path place, Listing listing)
+  private static void add(Map<String, List<StoredDataset>> found, Path place, Listing listing)
       throws MountFailure {
     try {
-      for (Holding holding : listing.holdings()) {
-        found.computeIfAbsent(holding.dataset(), name -> new ArrayList<>()).add(holding);
+      for (StoredDataset stored : listing.stored()) {
+        found.computeIfAbsent(stored.dataset(), name -> new ArrayList<>()).add(stored);
       }
     } catch (IOException e) {
       int status = e instanceof NotOwnException ? ExitStatus.USAGE : ExitStatus.FAILED;
@@ -176,8 +179,12 @@ public final class CacheContents {
     }
   }
 
-  private static @Nullable String source(List<Holding> holdings) {
-    return holdings.stream().map(Holding::source).filter(Objects::nonNull).findFirst().orElse(null);
+  private static @Nullable String source(List<StoredDataset> stored) {
+    return stored.stream()
+        .map(StoredDataset::source)
+        .filter(Objects::nonNull)
+        .findFirst()
+        .orElse(null);
   }
 
   /**
@@ -190,26 +197,26 @@ public final class CacheContents {
     if (dataset.isUnsaved() && !dataset.isInUse()) {
       throw new MountFailure(ExitStatus.PARTLY, dataset.name() + ": " + dataset.unsaved());
     }
-    for (Holding holding : dataset.holdings()) {
+    for (StoredDataset stored : dataset.stored()) {
       try {
-        TierPlace tier = tiers.get(holding.where());
+        TierPlace tier = tiers.get(stored.where());
         boolean isUnused =
             tier == null
-                ? StatePlace.purge(holding.where(), dataset.name())
+                ? StatePlace.purge(stored.where(), dataset.name())
                 : tier.purge(dataset.name());
         if (!isUnused) {
           throw new MountFailure(
               ExitStatus.IN_USE,
-              holding.where()
+              stored.where()
                   + ": a mount uses "
                   + dataset.name()
                   + "; see pmfs status; unmount it first");
         }
       } catch (IOException e) {
-        throw new MountFailure(ExitStatus.FAILED, holding.where() + ": " + Reason.of(e), e);
+        throw new MountFailure(ExitStatus.FAILED, stored.where() + ": " + Reason.of(e), e);
       }
     }
-    dataset.holdings().forEach(holding -> removeIfEmpty(holding.where()));
+    dataset.stored().forEach(stored -> removeIfEmpty(stored.where()));
   }
 
   /** A run makes its own places, so they go with what is in them. */

@@ -48,9 +48,9 @@ public final class DaemonSharing {
   /** How daemons are asked. */
   public interface Daemons {
     /** The settings of a daemon; null if it does not answer now. */
-    @Nullable SessionSettings settingsOf(Registry.Entry daemon);
+    @Nullable SessionSettings settingsOf(DaemonRecord daemon);
 
-    Outcome join(Registry.Entry daemon) throws MountFailure;
+    Outcome join(DaemonRecord daemon) throws MountFailure;
   }
 
   private final SessionSettings session;
@@ -83,7 +83,7 @@ public final class DaemonSharing {
   }
 
   /** A daemon of the dataset that answers. */
-  private record Candidate(SessionSettings served, MountSettings settings, Registry.Entry entry) {}
+  private record Candidate(SessionSettings served, MountSettings settings, DaemonRecord entry) {}
 
   /**
    * What the daemons of the dataset are to the new mount.
@@ -93,7 +93,7 @@ public final class DaemonSharing {
    * @param silent one that does not answer now
    */
   private record Survey(
-      List<Candidate> shareable, @Nullable Candidate differing, Registry.@Nullable Entry silent) {}
+      List<Candidate> shareable, @Nullable Candidate differing, @Nullable DaemonRecord silent) {}
 
   /**
    * Joins a daemon. Waits for one that does not answer, or whose mount just ended: it may be
@@ -109,7 +109,7 @@ public final class DaemonSharing {
       if (survey.shareable.isEmpty() && survey.differing != null) {
         throw difference(survey.differing);
       }
-      Registry.Entry awaited = survey.silent;
+      DaemonRecord awaited = survey.silent;
       for (Candidate candidate : survey.shareable) {
         switch (daemons.join(candidate.entry)) {
           case JOINED -> {
@@ -138,14 +138,14 @@ public final class DaemonSharing {
   private Survey survey(Daemons daemons) throws MountFailure {
     List<Candidate> shareable = new ArrayList<>();
     Candidate differing = null;
-    Registry.Entry silent = null;
-    for (Registry.Known known : sessions()) {
-      SessionSettings served = known.running() ? daemons.settingsOf(known.entry()) : null;
+    DaemonRecord silent = null;
+    for (KnownDaemon known : sessions()) {
+      SessionSettings served = known.running() ? daemons.settingsOf(known.daemon()) : null;
       if (served == null) {
-        silent = known.entry();
+        silent = known.daemon();
         continue;
       }
-      Candidate candidate = new Candidate(served, served.toSettings(surroundings), known.entry());
+      Candidate candidate = new Candidate(served, served.toSettings(surroundings), known.daemon());
       boolean isCommon = hasCopiesInCommon(candidate.settings);
       if (!view(settings).equals(view(candidate.settings))) {
         differing = isCommon ? candidate : differing;
@@ -163,15 +163,15 @@ public final class DaemonSharing {
    * another daemon. A session that another job or step ends does not count, nor does a session in
    * another mount namespace: nobody here would see its mounts.
    */
-  private List<Registry.Known> sessions() throws MountFailure {
+  private List<KnownDaemon> sessions() throws MountFailure {
     MountTable mounts = surroundings.mounts();
-    List<Registry.Known> sessions = new ArrayList<>();
-    for (Registry.Known known : registry.known()) {
-      List<Path> places = mounts.places(known.entry()::shows);
-      if (settings.source().path().toString().equals(known.entry().source())
+    List<KnownDaemon> sessions = new ArrayList<>();
+    for (KnownDaemon known : registry.known()) {
+      List<Path> places = mounts.places(known.daemon()::shows);
+      if (settings.source().path().toString().equals(known.daemon().source())
           && !places.isEmpty()
-          && !SchedulerJob.endsBefore(known.entry().pid(), surroundings)
-          && (canBind || hasSameMounts(known.entry()))
+          && !SchedulerJob.endsBefore(known.daemon().pid(), surroundings)
+          && (canBind || hasSameMounts(known.daemon()))
           && (known.running() || isSupervised(places.get(0)))) {
         sessions.add(known);
       }
@@ -180,7 +180,7 @@ public final class DaemonSharing {
   }
 
   /** Whether its daemon is in the mount namespace of this process, as far as that is known. */
-  private boolean hasSameMounts(Registry.Entry entry) {
+  private boolean hasSameMounts(DaemonRecord entry) {
     Path processes = surroundings.root().resolve("proc");
     try {
       return Files.readSymbolicLink(processes.resolve(entry.pid() + "/ns/mnt"))

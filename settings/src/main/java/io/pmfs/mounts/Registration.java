@@ -49,7 +49,7 @@ public final class Registration implements AutoCloseable {
   }
 
   /** Publishes, for other commands, which daemon serves the mount point and its control socket. */
-  public void publish(Registry.Entry entry) throws IOException {
+  public void publish(DaemonRecord entry) throws IOException {
     Path temporary = entryFile.resolveSibling(entryFile.getFileName() + ".new");
     Files.writeString(temporary, new Gson().toJson(entry), UTF_8);
     Files.move(temporary, entryFile, StandardCopyOption.ATOMIC_MOVE);

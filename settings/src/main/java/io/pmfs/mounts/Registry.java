@@ -47,159 +47,9 @@ public final class Registry {
   static final String ENTRY = ".json";
   static final String LOCK = ".lock";
   static final String SOCKET = ".sock";
-  private static final int MOST_SESSIONS = 1024;
   private static final String HOLDER = ".holder";
   private static final String KEPT = ".kept";
   private static final String STAND_IN = ".standin";
-
-  /**
-   * A running daemon.
-   *
-   * @param device the device number of one of its mounts, as in mountinfo; null if unknown
-   * @param sessions the device numbers of all its mounts; null in the file of an older pmfs
-   * @param detached whether its mount is no longer at the mount point, but has open files
-   * @param supervised whether another daemon follows if this one dies; null in the file of an older
-   *     pmfs
-   */
-  public record Entry(
-      String mountpoint,
-      String source,
-      long pid,
-      String socket,
-      String logFile,
-      @Nullable String device,
-      boolean detached,
-      @Nullable List<String> sessions,
-      @Nullable Boolean supervised) {
-    public Entry(
-        String mountpoint,
-        String source,
-        long pid,
-        String socket,
-        String logFile,
-        @Nullable String device,
-        boolean detached,
-        @Nullable List<String> sessions) {
-      this(mountpoint, source, pid, socket, logFile, device, detached, sessions, null);
-    }
-
-    public Entry(
-        String mountpoint,
-        String source,
-        long pid,
-        String socket,
-        String logFile,
-        @Nullable String device,
-        boolean detached) {
-      this(mountpoint, source, pid, socket, logFile, device, detached, null);
-    }
-
-    public Entry(
-        String mountpoint,
-        String source,
-        long pid,
-        String socket,
-        String logFile,
-        @Nullable String device) {
-      this(mountpoint, source, pid, socket, logFile, device, false);
-    }
-
-    public Entry(String mountpoint, String source, long pid, String socket, String logFile) {
-      this(mountpoint, source, pid, socket, logFile, null);
-    }
-
-    /** The same with another control socket. */
-    public Entry at(Path other, boolean isDetached) {
-      return new Entry(
-          mountpoint,
-          source,
-          pid,
-          other.toString(),
-          logFile,
-          device,
-          isDetached,
-          sessions,
-          supervised);
-    }
-
-    /** The same, named by another of its mount points. */
-    public Entry named(Path other) {
-      return new Entry(
-          other.toString(), source, pid, socket, logFile, device, false, sessions, supervised);
-    }
-
-    /** The same with other mounts. */
-    public Entry with(List<String> devices) {
-      return new Entry(
-          mountpoint,
-          source,
-          pid,
-          socket,
-          logFile,
-          device,
-          detached,
-          List.copyOf(devices),
-          supervised);
-    }
-
-    /** Whether another daemon may follow this one; a user's own mount has only one. */
-    boolean mayBeReplaced() {
-      return supervised == null || supervised;
-    }
-
-    /** The device numbers of its mounts. */
-    public List<String> devices() {
-      if (sessions != null) {
-        return sessions;
-      }
-      return device == null ? List.of() : List.of(device);
-    }
-
-    /** Whether each field has a value that a daemon writes; a file may have any. */
-    boolean isSound() {
-      return RecordFields.isPath(mountpoint)
-          && RecordFields.isSource(source)
-          && RecordFields.isProcess(pid)
-          && RecordFields.isPath(socket)
-          && RecordFields.isPath(logFile)
-          && (device == null || RecordFields.isDevice(device))
-          && (sessions == null
-              || (sessions.size() <= MOST_SESSIONS
-                  && sessions.stream().allMatch(RecordFields::isDevice)));
-    }
-
-    /** The name of its files in the registry. */
-    String name() {
-      return detached ? nameOf(Path.of(mountpoint), device) : nameOf(Path.of(mountpoint));
-    }
-
-    /** Whether this daemon may serve the given mount, which is at its mount point. */
-    public boolean isOf(MountTable.Mount mount) {
-      return device == null || shows(mount);
-    }
-
-    /**
-     * Whether a mount is one of the daemon's sessions. Until the daemon publishes that a session
-     * has ended, its record has a device number that the kernel may have given to another mount: so
-     * the source counts as well. Only a daemon of the same source can be confused then.
-     */
-    public boolean shows(MountTable.Mount mount) {
-      return devices().contains(mount.device()) && mount.source().equals(source);
-    }
-  }
-
-  /**
-   * A daemon in the registry.
-   *
-   * @param running false if it died and its files are still there
-   * @param owner the owner of the registry, if root reads another user's; else -1
-   */
-  public record Known(Entry entry, boolean running, Path directory, long owner) {
-    /** The same daemon with another record. */
-    Known of(Entry other) {
-      return new Known(other, running, directory, owner);
-    }
-  }
 
   private static final long OWN = -1;
 
@@ -292,7 +142,7 @@ public final class Registry {
   }
 
   /** The name for a mount that was detached from a mount point. */
-  private static String nameOf(Path mountpoint, @Nullable String device) {
+  static String nameOf(Path mountpoint, @Nullable String device) {
     return nameOf(mountpoint) + "-" + String.valueOf(device).replace(':', '-');
   }
 
@@ -397,24 +247,24 @@ public final class Registry {
   }
 
   /** The daemon that serves a mount point, or null. */
-  public @Nullable Entry find(Path mountpoint) throws MountFailure {
+  public @Nullable DaemonRecord find(Path mountpoint) throws MountFailure {
     return find(nameOf(mountpoint));
   }
 
-  private @Nullable Entry find(String name) throws MountFailure {
+  private @Nullable DaemonRecord find(String name) throws MountFailure {
     if (strangers != null) {
       return strange(strangers, records -> Optional.ofNullable(records.find(name))).orElse(null);
     }
-    Entry entry = last(name);
+    DaemonRecord entry = last(name);
     return entry != null && isRunning(name) ? entry : null;
   }
 
   /** The same, or one that died: its files tell commands that a successor is about to start. */
-  @Nullable Entry last(Path mountpoint) throws MountFailure {
+  @Nullable DaemonRecord last(Path mountpoint) throws MountFailure {
     return last(nameOf(mountpoint));
   }
 
-  private @Nullable Entry last(String name) throws MountFailure {
+  private @Nullable DaemonRecord last(String name) throws MountFailure {
     return strangers == null
         ? load(entryFile(name))
         : strange(strangers, records -> Optional.ofNullable(records.last(name))).orElse(null);
@@ -468,23 +318,23 @@ public final class Registry {
   }
 
   /** The running daemons at their mount points, sorted by those. */
-  public List<Entry> running() throws MountFailure {
+  public List<DaemonRecord> running() throws MountFailure {
     return running(false);
   }
 
   /** The daemons that serve the open files of detached mounts, sorted by their mount points. */
-  public List<Entry> detached() throws MountFailure {
+  public List<DaemonRecord> detached() throws MountFailure {
     return running(true);
   }
 
-  private List<Entry> running(boolean isDetached) throws MountFailure {
-    List<Entry> running = new ArrayList<>();
-    for (Entry entry : living(problem -> {})) {
+  private List<DaemonRecord> running(boolean isDetached) throws MountFailure {
+    List<DaemonRecord> running = new ArrayList<>();
+    for (DaemonRecord entry : living(problem -> {})) {
       if (entry.detached() == isDetached) {
         running.add(entry);
       }
     }
-    running.sort(Comparator.comparing(Entry::mountpoint));
+    running.sort(Comparator.comparing(DaemonRecord::mountpoint));
     return running;
   }
 
@@ -493,7 +343,7 @@ public final class Registry {
    *
    * @param problem gets at most one line, about records of a stranger that cannot be used
    */
-  List<Entry> living(Consumer<String> problem) throws MountFailure {
+  List<DaemonRecord> living(Consumer<String> problem) throws MountFailure {
     if (strangers != null) {
       StrangersRecords.Living living = strange(strangers, StrangersRecords::living);
       if (living.problem() != null) {
@@ -501,9 +351,9 @@ public final class Registry {
       }
       return living.entries();
     }
-    List<Entry> living = new ArrayList<>();
+    List<DaemonRecord> living = new ArrayList<>();
     for (Path file : entryFiles()) {
-      Entry entry = find(nameIn(file));
+      DaemonRecord entry = find(nameIn(file));
       if (entry != null) {
         living.add(entry);
       }
@@ -512,7 +362,7 @@ public final class Registry {
   }
 
   /** The same with those that died, unchanged; from another user's registry only the living. */
-  public List<Known> known() throws MountFailure {
+  public List<KnownDaemon> known() throws MountFailure {
     return known(problem -> {});
   }
 
@@ -521,16 +371,17 @@ public final class Registry {
    *
    * @param problem as for {@link #living}
    */
-  List<Known> known(Consumer<String> problem) throws MountFailure {
-    List<Known> known = new ArrayList<>();
+  List<KnownDaemon> known(Consumer<String> problem) throws MountFailure {
+    List<KnownDaemon> known = new ArrayList<>();
     if (strangers != null) {
-      living(problem).forEach(entry -> known.add(new Known(entry, true, directory, stranger)));
+      living(problem)
+          .forEach(entry -> known.add(new KnownDaemon(entry, true, directory, stranger)));
       return known;
     }
     for (Path file : entryFiles()) {
-      Entry entry = load(file);
+      DaemonRecord entry = load(file);
       if (entry != null) {
-        known.add(new Known(entry, isRunning(nameIn(file)), directory, stranger));
+        known.add(new KnownDaemon(entry, isRunning(nameIn(file)), directory, stranger));
       }
     }
     return known;
@@ -540,10 +391,10 @@ public final class Registry {
    * The daemon of a mount's session, or one that died; null if there is none. A daemon may have
    * several mount points, and only one of them names its files here.
    */
-  public @Nullable Known ofMount(MountTable.Mount mount) throws MountFailure {
-    Known dead = null;
-    for (Known one : known()) {
-      if (one.entry().shows(mount)) {
+  public @Nullable KnownDaemon ofMount(MountTable.Mount mount) throws MountFailure {
+    KnownDaemon dead = null;
+    for (KnownDaemon one : known()) {
+      if (one.daemon().shows(mount)) {
         if (one.running()) {
           return one;
         }
@@ -554,7 +405,7 @@ public final class Registry {
   }
 
   /** Records who mounted at a mount point, in place of an earlier holder. */
-  public void hold(Holder holder) throws MountFailure {
+  public void hold(MountOwner holder) throws MountFailure {
     record(holderFile(Path.of(holder.mountpoint())), holder);
   }
 
@@ -594,12 +445,12 @@ public final class Registry {
   }
 
   /** Who mounted the session with this device number at a mount point; null if not recorded. */
-  @Nullable Holder holder(Path mountpoint, String device) throws MountFailure {
+  @Nullable MountOwner holder(Path mountpoint, String device) throws MountFailure {
     Path file = holderFile(mountpoint);
     String name = String.valueOf(file.getFileName());
-    Holder holder =
+    MountOwner holder =
         strangers == null
-            ? isPlain(file) ? sound(load(file, Holder.class)) : null
+            ? isPlain(file) ? sound(load(file, MountOwner.class)) : null
             : strange(strangers, records -> Optional.ofNullable(records.holder(name))).orElse(null);
     return holder != null && device.equals(holder.device()) ? holder : null;
   }
@@ -610,7 +461,7 @@ public final class Registry {
    */
   private void sweepDead(MountTable mounts) throws MountFailure {
     for (Path file : entryFiles()) {
-      Entry entry = load(file);
+      DaemonRecord entry = load(file);
       if (entry != null
           && entry.device() != null
           && mounts.places(entry::shows).isEmpty()
@@ -633,7 +484,7 @@ public final class Registry {
     List<Path> standIns = files(STAND_IN);
     MountTable mounts = surroundings.mounts();
     for (Path file : files) {
-      Holder holder = sound(load(file, Holder.class));
+      MountOwner holder = sound(load(file, MountOwner.class));
       MountTable.Mount mount = holder == null ? null : mounts.at(Path.of(holder.mountpoint()));
       if (mount == null || holder == null || !mount.device().equals(holder.device())) {
         remove(file);
@@ -688,12 +539,12 @@ public final class Registry {
     }
   }
 
-  private static @Nullable Holder sound(@Nullable Holder holder) {
+  private static @Nullable MountOwner sound(@Nullable MountOwner holder) {
     return holder != null && holder.isSound() ? holder : null;
   }
 
-  private static @Nullable Entry load(Path file) {
-    Entry entry = load(file, Entry.class);
+  private static @Nullable DaemonRecord load(Path file) {
+    DaemonRecord entry = load(file, DaemonRecord.class);
     return entry != null && entry.isSound() ? entry : null;
   }
 

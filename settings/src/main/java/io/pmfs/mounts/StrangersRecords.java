@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The records of another user's daemons, as root reads them: only to find these daemons, from
  * checked descriptors of plain files, and no more than a user has. Calls can hang with the user's
- * disk: {@link Registries} limits their time.
+ * disk: {@link KnownMounts} limits their time.
  */
 final class StrangersRecords {
   /** Further mounts of one user are not shown. */
@@ -39,11 +39,11 @@ final class StrangersRecords {
    *
    * @param problem null, or one line about records that cannot be used
    */
-  record Living(List<Registry.Entry> entries, @Nullable String problem) {}
+  record Living(List<DaemonRecord> entries, @Nullable String problem) {}
 
   /** All running daemons, sorted by the names of their files. */
   Living living() throws IOException {
-    List<Registry.Entry> entries = new ArrayList<>();
+    List<DaemonRecord> entries = new ArrayList<>();
     String problem = null;
     int bad = 0;
     try (StrangersDirectory opened = open()) {
@@ -55,7 +55,7 @@ final class StrangersRecords {
           if (name == null || !NAME.matcher(name).matches() || !isLocked(opened, name)) {
             continue;
           }
-          Registry.Entry entry = entry(opened, name);
+          DaemonRecord entry = entry(opened, name);
           if (entry != null && entries.size() == MOST_MOUNTS) {
             isWhole = false;
             break;
@@ -80,14 +80,14 @@ final class StrangersRecords {
   }
 
   /** The running daemon with these files, or null. */
-  Registry.@Nullable Entry find(String name) throws IOException {
+  @Nullable DaemonRecord find(String name) throws IOException {
     try (StrangersDirectory opened = open()) {
       return isLocked(opened, name) ? entry(opened, name) : null;
     }
   }
 
   /** The same, or one that died. */
-  Registry.@Nullable Entry last(String name) throws IOException {
+  @Nullable DaemonRecord last(String name) throws IOException {
     try (StrangersDirectory opened = open()) {
       return entry(opened, name);
     }
@@ -99,9 +99,9 @@ final class StrangersRecords {
     }
   }
 
-  @Nullable Holder holder(String file) throws IOException {
+  @Nullable MountOwner holder(String file) throws IOException {
     try (StrangersDirectory opened = open()) {
-      Holder holder = Registry.parse(text(opened, file), Holder.class);
+      MountOwner holder = Registry.parse(text(opened, file), MountOwner.class);
       return holder != null && holder.isSound() ? holder : null;
     } catch (NoSuchFileException e) {
       return null;
@@ -117,11 +117,10 @@ final class StrangersRecords {
    *
    * @throws IOException if it cannot be what one of their daemons has written
    */
-  private Registry.@Nullable Entry entry(StrangersDirectory opened, String name)
-      throws IOException {
-    Registry.Entry entry;
+  private @Nullable DaemonRecord entry(StrangersDirectory opened, String name) throws IOException {
+    DaemonRecord entry;
     try {
-      entry = Registry.parse(text(opened, name + Registry.ENTRY), Registry.Entry.class);
+      entry = Registry.parse(text(opened, name + Registry.ENTRY), DaemonRecord.class);
     } catch (NoSuchFileException e) {
       return null;
     }
@@ -129,7 +128,9 @@ final class StrangersRecords {
       throw new IOException("not a record of a mount");
     }
     String socket = name + Registry.SOCKET;
-    return opened.has(socket) ? entry.at(directory.resolve(socket), entry.detached()) : null;
+    return opened.has(socket)
+        ? entry.withSocket(directory.resolve(socket), entry.detached())
+        : null;
   }
 
   private static String text(StrangersDirectory opened, String file) throws IOException {

@@ -1,7 +1,9 @@
 /**
- * The mounts of this machine: {@link io.pmfs.mounts.Registry} has those of one user, {@link
- * io.pmfs.mounts.Registries} those that a command sees, and {@link io.pmfs.mounts.Holder} keeps one
- * for a job.
+ * The mounts of this machine: {@link io.pmfs.mounts.Registry} has the daemons of one user, each
+ * with a {@link io.pmfs.mounts.DaemonRecord}; {@link io.pmfs.mounts.KnownMounts} has all that a
+ * command sees. A daemon holds a {@link io.pmfs.mounts.Registration} as long as it serves; a {@link
+ * io.pmfs.mounts.MountOwner} says for whom. {@link io.pmfs.mounts.DaemonSharing} chooses the daemon
+ * that a new mount shares.
  */
 @NullMarked
 package io.pmfs.mounts;

@@ -90,9 +90,9 @@ public record DatasetDirectory(Path path, String lock) {
     }
   }
 
-  Holding holding(String what) throws IOException {
+  StoredDataset stored(String what) throws IOException {
     Path place = path.getParent();
-    return new Holding(
+    return new StoredDataset(
         path.getFileName().toString(),
         source(),
         place == null ? path : place,

@@ -147,12 +147,12 @@ final class DirectoryPlace implements TierPlace {
   }
 
   @Override
-  public List<Holding> holdings() throws IOException {
-    List<Holding> holdings = new ArrayList<>();
+  public List<StoredDataset> stored() throws IOException {
+    List<StoredDataset> stored = new ArrayList<>();
     for (DatasetDirectory directory : DatasetDirectory.below(tier.path(), DirectoryTier.LOCK)) {
-      holdings.add(directory.holding(tier.kind().word()));
+      stored.add(directory.stored(tier.kind().word()));
     }
-    return holdings;
+    return stored;
   }
 
   @Override

@@ -12,12 +12,12 @@ public final class StatePlace {
 
   private StatePlace() {}
 
-  public static List<Holding> holdings(Path place) throws IOException {
-    List<Holding> holdings = new ArrayList<>();
+  public static List<StoredDataset> stored(Path place) throws IOException {
+    List<StoredDataset> stored = new ArrayList<>();
     for (DatasetDirectory directory : DatasetDirectory.below(place, LOCK)) {
-      holdings.add(directory.holding(Holding.STATE));
+      stored.add(directory.stored(StoredDataset.STATE));
     }
-    return holdings;
+    return stored;
   }
 
   /** Removes the state of a dataset; false if a mount uses it. */

@@ -80,7 +80,7 @@ public interface TierPlace {
    *
    * @throws IOException if the place cannot be read
    */
-  default List<Holding> holdings() throws IOException {
+  default List<StoredDataset> stored() throws IOException {
     return List.of();
   }
 

@@ -4,7 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
@@ -61,9 +61,10 @@ final class MountTableTest {
             31 22 0:41 / /other ro - fuse.pmfs /another ro
             32 22 0:42 / /tmp rw - tmpfs /source rw
             """);
-    Registry.Entry entry =
-        new Registry.Entry("/a", "/source", 7, "/x", "/log", "0:40")
-            .with(List.of("0:40", "0:41", "0:42"));
+    DaemonRecord entry =
+        DaemonRecord.of("/a", "/source", 7, "/x", "/log")
+            .withDevice("0:40")
+            .withSessions(List.of("0:40", "0:41", "0:42"));
 
     assertThat(table.places(entry::shows)).containsExactly(Path.of("/a"));
   }

@@ -39,12 +39,12 @@ final class DaemonSharingTest {
     final List<String> asked = new ArrayList<>();
 
     @Override
-    public @Nullable SessionSettings settingsOf(Registry.Entry daemon) {
+    public @Nullable SessionSettings settingsOf(DaemonRecord daemon) {
       return settings.get(daemon.mountpoint());
     }
 
     @Override
-    public Outcome join(Registry.Entry daemon) {
+    public Outcome join(DaemonRecord daemon) {
       asked.add(daemon.mountpoint());
       return Objects.requireNonNullElse(outcomes.poll(), Outcome.JOINED);
     }
@@ -79,13 +79,13 @@ final class DaemonSharingTest {
       table.add("2%d 1 0:3%d / %s ro - fuse.pmfs %s ro".formatted(i, i, mountpoints[i], source));
       Objects.requireNonNull(world.registry().register(mountpoints[i]))
           .publish(
-              new Registry.Entry(
-                  mountpoints[i].toString(),
-                  source,
-                  ProcessHandle.current().pid(),
-                  "/socket",
-                  "/log",
-                  "0:3" + i));
+              DaemonRecord.of(
+                      mountpoints[i].toString(),
+                      source,
+                      ProcessHandle.current().pid(),
+                      "/socket",
+                      "/log")
+                  .withDevice("0:3" + i));
     }
     world.mountinfo(table.toArray(String[]::new));
   }

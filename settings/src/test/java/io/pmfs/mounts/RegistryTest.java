@@ -99,7 +99,7 @@ final class RegistryTest {
     Registry registry = world.registry();
     try (Registration registration = register(registry)) {
       assertThat(registry.find(MOUNTPOINT)).isNull();
-      Registry.Entry entry = publish(registration);
+      DaemonRecord entry = publish(registration);
 
       assertThat(registry.find(MOUNTPOINT)).isEqualTo(entry);
       assertThat(registry.running()).containsExactly(entry);
@@ -113,7 +113,10 @@ final class RegistryTest {
     Registry registry = world.registry();
     Registration killed = Objects.requireNonNull(registry.registerDetached(MOUNTPOINT, "0:40"));
     Path left = Path.of(killed.socket().toString().replace(".sock", ".json"));
-    killed.publish(new Registry.Entry(MOUNTPOINT.toString(), "/s", 1, "/x", "/log", "0:40", true));
+    killed.publish(
+        DaemonRecord.of(MOUNTPOINT.toString(), "/s", 1, "/x", "/log")
+            .withDevice("0:40")
+            .withSocket(Path.of("/x"), true));
     byte[] text = Files.readAllBytes(left);
     killed.close();
     assertThat(registry.directory()).isEmptyDirectory();
@@ -130,9 +133,9 @@ final class RegistryTest {
   void ofMount_ofAFurtherMount_isItsDaemon() throws Exception {
     Registry registry = world.registry();
     try (Registration registration = register(registry)) {
-      Registry.Entry first =
-          new Registry.Entry(MOUNTPOINT.toString(), "/s", 1, "/x", "/log", "0:40");
-      registration.publish(first.with(List.of("0:41", "0:42")));
+      DaemonRecord first =
+          DaemonRecord.of(MOUNTPOINT.toString(), "/s", 1, "/x", "/log").withDevice("0:40");
+      registration.publish(first.withSessions(List.of("0:41", "0:42")));
 
       assertThat(Objects.requireNonNull(registry.ofMount(mount("0:42", "/s"))).running()).isTrue();
       assertThat(registry.ofMount(mount("0:40", "/s"))).as("it has ended").isNull();
@@ -151,9 +154,10 @@ final class RegistryTest {
   @Test
   void sweepHolders_ofADaemonThatDied_removesItsFilesOnceItsMountsAreGone() throws Exception {
     Registry registry = world.registry();
-    Registry.Entry entry =
-        new Registry.Entry(MOUNTPOINT.toString(), "/s", 1, "/x", "/log", "0:40")
-            .with(List.of("0:40", "0:41"));
+    DaemonRecord entry =
+        DaemonRecord.of(MOUNTPOINT.toString(), "/s", 1, "/x", "/log")
+            .withDevice("0:40")
+            .withSessions(List.of("0:40", "0:41"));
     Registration killed = register(registry);
     killed.publish(entry);
     Path left = Path.of(killed.socket().toString().replace(".sock", ".json"));
@@ -192,7 +196,7 @@ final class RegistryTest {
     Registration first = register(registry);
     first.close();
     try (Registration second = register(registry)) {
-      Registry.Entry entry = publish(second);
+      DaemonRecord entry = publish(second);
 
       first.close();
 
@@ -239,7 +243,7 @@ final class RegistryTest {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-cp",
                 System.getProperty("java.class.path"),
-                Holder.class.getName(),
+                MountOwner.class.getName(),
                 world.directory.toString())
             .start();
     try {
@@ -264,17 +268,17 @@ final class RegistryTest {
     return Objects.requireNonNull(registry.register(MOUNTPOINT));
   }
 
-  private static Registry.Entry publish(Registration registration) throws Exception {
-    Registry.Entry entry =
-        new Registry.Entry(
+  private static DaemonRecord publish(Registration registration) throws Exception {
+    DaemonRecord entry =
+        DaemonRecord.of(
             MOUNTPOINT.toString(), "/src", 42, registration.socket().toString(), "/log");
     registration.publish(entry);
     return entry;
   }
 
   /** Holds a mount point in a separate process. */
-  static final class Holder {
-    private Holder() {}
+  static final class MountOwner {
+    private MountOwner() {}
 
     public static void main(String[] args) throws Exception {
       TestMachine world = new TestMachine(Path.of(args[0]));

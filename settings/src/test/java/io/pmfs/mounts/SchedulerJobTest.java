@@ -59,10 +59,11 @@ final class SchedulerJobTest {
   @Test
   void holder_ofAProloguesMount_isTheJobThatItServes() {
     Map<String, String> environment = Map.of("PMFS_SERVED_JOB", "42", "PMFS_CALLER", "17");
-    Holder holder =
-        Holder.calling(root, "0:30", Instant.ofEpochSecond(0), surroundings(environment));
+    MountOwner holder =
+        MountOwner.calling(root, "0:30", Instant.ofEpochSecond(0), surroundings(environment));
 
     assertThat(holder)
-        .isEqualTo(new Holder(root.toString(), "0:30", "root", 17, "42", "1970-01-01T00:00:00Z"));
+        .isEqualTo(
+            new MountOwner(root.toString(), "0:30", "root", 17, "42", "1970-01-01T00:00:00Z"));
   }
 }

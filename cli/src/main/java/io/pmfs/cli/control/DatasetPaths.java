@@ -4,7 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -14,11 +14,11 @@ import org.jspecify.annotations.Nullable;
  * root. Treats paths as text, never resolves them, and keeps their bytes.
  */
 public final class DatasetPaths {
-  private final Registry.Entry mount;
+  private final DaemonRecord mount;
   private final String mountpoint;
   private final String source;
 
-  DatasetPaths(Registry.Entry mount) {
+  DatasetPaths(DaemonRecord mount) {
     this.mount = mount;
     this.mountpoint = latin1(mount.mountpoint());
     this.source = latin1(mount.source());
@@ -33,7 +33,7 @@ public final class DatasetPaths {
     return new String(text.getBytes(UTF_8), ISO_8859_1);
   }
 
-  public Registry.Entry mount() {
+  public DaemonRecord mount() {
     return mount;
   }
 

@@ -2,8 +2,8 @@ package io.pmfs.cli.control;
 
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.machine.MountFailure;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class MountClient {
   private final Surroundings surroundings;
-  private Registry.Entry daemon;
+  private DaemonRecord daemon;
 
-  public MountClient(Registry.Entry mount, Surroundings surroundings) {
+  public MountClient(DaemonRecord mount, Surroundings surroundings) {
     this.daemon = mount;
     this.surroundings = surroundings;
   }
@@ -30,7 +30,7 @@ public final class MountClient {
   }
 
   /** The record of the daemon that the last request went to. */
-  public Registry.Entry daemon() {
+  public DaemonRecord daemon() {
     return daemon;
   }
 
@@ -45,7 +45,7 @@ public final class MountClient {
     try {
       return question.ask(Path.of(daemon.socket()));
     } catch (ControlClient.UnreachableException e) {
-      return again(question, Registries.open(surroundings).awaitSuccessor(daemon), e);
+      return again(question, KnownMounts.open(surroundings).awaitSuccessor(daemon), e);
     }
   }
 
@@ -57,12 +57,12 @@ public final class MountClient {
     try {
       return question.ask(Path.of(daemon.socket()));
     } catch (ControlClient.UnreachableException e) {
-      return again(question, Registries.open(surroundings).awaitMove(daemon), e);
+      return again(question, KnownMounts.open(surroundings).awaitMove(daemon), e);
     }
   }
 
   private <T> T again(
-      Question<T> question, Registry.@Nullable Entry other, ControlClient.UnreachableException e)
+      Question<T> question, @Nullable DaemonRecord other, ControlClient.UnreachableException e)
       throws IOException, MountFailure {
     if (other == null) {
       throw e;

@@ -16,8 +16,8 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.metadata.PathText;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import io.pmfs.tasks.PathFile;
 import io.pmfs.tasks.TaskRequest;
@@ -41,15 +41,15 @@ public final class TaskClient {
   private static final Duration ABSENCE_LIMIT = Duration.ofSeconds(60);
   private static final long POLL_MS = 200;
 
-  private final Registry.Entry mount;
+  private final DaemonRecord mount;
   private final Surroundings surroundings;
   private final Duration absenceLimit;
 
-  public TaskClient(Registry.Entry mount, Surroundings surroundings) {
+  public TaskClient(DaemonRecord mount, Surroundings surroundings) {
     this(mount, surroundings, ABSENCE_LIMIT);
   }
 
-  TaskClient(Registry.Entry mount, Surroundings surroundings, Duration absenceLimit) {
+  TaskClient(DaemonRecord mount, Surroundings surroundings, Duration absenceLimit) {
     this.mount = mount;
     this.surroundings = surroundings;
     this.absenceLimit = absenceLimit;
@@ -192,7 +192,7 @@ public final class TaskClient {
         if (System.nanoTime() - deadline > 0 || !pause()) {
           throw silent(e);
         }
-        Registry.Entry successor = Registries.open(surroundings).find(mountpoint);
+        DaemonRecord successor = KnownMounts.open(surroundings).find(mountpoint);
         socket = successor == null ? socket : successor.socket();
       }
     }

@@ -7,8 +7,8 @@ import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.NativeText;
 import io.pmfs.metadata.FileName;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -21,22 +21,22 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
 
   /** Finds the one mount that serves all of these paths. */
   public static TaskTarget find(
-      List<String> texts, Registries registries, Surroundings surroundings) throws MountFailure {
+      List<String> texts, KnownMounts knownMounts, Surroundings surroundings) throws MountFailure {
     try {
-      return find(texts, registries.mounted(), registries, surroundings);
+      return find(texts, knownMounts.mounted(), knownMounts, surroundings);
     } catch (MountFailure e) {
       if (e.exitStatus() == ExitStatus.USAGE) {
         throw e;
       }
-      registries.awaitAll(missed -> {});
-      return find(texts, registries.mounted(), registries, surroundings);
+      knownMounts.awaitAll(missed -> {});
+      return find(texts, knownMounts.mounted(), knownMounts, surroundings);
     }
   }
 
   private static TaskTarget find(
       List<String> texts,
-      List<Registry.Entry> mounts,
-      Registries registries,
+      List<DaemonRecord> mounts,
+      KnownMounts knownMounts,
       Surroundings surroundings)
       throws MountFailure {
     List<DatasetPaths> running = mounts.stream().map(DatasetPaths::new).toList();
@@ -51,7 +51,7 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
       }
       FileName relative = dataset == null ? null : dataset.relative(path);
       if (dataset == null || relative == null) {
-        throw notServed(text, path, registries, surroundings);
+        throw notServed(text, path, knownMounts, surroundings);
       }
       if (only != null && !dataset.isSameAs(only)) {
         throw MountFailure.usage(
@@ -116,15 +116,15 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
   }
 
   private static MountFailure notServed(
-      String text, String path, Registries registries, Surroundings surroundings)
+      String text, String path, KnownMounts knownMounts, Surroundings surroundings)
       throws MountFailure {
     try {
       MountTable.Mount mount =
           surroundings.mounts().holding(Path.of(FileName.ofLatin1(path).toString()));
       if (mount != null && mount.isPmfs()) {
-        return registries.absence(mount.mountpoint());
+        return knownMounts.absence(mount.mountpoint());
       }
-      MountFailure detached = registries.detachment(Path.of(FileName.ofLatin1(path).toString()));
+      MountFailure detached = knownMounts.detachment(Path.of(FileName.ofLatin1(path).toString()));
       if (detached != null) {
         return detached;
       }

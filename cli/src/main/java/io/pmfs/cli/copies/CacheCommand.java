@@ -10,9 +10,9 @@ import io.pmfs.machine.ByteSize;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.TimeSpan;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
-import io.pmfs.places.Holding;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
+import io.pmfs.places.StoredDataset;
 import io.pmfs.places.Surroundings;
 import io.pmfs.settings.Configuration;
 import io.pmfs.settings.MountOption;
@@ -239,11 +239,11 @@ public final class CacheCommand implements Callable<Integer> {
     private final Map<String, String> detached = new HashMap<>();
 
     Users() throws MountFailure {
-      Registries registries = Registries.open(invocation.surroundings());
-      for (Registry.Entry entry : registries.running()) {
+      KnownMounts knownMounts = KnownMounts.open(invocation.surroundings());
+      for (DaemonRecord entry : knownMounts.running()) {
         mounted.merge(entry.source(), entry.mountpoint(), Users::both);
       }
-      for (Registry.Entry entry : registries.detached()) {
+      for (DaemonRecord entry : knownMounts.detached()) {
         detached.merge(entry.source(), entry.mountpoint(), Users::both);
       }
     }
@@ -295,10 +295,10 @@ public final class CacheCommand implements Callable<Integer> {
       if (dataset.isUnsaved()) {
         text.append("  %s%n".formatted(dataset.isInUse() ? WRITTEN : dataset.unsaved()));
       }
-      for (Holding holding : dataset.holdings()) {
+      for (StoredDataset stored : dataset.stored()) {
         text.append(
             "  %-9s %s:%s%n"
-                .formatted(ByteSize.format(holding.bytes()), holding.what(), holding.where()));
+                .formatted(ByteSize.format(stored.bytes()), stored.what(), stored.where()));
       }
     }
     long bytes = datasets.stream().mapToLong(Dataset::bytes).sum();
@@ -330,12 +330,12 @@ public final class CacheCommand implements Callable<Integer> {
       object.put("mountpoint", users.mountpoint(dataset));
       object.put("detachedFrom", users.detachedFrom(dataset));
       List<Map<String, Object>> places = new ArrayList<>();
-      for (Holding holding : dataset.holdings()) {
+      for (StoredDataset stored : dataset.stored()) {
         Map<String, Object> place = new LinkedHashMap<>();
-        place.put("kind", holding.what());
-        place.put("path", holding.where().toString());
-        place.put("bytes", holding.bytes());
-        place.put("inUse", holding.isInUse());
+        place.put("kind", stored.what());
+        place.put("path", stored.where().toString());
+        place.put("bytes", stored.bytes());
+        place.put("inUse", stored.isInUse());
         places.add(place);
       }
       object.put("places", places);

@@ -5,8 +5,8 @@ import com.google.gson.GsonBuilder;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import io.pmfs.settings.Configuration;
 import java.nio.file.Path;
@@ -95,18 +95,18 @@ public final class DoctorCommand implements Callable<Integer> {
   private boolean addFindingsOfMount(Path path, String place, List<Finding> findings) {
     Surroundings surroundings = invocation.surroundings();
     try {
-      Registries registries = Registries.open(surroundings, invocation::warn);
-      Registry.Entry mounted = registries.await(path);
+      KnownMounts knownMounts = KnownMounts.open(surroundings, invocation::warn);
+      DaemonRecord mounted = knownMounts.await(path);
       if (mounted != null) {
         findings.addAll(new MountedExamination(mounted, surroundings).run());
         return true;
       }
       MountTable.Mount mount = surroundings.mounts().at(path);
       if (mount != null && mount.isPmfs()) {
-        findings.add(new Finding(Finding.Grade.FAIL, "mount", registries.absence(path).line()));
+        findings.add(new Finding(Finding.Grade.FAIL, "mount", knownMounts.absence(path).line()));
         return true;
       }
-      MountFailure detached = registries.detachment(path);
+      MountFailure detached = knownMounts.detachment(path);
       if (detached != null) {
         findings.add(new Finding(Finding.Grade.WARN, "mount", detached.line()));
       }

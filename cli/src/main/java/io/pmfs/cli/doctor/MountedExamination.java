@@ -10,7 +10,7 @@ import io.pmfs.daemon.report.OutputsReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.places.Surroundings;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.SessionSettings;
@@ -28,10 +28,10 @@ final class MountedExamination {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
   private static final int HTTP_OK = 200;
 
-  private final Registry.Entry mount;
+  private final DaemonRecord mount;
   private final Surroundings surroundings;
 
-  MountedExamination(Registry.Entry mount, Surroundings surroundings) {
+  MountedExamination(DaemonRecord mount, Surroundings surroundings) {
     this.mount = mount;
     this.surroundings = surroundings;
   }

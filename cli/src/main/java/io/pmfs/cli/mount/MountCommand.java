@@ -11,7 +11,7 @@ import io.pmfs.daemon.process.Supervision;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
-import io.pmfs.mounts.Holder;
+import io.pmfs.mounts.MountOwner;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import io.pmfs.places.Surroundings;
@@ -262,7 +262,8 @@ public final class MountCommand implements Callable<Integer> {
       Supervision supervision = invocation.supervision();
       if (mount != null && (supervision == null || !supervision.isResumed())) {
         registry.hold(
-            Holder.calling(mountpoint, mount.device(), invocation.clock().instant(), surroundings));
+            MountOwner.calling(
+                mountpoint, mount.device(), invocation.clock().instant(), surroundings));
       }
     } catch (MountFailure e) {
       log.warn("{}: who mounted it is not recorded: {}", mountpoint, e.line());

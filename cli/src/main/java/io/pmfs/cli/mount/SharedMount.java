@@ -11,8 +11,9 @@ import io.pmfs.daemon.process.Supervision;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.DaemonSharing;
-import io.pmfs.mounts.Holder;
+import io.pmfs.mounts.MountOwner;
 import io.pmfs.mounts.Registry;
 import io.pmfs.places.Surroundings;
 import io.pmfs.settings.MountSettings;
@@ -69,7 +70,7 @@ final class SharedMount implements DaemonSharing.Daemons {
   }
 
   @Override
-  public @Nullable SessionSettings settingsOf(Registry.Entry entry) {
+  public @Nullable SessionSettings settingsOf(DaemonRecord entry) {
     try {
       ControlClient.Answer answer =
           ControlClient.ask(
@@ -81,12 +82,12 @@ final class SharedMount implements DaemonSharing.Daemons {
   }
 
   @Override
-  public DaemonSharing.Outcome join(Registry.Entry entry) throws MountFailure {
+  public DaemonSharing.Outcome join(DaemonRecord entry) throws MountFailure {
     return canBind() ? bind(entry) : ask(entry);
   }
 
   /** Has the daemon of a user without root mount another session. */
-  private DaemonSharing.Outcome ask(Registry.Entry entry) throws MountFailure {
+  private DaemonSharing.Outcome ask(DaemonRecord entry) throws MountFailure {
     Path mountpoint = settings.mountpoint();
     List<Path> places = invocation.surroundings().mounts().places(entry::shows);
     Duration limit = settings.bridge().readyTimeout();
@@ -126,13 +127,13 @@ final class SharedMount implements DaemonSharing.Daemons {
     };
   }
 
-  private DaemonSharing.Outcome bind(Registry.Entry entry) throws MountFailure {
+  private DaemonSharing.Outcome bind(DaemonRecord entry) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     String device = entry.device();
     if (device == null) {
       return DaemonSharing.Outcome.GONE;
     }
-    Registry.Entry session = entry.with(List.of(device));
+    DaemonRecord session = entry.withSessions(List.of(device));
     List<Path> places = surroundings.mounts().places(session::shows);
     if (places.isEmpty()) {
       return DaemonSharing.Outcome.GONE;
@@ -153,10 +154,10 @@ final class SharedMount implements DaemonSharing.Daemons {
     return DaemonSharing.Outcome.JOINED;
   }
 
-  private void announce(Registry.Entry entry, Path shared, String device) throws MountFailure {
+  private void announce(DaemonRecord entry, Path shared, String device) throws MountFailure {
     Path mountpoint = settings.mountpoint();
     registry.hold(
-        Holder.calling(
+        MountOwner.calling(
             mountpoint, device, invocation.clock().instant(), invocation.surroundings()));
     invocation.say(
         "%s mounted on %s (shares the daemon of %s; pid %d, log %s)"

@@ -9,8 +9,8 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.TimeSpan;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.mounts.StandIn;
 import io.pmfs.places.Surroundings;
 import java.nio.file.Path;
@@ -85,8 +85,8 @@ public final class UmountCommand implements Callable<Integer> {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(place));
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
-    Registries registries = Registries.open(surroundings, invocation::warn);
-    StandIn standIn = registries.standIn(mountpoint);
+    KnownMounts knownMounts = KnownMounts.open(surroundings, invocation::warn);
+    StandIn standIn = knownMounts.standIn(mountpoint);
     boolean isStandIn = mount != null && standIn != null && standIn.is(mount);
     MountTable.Mount target = mount != null && (mount.isPmfs() || isStandIn) ? mount : null;
     Unmounting unmounting =
@@ -96,30 +96,30 @@ public final class UmountCommand implements Callable<Integer> {
       try {
         unmounting.ofStandIn();
       } finally {
-        registries.sweepHolders();
+        knownMounts.sweepHolders();
       }
       return ExitStatus.DONE;
     }
     // Purging needs the daemon, unmounting does not.
-    Registry.Entry entry = purge ? registries.await(mountpoint) : registries.find(mountpoint);
+    DaemonRecord entry = purge ? knownMounts.await(mountpoint) : knownMounts.find(mountpoint);
     if (target == null && (entry == null || isMountedElsewhere(entry))) {
-      throw registries.notMounted(mountpoint);
+      throw knownMounts.notMounted(mountpoint);
     }
     if (entry == null) {
       unmounting.withoutDaemon();
-      registries.forget(mountpoint);
+      knownMounts.forget(mountpoint);
       return ExitStatus.DONE;
     }
     int left = drain(mountpoint, target, entry);
     if (left == ExitStatus.DONE || noDrain) {
       // An old daemon does not know of being told not to wait for the source.
       unmounting.ofDaemon(entry, left != ExitStatus.DONE);
-      registries.sweepHolders();
+      knownMounts.sweepHolders();
     }
     return left;
   }
 
-  private boolean isMountedElsewhere(Registry.Entry entry) throws MountFailure {
+  private boolean isMountedElsewhere(DaemonRecord entry) throws MountFailure {
     return !invocation.surroundings().mounts().places(entry::shows).isEmpty();
   }
 
@@ -127,7 +127,7 @@ public final class UmountCommand implements Callable<Integer> {
    * Waits until the changes of a writable mount are at the source. Returns the exit status if they
    * are not.
    */
-  private int drain(Path mountpoint, MountTable.@Nullable Mount mount, Registry.Entry entry)
+  private int drain(Path mountpoint, MountTable.@Nullable Mount mount, DaemonRecord entry)
       throws MountFailure {
     if (mount == null || mount.hasOption("ro")) {
       return ExitStatus.DONE;

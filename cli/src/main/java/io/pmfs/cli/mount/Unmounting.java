@@ -9,9 +9,10 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.TimeSpan;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.mounts.MountProbe;
 import io.pmfs.mounts.MountViewers;
-import io.pmfs.mounts.Registries;
 import io.pmfs.mounts.Registry;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -69,8 +70,8 @@ final class Unmounting {
   }
 
   /** A daemon, and its process as it was before anything was asked of it: ids are used again. */
-  private record Server(Registry.Entry entry, @Nullable ProcessHandle process) {
-    static Server of(Registry.Entry entry) {
+  private record Server(DaemonRecord entry, @Nullable ProcessHandle process) {
+    static Server of(DaemonRecord entry) {
       return new Server(entry, ProcessHandle.of(entry.pid()).orElse(null));
     }
 
@@ -84,7 +85,7 @@ final class Unmounting {
    *
    * @param abandons whether the daemon is told not to wait for the source
    */
-  void ofDaemon(Registry.Entry entry, boolean abandons) throws MountFailure {
+  void ofDaemon(DaemonRecord entry, boolean abandons) throws MountFailure {
     Server server = Server.of(entry);
     List<Path> others = others(entry);
     // Purging ends the daemon, and with it the place that keeps it.
@@ -110,7 +111,7 @@ final class Unmounting {
   }
 
   /** The other mount points of the target's daemon. */
-  private List<Path> others(Registry.Entry entry) throws MountFailure {
+  private List<Path> others(DaemonRecord entry) throws MountFailure {
     if (target == null) {
       return List.of();
     }
@@ -175,7 +176,7 @@ final class Unmounting {
   }
 
   private void askDaemon(Server server, boolean abandons) throws MountFailure {
-    Registry.Entry entry = server.entry();
+    DaemonRecord entry = server.entry();
     try {
       ControlClient.Answer answer = ask(entry, abandons);
       while (Reply.of(answer) == Reply.BUSY) {
@@ -206,7 +207,7 @@ final class Unmounting {
     }
   }
 
-  private boolean isOwn(Registry.Entry entry) {
+  private boolean isOwn(DaemonRecord entry) {
     return mountpoint.toString().equals(entry.mountpoint());
   }
 
@@ -214,7 +215,7 @@ final class Unmounting {
    * A daemon that was found by a device number says whether that is its own: its record may be
    * older than the mount. One of an older pmfs does not know the question.
    */
-  private ControlClient.Answer ask(Registry.Entry entry, boolean abandons)
+  private ControlClient.Answer ask(DaemonRecord entry, boolean abandons)
       throws IOException, MountFailure {
     String request =
         "/umount?lazy=%s&purge=%s".formatted(busy.detaches(), purge)
@@ -293,7 +294,7 @@ final class Unmounting {
           ExitStatus.FAILED,
           "%s: still mounted after %s; see the log".formatted(mountpoint, timeoutText));
     }
-    Registry.Entry entry = server.entry();
+    DaemonRecord entry = server.entry();
     if (!await(() -> end(server) != End.RUNNING, USUAL_END)) {
       List<String> viewers = viewers(entry);
       if (!viewers.isEmpty()) {
@@ -325,7 +326,7 @@ final class Unmounting {
   }
 
   /** Who keeps the session in other mount namespaces. */
-  private List<String> viewers(Registry.Entry entry) {
+  private List<String> viewers(DaemonRecord entry) {
     String device = target != null ? target.device() : entry.device();
     return device == null
         ? List.of()
@@ -333,16 +334,16 @@ final class Unmounting {
   }
 
   /** Whether the target's daemon has ended that session, and goes on with others. */
-  private boolean servesOthers(Registry.Entry entry) throws MountFailure {
+  private boolean servesOthers(DaemonRecord entry) throws MountFailure {
     MountTable.Mount ended = target;
     return ended != null
         && entry.isOf(ended)
-        && Registries.open(invocation.surroundings()).known().stream()
+        && KnownMounts.open(invocation.surroundings()).known().stream()
             .anyMatch(
                 known ->
                     known.running()
-                        && known.entry().pid() == entry.pid()
-                        && !known.entry().isOf(ended));
+                        && known.daemon().pid() == entry.pid()
+                        && !known.daemon().isOf(ended));
   }
 
   /** A condition whose check may fail. */

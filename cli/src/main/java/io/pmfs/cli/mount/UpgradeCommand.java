@@ -8,8 +8,8 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
 import io.pmfs.machine.TimeSpan;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -46,15 +46,15 @@ public final class UpgradeCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(mountpointText));
-    Registries registries = Registries.open(surroundings, invocation::warn);
-    Registry.Entry before = registries.await(mountpoint);
+    KnownMounts knownMounts = KnownMounts.open(surroundings, invocation::warn);
+    DaemonRecord before = knownMounts.await(mountpoint);
     if (before == null) {
-      throw registries.notMounted(mountpoint);
+      throw knownMounts.notMounted(mountpoint);
     }
-    Registry.Entry asked = ask(mountpoint, before);
+    DaemonRecord asked = ask(mountpoint, before);
     long deadline = System.nanoTime() + SUCCESSOR.toNanos();
     while (System.nanoTime() < deadline) {
-      Registry.Entry now = registries.find(mountpoint);
+      DaemonRecord now = knownMounts.find(mountpoint);
       if (now != null && now.pid() != asked.pid()) {
         invocation.say(
             "%s: pid %d took over from pid %d".formatted(mountpoint, now.pid(), asked.pid()));
@@ -69,7 +69,7 @@ public final class UpgradeCommand implements Callable<Integer> {
   }
 
   /** Returns the daemon that is to be replaced. */
-  private Registry.Entry ask(Path mountpoint, Registry.Entry daemon) throws MountFailure {
+  private DaemonRecord ask(Path mountpoint, DaemonRecord daemon) throws MountFailure {
     MountClient client = new MountClient(daemon, invocation.surroundings());
     try {
       ControlClient.Answer answer = client.ask(HttpMethod.POST, "/upgrade", ANSWER);

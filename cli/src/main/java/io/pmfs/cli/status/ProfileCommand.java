@@ -10,8 +10,8 @@ import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.Reason;
 import io.pmfs.machine.TimeSpan;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import java.io.IOException;
 import java.io.InputStream;
@@ -109,7 +109,7 @@ public final class ProfileCommand implements Callable<Integer> {
       throw MountFailure.usage("--top: '" + top + "' is not a number from 1 to " + MOST_ROWS);
     }
     ProfileDisplay display = new ProfileDisplay(invocation, json);
-    Registry.Entry mount = places.size() == 1 ? mount(places.get(0)) : null;
+    DaemonRecord mount = places.size() == 1 ? mount(places.get(0)) : null;
     if (mount != null) {
       return new ProfileWatch(invocation, mount, key, top, display).watch(pause, limit);
     }
@@ -143,20 +143,20 @@ public final class ProfileCommand implements Callable<Integer> {
   }
 
   /** The daemon that serves a mount point; null if the place is a file. */
-  private Registry.@Nullable Entry mount(String place) throws MountFailure {
+  private @Nullable DaemonRecord mount(String place) throws MountFailure {
     if (place.equals(STANDARD_INPUT)) {
       return null;
     }
     Surroundings surroundings = invocation.surroundings();
     Path path = surroundings.resolveLinks(surroundings.resolve(place));
-    Registries registries = Registries.open(surroundings, invocation::warn);
-    Registry.Entry entry = registries.await(path);
+    KnownMounts knownMounts = KnownMounts.open(surroundings, invocation::warn);
+    DaemonRecord entry = knownMounts.await(path);
     if (entry != null) {
       return entry;
     }
     MountTable.Mount mount = surroundings.mounts().at(path);
     if (mount != null && mount.isPmfs()) {
-      throw registries.absence(path);
+      throw knownMounts.absence(path);
     }
     if (Files.isDirectory(path)) {
       throw new MountFailure(

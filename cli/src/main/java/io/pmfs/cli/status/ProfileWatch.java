@@ -11,7 +11,7 @@ import io.pmfs.fuse.ReadMode;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.metadata.PathText;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -25,7 +25,7 @@ final class ProfileWatch {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
 
   private final Invocation invocation;
-  private final Registry.Entry mount;
+  private final DaemonRecord mount;
   private final int top;
   private final ProfileDisplay display;
   private final Profile all;
@@ -37,7 +37,7 @@ final class ProfileWatch {
   private volatile boolean isEndedByDaemon;
 
   ProfileWatch(
-      Invocation invocation, Registry.Entry mount, ProfileKey by, int top, ProfileDisplay display) {
+      Invocation invocation, DaemonRecord mount, ProfileKey by, int top, ProfileDisplay display) {
     this.invocation = invocation;
     this.mount = mount;
     this.top = top;

@@ -3,7 +3,7 @@ package io.pmfs.cli.status;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.TimeSpan;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.posix.DaemonThread;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -37,11 +37,11 @@ final class Replies {
    * @param value null if there is none
    * @param failure why not; null for a failure that an earlier one counts
    */
-  record Reply<T>(Registry.Entry mount, @Nullable T value, @Nullable MountFailure failure) {}
+  record Reply<T>(DaemonRecord mount, @Nullable T value, @Nullable MountFailure failure) {}
 
   /** Asks one daemon. */
   interface Asker<T> {
-    T ask(Registry.Entry mount) throws MountFailure;
+    T ask(DaemonRecord mount) throws MountFailure;
   }
 
   private Replies() {}
@@ -55,16 +55,16 @@ final class Replies {
    * @param limit for all daemons of a stranger
    */
   static <T> List<Reply<T>> of(
-      List<Registry.Entry> mounts,
-      ToLongFunction<Registry.Entry> owner,
+      List<DaemonRecord> mounts,
+      ToLongFunction<DaemonRecord> owner,
       Asker<T> own,
       Asker<T> strange,
       Duration limit) {
     Map<Long, ExecutorService> workers = new HashMap<>();
-    Map<Registry.Entry, FutureTask<T>> asked = new HashMap<>();
+    Map<DaemonRecord, FutureTask<T>> asked = new HashMap<>();
     long deadline = System.nanoTime() + limit.toNanos();
     try {
-      for (Registry.Entry mount : mounts) {
+      for (DaemonRecord mount : mounts) {
         if (owner.applyAsLong(mount) >= 0) {
           FutureTask<T> task = new FutureTask<>(() -> strange.ask(mount));
           asked.put(mount, task);
@@ -77,12 +77,12 @@ final class Replies {
         }
       }
       List<Reply<T>> replies = new ArrayList<>();
-      for (Registry.Entry mount : mounts) {
+      for (DaemonRecord mount : mounts) {
         if (!asked.containsKey(mount)) {
           replies.add(reply(mount, own));
         }
       }
-      for (Registry.Entry mount : mounts) {
+      for (DaemonRecord mount : mounts) {
         FutureTask<T> task = asked.get(mount);
         if (task != null) {
           replies.add(reply(mount, ignored -> result(mount, task, deadline, limit)));
@@ -94,7 +94,7 @@ final class Replies {
     }
   }
 
-  private static <T> Reply<T> reply(Registry.Entry mount, Asker<T> asker) {
+  private static <T> Reply<T> reply(DaemonRecord mount, Asker<T> asker) {
     try {
       return new Reply<>(mount, asker.ask(mount), null);
     } catch (MountFailure e) {
@@ -102,8 +102,8 @@ final class Replies {
     }
   }
 
-  private static <T> T result(
-      Registry.Entry mount, FutureTask<T> task, long deadline, Duration limit) throws MountFailure {
+  private static <T> T result(DaemonRecord mount, FutureTask<T> task, long deadline, Duration limit)
+      throws MountFailure {
     try {
       return task.get(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
     } catch (ExecutionException e) {
@@ -127,11 +127,11 @@ final class Replies {
     }
   }
 
-  private static <T> List<Reply<T>> inOrder(List<Reply<T>> replies, List<Registry.Entry> mounts) {
-    Map<Registry.Entry, Reply<T>> byMount = new HashMap<>();
+  private static <T> List<Reply<T>> inOrder(List<Reply<T>> replies, List<DaemonRecord> mounts) {
+    Map<DaemonRecord, Reply<T>> byMount = new HashMap<>();
     replies.forEach(reply -> byMount.put(reply.mount(), reply));
     List<Reply<T>> ordered = new ArrayList<>();
-    for (Registry.Entry mount : mounts) {
+    for (DaemonRecord mount : mounts) {
       Reply<T> reply = byMount.get(mount);
       if (reply != null) {
         ordered.add(reply);
@@ -141,7 +141,7 @@ final class Replies {
   }
 
   private static <T> List<Reply<T>> counted(
-      List<Reply<T>> replies, ToLongFunction<Registry.Entry> owner) {
+      List<Reply<T>> replies, ToLongFunction<DaemonRecord> owner) {
     Map<Long, Integer> failures = new HashMap<>();
     for (Reply<T> reply : replies) {
       if (reply.failure() != null) {

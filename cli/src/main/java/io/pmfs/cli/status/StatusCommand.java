@@ -22,9 +22,10 @@ import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.TimeSpan;
 import io.pmfs.metadata.PathText;
-import io.pmfs.mounts.Holder;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
+import io.pmfs.mounts.MountOwner;
 import io.pmfs.mounts.MountViewers;
-import io.pmfs.mounts.Registries;
 import io.pmfs.mounts.Registry;
 import io.pmfs.mounts.StandIn;
 import io.pmfs.places.Surroundings;
@@ -149,7 +150,7 @@ public final class StatusCommand implements Callable<Integer> {
     String mountpoint = null;
     if (wanted != null) {
       // Fails if it is not mounted.
-      mountpoint = find(wanted, Registries.open(invocation.surroundings())).mountpoint();
+      mountpoint = find(wanted, KnownMounts.open(invocation.surroundings())).mountpoint();
     }
     StatusWatch watching = new StatusWatch(invocation, new Mounts(mountpoint), pause);
     boolean isThere =
@@ -165,7 +166,7 @@ public final class StatusCommand implements Callable<Integer> {
     return ExitStatus.DONE;
   }
 
-  private boolean showNodesAgain(List<Registry.Entry> mounts) throws MountFailure {
+  private boolean showNodesAgain(List<DaemonRecord> mounts) throws MountFailure {
     showNodes(mounts, new ArrayList<>());
     invocation.out().println();
     return !invocation.out().checkError();
@@ -174,23 +175,23 @@ public final class StatusCommand implements Callable<Integer> {
   /** All mounts, or the wanted one. */
   private final class Mounts implements StatusWatch.Asker {
     private final @Nullable String wanted;
-    private Registry.@Nullable Entry known;
+    private @Nullable DaemonRecord known;
 
     Mounts(@Nullable String wanted) {
       this.wanted = wanted;
     }
 
     @Override
-    public @Nullable List<Registry.Entry> mounts() throws MountFailure {
-      Registries registries = Registries.open(invocation.surroundings());
+    public @Nullable List<DaemonRecord> mounts() throws MountFailure {
+      KnownMounts knownMounts = KnownMounts.open(invocation.surroundings());
       if (wanted == null) {
-        List<Registry.Entry> mounts = new ArrayList<>(registries.running());
-        mounts.addAll(registries.detached());
+        List<DaemonRecord> mounts = new ArrayList<>(knownMounts.running());
+        mounts.addAll(knownMounts.detached());
         return mounts;
       }
       Surroundings surroundings = invocation.surroundings();
       Path mountpoint = surroundings.resolveLinks(surroundings.resolve(wanted));
-      Registry.Entry entry = registries.find(mountpoint);
+      DaemonRecord entry = knownMounts.find(mountpoint);
       if (entry != null) {
         known = entry;
       }
@@ -200,26 +201,26 @@ public final class StatusCommand implements Callable<Integer> {
     }
 
     @Override
-    public List<Replies.Reply<StatusReport>> ask(List<Registry.Entry> mounts) throws MountFailure {
-      Registries registries = Registries.open(invocation.surroundings());
+    public List<Replies.Reply<StatusReport>> ask(List<DaemonRecord> mounts) throws MountFailure {
+      KnownMounts knownMounts = KnownMounts.open(invocation.surroundings());
       return replies(
-          mounts, registries, mount -> placed(StatusCommand.ask(mount), mount, registries));
+          mounts, knownMounts, mount -> placed(StatusCommand.ask(mount), mount, knownMounts));
     }
   }
 
   private int show() throws MountFailure {
-    Registries registries = Registries.open(invocation.surroundings(), invocation::warn);
+    KnownMounts knownMounts = KnownMounts.open(invocation.surroundings(), invocation::warn);
     String wanted = mountpointText;
-    StandIn standIn = allNodes || wanted == null ? null : standIn(wanted, registries);
+    StandIn standIn = allNodes || wanted == null ? null : standIn(wanted, knownMounts);
     if (allNodes) {
-      return showNodes(wanted, registries);
+      return showNodes(wanted, knownMounts);
     } else if (standIn != null) {
       return show(StatusReport.of(standIn));
     } else if (wanted != null) {
-      Registry.Entry mount = find(wanted, registries);
-      return show(counted(ask(mount, registries), mount, registries));
+      DaemonRecord mount = find(wanted, knownMounts);
+      return show(counted(ask(mount, knownMounts), mount, knownMounts));
     } else {
-      return showAll(registries);
+      return showAll(knownMounts);
     }
   }
 
@@ -233,9 +234,9 @@ public final class StatusCommand implements Callable<Integer> {
     return exitStatus(List.of(report));
   }
 
-  private @Nullable StandIn standIn(String text, Registries registries) throws MountFailure {
+  private @Nullable StandIn standIn(String text, KnownMounts knownMounts) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
-    return registries.standIn(surroundings.resolveLinks(surroundings.resolve(text)));
+    return knownMounts.standIn(surroundings.resolveLinks(surroundings.resolve(text)));
   }
 
   /** Warns of mounts that do not help their readers, or do not record their state. */
@@ -296,20 +297,20 @@ public final class StatusCommand implements Callable<Integer> {
    * @param own asks a daemon of this user
    */
   private List<Replies.Reply<StatusReport>> replies(
-      List<Registry.Entry> mounts, Registries registries, Replies.Asker<StatusReport> own) {
+      List<DaemonRecord> mounts, KnownMounts knownMounts, Replies.Asker<StatusReport> own) {
     Map<Long, AtomicInteger> left = new ConcurrentHashMap<>();
     return Replies.of(
         mounts,
-        registries::owner,
+        knownMounts::owner,
         own,
         mount -> {
           ControlClient.Answer answer = get(mount, "/status", STRANGER_LIMIT);
-          takeRoom(mount, answer, left, registries);
+          takeRoom(mount, answer, left, knownMounts);
           StatusReport asked = parse(mount, answer, StatusReport.class);
           StatusReport report =
               mount.detached()
-                  ? counted(asked, mount, registries)
-                  : placed(asked, mount, registries);
+                  ? counted(asked, mount, knownMounts)
+                  : placed(asked, mount, knownMounts);
           requireShowable(report);
           return report;
         },
@@ -318,13 +319,13 @@ public final class StatusCommand implements Callable<Integer> {
 
   /** Limits what the answers of one stranger take in memory. */
   private static void takeRoom(
-      Registry.Entry mount,
+      DaemonRecord mount,
       ControlClient.Answer answer,
       Map<Long, AtomicInteger> left,
-      Registries registries)
+      KnownMounts knownMounts)
       throws MountFailure {
     AtomicInteger room =
-        left.computeIfAbsent(registries.owner(mount), user -> new AtomicInteger(STRANGER_BYTES));
+        left.computeIfAbsent(knownMounts.owner(mount), user -> new AtomicInteger(STRANGER_BYTES));
     if (room.addAndGet(-answer.body().length()) < 0) {
       throw new MountFailure(
           ExitStatus.FAILED, mount.mountpoint() + ": the answers of its user are too long");
@@ -345,7 +346,7 @@ public final class StatusCommand implements Callable<Integer> {
   }
 
   /** Adds the mount points and their holders. */
-  private StatusReport placed(StatusReport asked, Registry.Entry mount, Registries registries)
+  private StatusReport placed(StatusReport asked, DaemonRecord mount, KnownMounts knownMounts)
       throws MountFailure {
     if (mount.devices().isEmpty()) {
       return asked;
@@ -356,16 +357,16 @@ public final class StatusCommand implements Callable<Integer> {
     List<MountReport.Holder> holders = new ArrayList<>();
     for (Path place : places) {
       if (isKept || !Registry.isKept(place)) {
-        holders.add(holder(place, mounts, registries));
+        holders.add(holder(place, mounts, knownMounts));
       }
     }
     return asked.with(asked.mount().with(holders));
   }
 
   /** Also counts what is open in a detached mount. */
-  private StatusReport counted(StatusReport asked, Registry.Entry mount, Registries registries)
+  private StatusReport counted(StatusReport asked, DaemonRecord mount, KnownMounts knownMounts)
       throws MountFailure {
-    StatusReport report = placed(asked, mount, registries);
+    StatusReport report = placed(asked, mount, knownMounts);
     if (report.mount().detached() == null || mount.devices().isEmpty()) {
       return report;
     }
@@ -380,10 +381,10 @@ public final class StatusCommand implements Callable<Integer> {
     return report.with(report.mount().with(new MountReport.Detached(seen.openFiles(), holders)));
   }
 
-  private static MountReport.Holder holder(Path place, MountTable mounts, Registries registries)
+  private static MountReport.Holder holder(Path place, MountTable mounts, Registries knownMounts)
       throws MountFailure {
     MountTable.Mount mount = mounts.at(place);
-    Holder known = mount == null ? null : registries.holder(mount);
+    MountOwner known = mount == null ? null : knownMounts.holder(mount);
     return known == null
         ? new MountReport.Holder(place.toString(), null, null, null, null)
         : new MountReport.Holder(
@@ -394,27 +395,27 @@ public final class StatusCommand implements Callable<Integer> {
             known.since());
   }
 
-  private int showAll(Registries registries) throws MountFailure {
+  private int showAll(KnownMounts knownMounts) throws MountFailure {
     List<StatusReport> reports = new ArrayList<>();
     List<MountFailure> silent = new ArrayList<>();
-    List<Registry.Entry> mounts = new ArrayList<>(registries.awaitAll(silent::add));
-    mounts.addAll(registries.detached());
+    List<DaemonRecord> mounts = new ArrayList<>(knownMounts.awaitAll(silent::add));
+    mounts.addAll(knownMounts.detached());
     for (Replies.Reply<StatusReport> reply :
         replies(
             mounts,
-            registries,
+            knownMounts,
             mount ->
                 counted(
-                    mount.detached() ? ask(mount) : ask(mount, registries), mount, registries))) {
+                    mount.detached() ? ask(mount) : ask(mount, knownMounts), mount, knownMounts))) {
       StatusReport report = reply.value();
       MountFailure failure = reply.failure();
       if (report != null) {
         reports.add(report);
-      } else if (failure != null && !isGone(reply.mount(), registries)) {
+      } else if (failure != null && !isGone(reply.mount(), knownMounts)) {
         silent.add(failure);
       }
     }
-    registries.standIns().forEach(standIn -> reports.add(StatusReport.of(standIn)));
+    knownMounts.standIns().forEach(standIn -> reports.add(StatusReport.of(standIn)));
     silent.forEach(failure -> invocation.warn(failure.line()));
     if (json) {
       invocation.showJson(GSON.toJson(reports));
@@ -432,16 +433,16 @@ public final class StatusCommand implements Callable<Integer> {
   }
 
   /** Whether the last file of a detached mount of this user has just been closed. */
-  private static boolean isGone(Registry.Entry mount, Registries registries) throws MountFailure {
+  private static boolean isGone(DaemonRecord mount, KnownMounts knownMounts) throws MountFailure {
     return mount.detached()
-        && registries.owner(mount) < 0
-        && !registries.detached().contains(mount);
+        && knownMounts.owner(mount) < 0
+        && !knownMounts.detached().contains(mount);
   }
 
-  private int showNodes(@Nullable String wanted, Registries registries) throws MountFailure {
+  private int showNodes(@Nullable String wanted, KnownMounts knownMounts) throws MountFailure {
     List<MountFailure> silent = new ArrayList<>();
     return showNodes(
-        wanted == null ? registries.awaitAll(silent::add) : List.of(find(wanted, registries)),
+        wanted == null ? knownMounts.awaitAll(silent::add) : List.of(find(wanted, knownMounts)),
         silent);
   }
 
@@ -451,14 +452,13 @@ public final class StatusCommand implements Callable<Integer> {
    * @param silent why other mounts are missing
    * @return the exit status
    */
-  private int showNodes(List<Registry.Entry> mounts, List<MountFailure> silent)
-      throws MountFailure {
+  private int showNodes(List<DaemonRecord> mounts, List<MountFailure> silent) throws MountFailure {
     List<NodesReport> reports = new ArrayList<>();
-    Registries registries = Registries.open(invocation.surroundings());
+    KnownMounts knownMounts = KnownMounts.open(invocation.surroundings());
     for (Replies.Reply<Optional<NodesReport>> reply :
         Replies.of(
             mounts,
-            registries::owner,
+            knownMounts::owner,
             this::askForNodes,
             StatusCommand::askStrangerForNodes,
             ALL_NODES_LIMIT)) {
@@ -504,8 +504,7 @@ public final class StatusCommand implements Callable<Integer> {
   }
 
   /** Throws anything if the answer cannot be shown. */
-  private static Optional<NodesReport> askStrangerForNodes(Registry.Entry mount)
-      throws MountFailure {
+  private static Optional<NodesReport> askStrangerForNodes(DaemonRecord mount) throws MountFailure {
     Optional<NodesReport> report = nodes(mount, get(mount, OF_ALL_NODES, ALL_NODES_LIMIT));
     if (report.isPresent()
         && NodesTable.of(report.get()).length() + GSON.toJson(report.get()).length() == 0) {
@@ -514,7 +513,7 @@ public final class StatusCommand implements Callable<Integer> {
     return report;
   }
 
-  private Optional<NodesReport> askForNodes(Registry.Entry mount) throws MountFailure {
+  private Optional<NodesReport> askForNodes(DaemonRecord mount) throws MountFailure {
     MountClient client = new MountClient(mount, invocation.surroundings());
     try {
       ControlClient.Answer answer = client.ask(HttpMethod.GET, OF_ALL_NODES, ALL_NODES_LIMIT);
@@ -525,7 +524,7 @@ public final class StatusCommand implements Callable<Integer> {
   }
 
   /** Empty if the mount is in no cluster. */
-  private static Optional<NodesReport> nodes(Registry.Entry mount, ControlClient.Answer answer)
+  private static Optional<NodesReport> nodes(DaemonRecord mount, ControlClient.Answer answer)
       throws MountFailure {
     if (answer.status() == HTTP_NOT_FOUND) {
       return Optional.empty();
@@ -540,27 +539,27 @@ public final class StatusCommand implements Callable<Integer> {
   }
 
   /** The mount at a path, or that of the dataset that has the path. */
-  private Registry.Entry find(String text, Registries registries) throws MountFailure {
+  private DaemonRecord find(String text, KnownMounts knownMounts) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(text));
-    Registry.Entry entry = registries.await(mountpoint);
+    DaemonRecord entry = knownMounts.await(mountpoint);
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
     if (entry != null) {
-      return mount == null ? entry : entry.named(mountpoint);
+      return mount == null ? entry : entry.withMountpoint(mountpoint);
     }
     if (mount != null && mount.isPmfs()) {
-      throw registries.absence(mountpoint);
+      throw knownMounts.absence(mountpoint);
     }
-    return TaskTarget.find(List.of(text), registries, surroundings).dataset().mount();
+    return TaskTarget.find(List.of(text), knownMounts, surroundings).dataset().mount();
   }
 
   /** Asks the next daemon if this one is being replaced. */
-  private static StatusReport ask(Registry.Entry mount, Registries registries) throws MountFailure {
+  private static StatusReport ask(DaemonRecord mount, KnownMounts knownMounts) throws MountFailure {
     try {
       return ask(mount);
     } catch (MountFailure e) {
       boolean isSlow = e.getCause() != null && e.getCause().getCause() instanceof TimeoutException;
-      Registry.Entry successor = isSlow ? null : registries.awaitSuccessor(mount);
+      DaemonRecord successor = isSlow ? null : knownMounts.awaitSuccessor(mount);
       if (successor == null) {
         throw e;
       }
@@ -568,7 +567,7 @@ public final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  private static StatusReport ask(Registry.Entry mount) throws MountFailure {
+  private static StatusReport ask(DaemonRecord mount) throws MountFailure {
     return parse(mount, get(mount, "/status", ANSWER_LIMIT), StatusReport.class);
   }
 
@@ -582,7 +581,7 @@ public final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  private static ControlClient.Answer get(Registry.Entry mount, String uri, Duration limit)
+  private static ControlClient.Answer get(DaemonRecord mount, String uri, Duration limit)
       throws MountFailure {
     try {
       return ControlClient.ask(Path.of(mount.socket()), HttpMethod.GET, uri, limit);
@@ -591,7 +590,7 @@ public final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  private static <T> T parse(Registry.Entry mount, ControlClient.Answer answer, Class<T> type)
+  private static <T> T parse(DaemonRecord mount, ControlClient.Answer answer, Class<T> type)
       throws MountFailure {
     try {
       T report = answer.status() == HTTP_OK ? GSON.fromJson(answer.body(), type) : null;
@@ -604,7 +603,7 @@ public final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  private static MountFailure silent(Registry.Entry mount, Exception e) {
+  private static MountFailure silent(DaemonRecord mount, Exception e) {
     return new MountFailure(
         ExitStatus.FAILED,
         "%s: pid %d does not report its status: %s; see %s"

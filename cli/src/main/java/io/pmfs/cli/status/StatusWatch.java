@@ -4,7 +4,7 @@ import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.metadata.PathText;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -26,9 +26,9 @@ final class StatusWatch {
   /** The mounts to watch, and their reports. */
   interface Asker {
     /** Null when the watched mount is gone. */
-    @Nullable List<Registry.Entry> mounts() throws MountFailure;
+    @Nullable List<DaemonRecord> mounts() throws MountFailure;
 
-    List<Replies.Reply<StatusReport>> ask(List<Registry.Entry> mounts) throws MountFailure;
+    List<Replies.Reply<StatusReport>> ask(List<DaemonRecord> mounts) throws MountFailure;
   }
 
   private record Asked(StatusReport report, long nanos) {}
@@ -70,7 +70,7 @@ final class StatusWatch {
   /** One round. */
   interface Round {
     /** Returns whether the output is still open. */
-    boolean show(List<Registry.Entry> mounts) throws MountFailure;
+    boolean show(List<DaemonRecord> mounts) throws MountFailure;
   }
 
   /** Repeats rounds; false when the mount is gone. */
@@ -78,7 +78,7 @@ final class StatusWatch {
     invocation.atInterrupt().accept(status -> interrupted.countDown());
     try {
       do {
-        List<Registry.Entry> mounts = asker.mounts();
+        List<DaemonRecord> mounts = asker.mounts();
         if (mounts == null) {
           return false;
         }
@@ -92,7 +92,7 @@ final class StatusWatch {
     return true;
   }
 
-  private List<String> block(List<Registry.Entry> mounts) throws MountFailure {
+  private List<String> block(List<DaemonRecord> mounts) throws MountFailure {
     List<String> lines = new ArrayList<>();
     Map<String, Asked> asked = new HashMap<>();
     for (Replies.Reply<StatusReport> reply : asker.ask(mounts)) {

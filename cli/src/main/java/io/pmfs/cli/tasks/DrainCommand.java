@@ -9,8 +9,8 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.TimeSpan;
 import io.pmfs.metadata.FileName;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -142,10 +142,10 @@ public final class DrainCommand implements Callable<Integer> {
   }
 
   private int drain(Path mountpoint, @Nullable Duration timeout) throws MountFailure {
-    Registries registries = Registries.open(invocation.surroundings(), invocation::warn);
-    Registry.Entry entry = registries.await(mountpoint);
+    KnownMounts knownMounts = KnownMounts.open(invocation.surroundings(), invocation::warn);
+    DaemonRecord entry = knownMounts.await(mountpoint);
     if (entry == null) {
-      throw registries.notMounted(mountpoint);
+      throw knownMounts.notMounted(mountpoint);
     }
     if (acknowledges) {
       acknowledged(mountpoint, DrainWait.acknowledge(entry, invocation.surroundings()));

@@ -12,8 +12,8 @@ import io.pmfs.daemon.tasks.Drains;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -69,7 +69,7 @@ public final class DrainWait {
    * @return null if the mount can only be read
    */
   @Nullable
-  public Outcome await(Registry.Entry mount, @Nullable Duration timeout) throws MountFailure {
+  public Outcome await(DaemonRecord mount, @Nullable Duration timeout) throws MountFailure {
     long end = timeout == null ? Long.MAX_VALUE : System.nanoTime() + timeout.toNanos();
     MountClient daemon = client(mount);
     Drains.Report report = ask(daemon, HttpMethod.POST, "/drain");
@@ -115,7 +115,7 @@ public final class DrainWait {
     }
   }
 
-  private MountClient client(Registry.Entry mount) {
+  private MountClient client(DaemonRecord mount) {
     return new MountClient(mount, invocation.surroundings());
   }
 
@@ -132,9 +132,9 @@ public final class DrainWait {
     return report;
   }
 
-  private Registry.Entry successor() throws MountFailure {
-    Registries registries = Registries.open(invocation.surroundings());
-    Registry.Entry entry = registries.await(mountpoint);
+  private DaemonRecord successor() throws MountFailure {
+    KnownMounts knownMounts = KnownMounts.open(invocation.surroundings());
+    DaemonRecord entry = knownMounts.await(mountpoint);
     if (entry == null) {
       throw new MountFailure(
           ExitStatus.NOT_MOUNTED,
@@ -161,7 +161,7 @@ public final class DrainWait {
   }
 
   /** What was told of conflicts and refusals until now; null if the mount can only be read. */
-  static @Nullable OutputsReport acknowledge(Registry.Entry mount, Surroundings surroundings)
+  static @Nullable OutputsReport acknowledge(DaemonRecord mount, Surroundings surroundings)
       throws MountFailure {
     return ask(
         new MountClient(mount, surroundings), HttpMethod.POST, "/acknowledge", OutputsReport.class);
@@ -174,8 +174,7 @@ public final class DrainWait {
    * @param path below the mount point
    */
   static Drains.@Nullable Changes refused(
-      Registry.Entry mount, Surroundings surroundings, String what, String path)
-      throws MountFailure {
+      DaemonRecord mount, Surroundings surroundings, String what, String path) throws MountFailure {
     QueryStringEncoder query = new QueryStringEncoder("/" + what);
     query.addParam("path", path);
     return ask(

@@ -10,7 +10,7 @@ import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
-import io.pmfs.mounts.Registries;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import io.pmfs.tasks.TaskPaths;
 import io.pmfs.tasks.TaskRequest;
@@ -87,7 +87,7 @@ abstract class TaskCommand implements Callable<Integer> {
     exclude("--wait", "--list");
     Surroundings surroundings = invocation.surroundings();
     TaskTarget target =
-        TaskTarget.find(places, Registries.open(surroundings, invocation::warn), surroundings);
+        TaskTarget.find(places, KnownMounts.open(surroundings, invocation::warn), surroundings);
     TaskRequest request = wait ? null : request(paths(target));
     String listOption = listOption();
     TaskClient client = new TaskClient(target.dataset().mount(), surroundings);

@@ -8,7 +8,7 @@ import io.pmfs.daemon.TestRun;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.metadata.FileName;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import java.io.ByteArrayInputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 final class PathListTest {
   private static final DatasetPaths DATASET =
-      new DatasetPaths(new Registry.Entry("/mnt/ä", "/lustre/data", 1, "", ""));
+      new DatasetPaths(DaemonRecord.of("/mnt/ä", "/lustre/data", 1, "", ""));
 
   @TempDir private Path temporary;
   private TestRun world;

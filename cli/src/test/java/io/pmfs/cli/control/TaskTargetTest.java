@@ -6,9 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.metadata.FileName;
+import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.mounts.Registration;
-import io.pmfs.mounts.Registries;
-import io.pmfs.mounts.Registry;
 import io.pmfs.settings.TestMachine;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -46,13 +46,13 @@ final class TaskTargetTest {
     Registration registration = Objects.requireNonNull(world.registry().register(at));
     registrations.add(registration);
     registration.publish(
-        new Registry.Entry(
+        DaemonRecord.of(
             at.toString(), world.makeDirectory(source).toString(), 1, at + ".sock", "/log"));
   }
 
   private TaskTarget find(String... texts) throws MountFailure {
     return TaskTarget.find(
-        List.of(texts), Registries.open(world.surroundings()), world.surroundings());
+        List.of(texts), KnownMounts.open(world.surroundings()), world.surroundings());
   }
 
   @ParameterizedTest

@@ -23,7 +23,7 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.metadata.FileName;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
@@ -284,8 +284,7 @@ final class RequestFeedTest {
   }
 
   private CompletableFuture<Integer> watch(TestWorld world, @Nullable Duration limit) {
-    Registry.Entry mount =
-        new Registry.Entry("/mnt/dataset", "/src", 4711, socket.toString(), "/log");
+    DaemonRecord mount = DaemonRecord.of("/mnt/dataset", "/src", 4711, socket.toString(), "/log");
     Invocation invocation = world.invocation();
     ProfileWatch watch =
         new ProfileWatch(

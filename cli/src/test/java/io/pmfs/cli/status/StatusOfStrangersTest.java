@@ -7,6 +7,7 @@ import com.google.gson.JsonParser;
 import io.pmfs.cli.TestWorld;
 import io.pmfs.daemon.dataset.FakeDataset;
 import io.pmfs.machine.ExitStatus;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import java.io.IOException;
@@ -104,7 +105,7 @@ final class StatusOfStrangersTest {
     Path mountpoint = Path.of("/mnt/" + name);
     Registration registration = Objects.requireNonNull(Registry.own(ofEve).register(mountpoint));
     registrations.add(registration);
-    registration.publish(new Registry.Entry(mountpoint.toString(), "/s", 1, "/x", "/log"));
+    registration.publish(DaemonRecord.of(mountpoint.toString(), "/s", 1, "/x", "/log"));
     give(ofEve);
     try (Stream<Path> files = Files.list(ofEve)) {
       for (Path file : files.toList()) {

@@ -10,7 +10,7 @@ import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.report.TierReport;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
-import io.pmfs.mounts.Registry;
+import io.pmfs.mounts.DaemonRecord;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -154,14 +154,14 @@ final class WatchTest {
     }
 
     @Override
-    public @Nullable List<Registry.Entry> mounts() {
+    public @Nullable List<DaemonRecord> mounts() {
       return answers.isEmpty()
           ? null
-          : List.of(new Registry.Entry("/mnt/dataset", "/lustre/imagenet", 1, "s", "l"));
+          : List.of(DaemonRecord.of("/mnt/dataset", "/lustre/imagenet", 1, "s", "l"));
     }
 
     @Override
-    public List<Replies.Reply<StatusReport>> ask(List<Registry.Entry> mounts) {
+    public List<Replies.Reply<StatusReport>> ask(List<DaemonRecord> mounts) {
       Object answer = answers.remove();
       return List.of(
           answer instanceof StatusReport report

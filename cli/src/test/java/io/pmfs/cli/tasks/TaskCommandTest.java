@@ -15,8 +15,8 @@ import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.daemon.tasks.TaskLists;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.metadata.FileName;
+import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
-import io.pmfs.mounts.Registry;
 import io.pmfs.tasks.ScratchFiles;
 import io.pmfs.tasks.TaskFinding;
 import io.pmfs.tasks.TaskPaths;
@@ -97,13 +97,13 @@ final class TaskCommandTest {
     registration = Objects.requireNonNull(world.registry().register(mountpoint));
     server = ControlServer.start(registration.socket(), new TasksOnly(kept));
     registration.publish(
-        new Registry.Entry(
-            mountpoint.toString(),
-            world.directory.resolve("src").toString(),
-            pid,
-            registration.socket().toString(),
-            "/log",
-            "0:30")); // as TestWorld.line has it
+        DaemonRecord.of(
+                mountpoint.toString(),
+                world.directory.resolve("src").toString(),
+                pid,
+                registration.socket().toString(),
+                "/log")
+            .withDevice("0:30")); // as TestWorld.line has it
   }
 
   @AfterEach

@@ -32,11 +32,11 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The registries that a command reads: the user's own and those of mounts that root made for users.
- * The latter are next to root's own, and their names end in the user's number: root reads all of
- * them, a user only their own.
+ * The mounts that a command sees: those of the user's own {@link Registry}, and those that root
+ * made for users. The registries of the latter are next to root's own, and their names end in the
+ * user's number: root reads all of them, a user only their own.
  */
-public final class Registries {
+public final class KnownMounts {
   private static final Path OF_ROOT = Path.of("run/pmfs");
 
   /** A successor starts within seconds, unless it is refused or the machine is overloaded. */
@@ -62,7 +62,7 @@ public final class Registries {
   /** What was said already about registries of others. */
   private final Set<String> said = ConcurrentHashMap.newKeySet();
 
-  private Registries(
+  private KnownMounts(
       List<Registry> all, Surroundings surroundings, Consumer<String> notice, Duration patience) {
     this.all = all;
     this.surroundings = surroundings;
@@ -71,7 +71,7 @@ public final class Registries {
   }
 
   /** Opens the registries, and makes the user's runtime directory if necessary; waits silently. */
-  public static Registries open(Surroundings surroundings) throws MountFailure {
+  public static KnownMounts open(Surroundings surroundings) throws MountFailure {
     return open(surroundings, line -> {});
   }
 
@@ -80,12 +80,12 @@ public final class Registries {
    *
    * @param notice gets a line that says what the command waits for
    */
-  public static Registries open(Surroundings surroundings, Consumer<String> notice)
+  public static KnownMounts open(Surroundings surroundings, Consumer<String> notice)
       throws MountFailure {
     return open(surroundings, notice, PATIENCE);
   }
 
-  static Registries open(Surroundings surroundings, Consumer<String> notice, Duration patience)
+  static KnownMounts open(Surroundings surroundings, Consumer<String> notice, Duration patience)
       throws MountFailure {
     Registry own = Registry.open(surroundings);
     List<Registry> all = new ArrayList<>(List.of(own));
@@ -97,7 +97,7 @@ public final class Registries {
         all.add(Registry.own(made));
       }
     }
-    return new Registries(all, surroundings, notice, patience);
+    return new KnownMounts(all, surroundings, notice, patience);
   }
 
   private static void addUsers(Path ofRoot, List<Registry> all) throws MountFailure {
@@ -200,16 +200,16 @@ public final class Registries {
    * The daemon that serves a mount point, or null. A daemon whose detached mount still has open
    * files does not serve a later mount at the same place.
    */
-  public Registry.@Nullable Entry find(Path mountpoint) throws MountFailure {
-    List<Answer<Optional<Registry.Entry>>> found =
+  public @Nullable DaemonRecord find(Path mountpoint) throws MountFailure {
+    List<Answer<Optional<DaemonRecord>>> found =
         ask(
             of(surroundings.mounts().at(mountpoint)),
             registry -> Optional.ofNullable(registry.find(mountpoint)));
     // The table is read after the daemons: they publish what they have mounted.
     MountTable mounts = surroundings.mounts();
     MountTable.Mount mount = mounts.at(mountpoint);
-    for (Answer<Optional<Registry.Entry>> answer : found) {
-      Registry.Entry entry = answer.value().orElse(null);
+    for (Answer<Optional<DaemonRecord>> answer : found) {
+      DaemonRecord entry = answer.value().orElse(null);
       if (entry != null
           && (mount == null || (isOf(mount, answer.registry()) && entry.isOf(mount)))) {
         return vetted(entry, answer.registry(), mounts);
@@ -219,11 +219,11 @@ public final class Registries {
   }
 
   /** Without the mounts of others that a stranger's record claims. */
-  private static Registry.Entry vetted(Registry.Entry entry, Registry registry, MountTable mounts) {
+  private static DaemonRecord vetted(DaemonRecord entry, Registry registry, MountTable mounts) {
     if (registry.stranger() < 0) {
       return entry;
     }
-    return entry.with(
+    return entry.withSessions(
         entry.devices().stream()
             .filter(
                 device -> {
@@ -234,34 +234,34 @@ public final class Registries {
   }
 
   /** The daemon of a session that is mounted there and at other places; null if there is none. */
-  private Registry.@Nullable Entry ofMount(MountTable.@Nullable Mount mount) throws MountFailure {
-    Registry.Known known = mount == null ? null : last(mount);
-    return known == null || !known.running() ? null : known.entry();
+  private @Nullable DaemonRecord ofMount(MountTable.@Nullable Mount mount) throws MountFailure {
+    KnownDaemon known = mount == null ? null : last(mount);
+    return known == null || !known.running() ? null : known.daemon();
   }
 
-  private Registry.@Nullable Known last(MountTable.Mount mount) throws MountFailure {
+  private @Nullable KnownDaemon last(MountTable.Mount mount) throws MountFailure {
     if (!mount.isPmfs()) {
       return null;
     }
     MountTable mounts = surroundings.mounts();
-    for (Answer<Optional<Registry.Known>> answer :
+    for (Answer<Optional<KnownDaemon>> answer :
         ask(of(mount), registry -> Optional.ofNullable(registry.ofMount(mount)))) {
       if (answer.value().isPresent()) {
-        Registry.Known known = answer.value().get();
-        return known.of(vetted(known.entry(), answer.registry(), mounts));
+        KnownDaemon known = answer.value().get();
+        return known.with(vetted(known.daemon(), answer.registry(), mounts));
       }
     }
     return null;
   }
 
   /** The same, but waits for the next daemon if one died and its supervisor starts another. */
-  public Registry.@Nullable Entry await(Path mountpoint) throws MountFailure {
+  public @Nullable DaemonRecord await(Path mountpoint) throws MountFailure {
     return await(mountpoint, patience);
   }
 
-  private Registry.@Nullable Entry await(Path mountpoint, Duration limit) throws MountFailure {
+  private @Nullable DaemonRecord await(Path mountpoint, Duration limit) throws MountFailure {
     Wait wait = new Wait(limit, notice);
-    Registry.Entry entry = find(mountpoint);
+    DaemonRecord entry = find(mountpoint);
     while (entry == null && isBeingReplaced(mountpoint) && wait.pause(replacement(mountpoint))) {
       entry = find(mountpoint);
     }
@@ -273,13 +273,13 @@ public final class Registries {
    * mount was detached or is back, counts as its own. Null if the silent daemon still runs after
    * the wait, or has no successor.
    */
-  public Registry.@Nullable Entry awaitSuccessor(Registry.Entry silent) throws MountFailure {
+  public @Nullable DaemonRecord awaitSuccessor(DaemonRecord silent) throws MountFailure {
     if (!silent.mayBeReplaced()) {
       return awaitNewRecord(silent);
     }
     Wait wait = new Wait(patience, notice);
     while (true) {
-      Registry.Entry entry = await(placeOf(silent));
+      DaemonRecord entry = await(placeOf(silent));
       if (entry == null) {
         return awaitNewRecord(silent);
       }
@@ -300,17 +300,17 @@ public final class Registries {
    * Waits for the record of a daemon that moves its socket, which for a moment has none. Null if it
    * is gone, or listens nowhere.
    */
-  public Registry.@Nullable Entry awaitMove(Registry.Entry moving) throws MountFailure {
-    Registry.Entry entry = awaitNewRecord(moving);
+  public @Nullable DaemonRecord awaitMove(DaemonRecord moving) throws MountFailure {
+    DaemonRecord entry = awaitNewRecord(moving);
     return entry == null || entry.pid() != moving.pid() ? null : entry;
   }
 
-  private Registry.@Nullable Entry awaitNewRecord(Registry.Entry moving) throws MountFailure {
+  private @Nullable DaemonRecord awaitNewRecord(DaemonRecord moving) throws MountFailure {
     Wait wait = new Wait(MOVE, line -> {});
     do {
       Path place = placeOf(moving);
       MountTable.Mount mount = surroundings.mounts().at(place);
-      Registry.Entry entry = find(place);
+      DaemonRecord entry = find(place);
       if (entry != null
           && (entry.pid() != moving.pid() || !Objects.equals(entry.socket(), moving.socket()))) {
         return entry;
@@ -327,7 +327,7 @@ public final class Registries {
   }
 
   /** A place where a daemon is still mounted: its own, or else another. */
-  private Path placeOf(Registry.Entry daemon) throws MountFailure {
+  private Path placeOf(DaemonRecord daemon) throws MountFailure {
     Path own = Path.of(daemon.mountpoint());
     List<Path> places = surroundings.mounts().places(daemon::shows);
     return places.isEmpty() || places.contains(own) ? own : places.get(0);
@@ -343,7 +343,7 @@ public final class Registries {
         ask(
             of(mount),
             registry -> {
-              Registry.Entry last = registry.last(mountpoint);
+              DaemonRecord last = registry.last(mountpoint);
               return last == null
                   ? registry.isRunning(mountpoint)
                   : last.isOf(mount) && last.mayBeReplaced();
@@ -353,9 +353,9 @@ public final class Registries {
         return MountProbe.of(mountpoint) != MountProbe.STALE;
       }
     }
-    Registry.Known known = last(mount);
+    KnownDaemon known = last(mount);
     return known != null
-        && known.entry().mayBeReplaced()
+        && known.daemon().mayBeReplaced()
         && MountProbe.of(mountpoint) != MountProbe.STALE;
   }
 
@@ -377,32 +377,32 @@ public final class Registries {
   }
 
   /** All running daemons at their mount points, sorted by those. */
-  public List<Registry.Entry> running() throws MountFailure {
+  public List<DaemonRecord> running() throws MountFailure {
     return living(false);
   }
 
   /** All daemons that serve the open files of detached mounts, sorted by their mount points. */
-  public List<Registry.Entry> detached() throws MountFailure {
+  public List<DaemonRecord> detached() throws MountFailure {
     return living(true);
   }
 
-  private List<Registry.Entry> living(boolean isDetached) throws MountFailure {
-    List<Registry.Entry> living = new ArrayList<>();
-    List<Answer<List<Registry.Entry>>> answers = ask(all, registry -> registry.living(this::say));
+  private List<DaemonRecord> living(boolean isDetached) throws MountFailure {
+    List<DaemonRecord> living = new ArrayList<>();
+    List<Answer<List<DaemonRecord>>> answers = ask(all, registry -> registry.living(this::say));
     MountTable mounts = surroundings.mounts();
-    for (Answer<List<Registry.Entry>> answer : answers) {
-      for (Registry.Entry entry : answer.value()) {
+    for (Answer<List<DaemonRecord>> answer : answers) {
+      for (DaemonRecord entry : answer.value()) {
         if (entry.detached() == isDetached) {
           living.add(vetted(entry, answer.registry(), mounts));
         }
       }
     }
-    living.sort(Comparator.comparing(Registry.Entry::mountpoint));
+    living.sort(Comparator.comparing(DaemonRecord::mountpoint));
     return living;
   }
 
   /** The user whose daemon it is, if root sees another user's; else -1. */
-  public long owner(Registry.Entry entry) {
+  public long owner(DaemonRecord entry) {
     Path directory = Path.of(entry.socket()).getParent();
     return all.stream()
         .filter(registry -> registry.directory().equals(directory))
@@ -412,22 +412,22 @@ public final class Registries {
   }
 
   /** All daemons, with those of this user that died. */
-  public List<Registry.Known> known() throws MountFailure {
+  public List<KnownDaemon> known() throws MountFailure {
     return ask(all, registry -> registry.known(this::say)).stream()
         .flatMap(answer -> answer.value().stream())
         .toList();
   }
 
   /** All running daemons, once for each of their mount points, and for those where they began. */
-  public List<Registry.Entry> mounted() throws MountFailure {
-    List<Registry.Entry> mounted = new ArrayList<>(running());
-    List<Registry.Entry> sessions = new ArrayList<>(mounted);
+  public List<DaemonRecord> mounted() throws MountFailure {
+    List<DaemonRecord> mounted = new ArrayList<>(running());
+    List<DaemonRecord> sessions = new ArrayList<>(mounted);
     sessions.addAll(detached());
     MountTable mounts = surroundings.mounts();
-    for (Registry.Entry session : sessions) {
+    for (DaemonRecord session : sessions) {
       for (Path place : mounts.places(session::shows)) {
         if (session.detached() || !place.toString().equals(session.mountpoint())) {
-          mounted.add(session.named(place));
+          mounted.add(session.withMountpoint(place));
         }
       }
     }
@@ -435,7 +435,7 @@ public final class Registries {
   }
 
   /** Who mounted a session at a mount point; null if that is not recorded. */
-  public @Nullable Holder holder(MountTable.Mount mount) throws MountFailure {
+  public @Nullable MountOwner holder(MountTable.Mount mount) throws MountFailure {
     return ask(
             of(mount),
             registry -> Optional.ofNullable(registry.holder(mount.mountpoint(), mount.device())))
@@ -472,7 +472,7 @@ public final class Registries {
       return new MountFailure(
           ExitStatus.NOT_MOUNTED, standIn.mountpoint() + ": not served: " + standIn.text());
     }
-    for (Registry.Entry entry : detached()) {
+    for (DaemonRecord entry : detached()) {
       if (path.startsWith(entry.mountpoint())) {
         return new MountFailure(
             ExitStatus.NOT_MOUNTED,
@@ -497,10 +497,10 @@ public final class Registries {
    *
    * @param missed gets the reason why a mount whose daemon is being replaced is missing
    */
-  public List<Registry.Entry> awaitAll(Consumer<MountFailure> missed) throws MountFailure {
-    List<Registry.Entry> serving = running();
-    Set<String> known = serving.stream().map(Registry.Entry::mountpoint).collect(toSet());
-    List<Registry.Entry> sessions = new ArrayList<>(serving);
+  public List<DaemonRecord> awaitAll(Consumer<MountFailure> missed) throws MountFailure {
+    List<DaemonRecord> serving = running();
+    Set<String> known = serving.stream().map(DaemonRecord::mountpoint).collect(toSet());
+    List<DaemonRecord> sessions = new ArrayList<>(serving);
     sessions.addAll(detached());
     Map<Long, Integer> counts = new HashMap<>();
     List<MountTable.Mount> ofStrangers = new ArrayList<>();
@@ -517,7 +517,7 @@ public final class Registries {
         }
         continue;
       }
-      Registry.Entry entry = await(mount.mountpoint(), patience);
+      DaemonRecord entry = await(mount.mountpoint(), patience);
       if (entry != null) {
         serving.add(entry);
         sessions.add(entry);
@@ -525,25 +525,25 @@ public final class Registries {
         missed.accept(absence(mount.mountpoint()));
       }
     }
-    for (Registry.Entry entry : awaitStrangers(ofStrangers, missed)) {
+    for (DaemonRecord entry : awaitStrangers(ofStrangers, missed)) {
       if (serving.stream().noneMatch(one -> one.socket().equals(entry.socket()))) {
         serving.add(entry);
       }
     }
-    serving.sort(Comparator.comparing(Registry.Entry::mountpoint));
+    serving.sort(Comparator.comparing(DaemonRecord::mountpoint));
     return serving;
   }
 
   /** The daemons of mounts by other users, for all of which it waits at once. */
-  private List<Registry.Entry> awaitStrangers(
+  private List<DaemonRecord> awaitStrangers(
       List<MountTable.Mount> mounts, Consumer<MountFailure> missed) throws MountFailure {
-    List<FutureTask<Optional<Registry.Entry>>> waits = new ArrayList<>();
+    List<FutureTask<Optional<DaemonRecord>>> waits = new ArrayList<>();
     for (MountTable.Mount mount : mounts) {
-      FutureTask<Optional<Registry.Entry>> wait =
+      FutureTask<Optional<DaemonRecord>> wait =
           new FutureTask<>(
               () -> {
                 Path mountpoint = mount.mountpoint();
-                Registry.Entry entry = await(mountpoint, STRANGERS_PATIENCE);
+                DaemonRecord entry = await(mountpoint, STRANGERS_PATIENCE);
                 if (entry == null && isBeingReplaced(mountpoint)) {
                   throw absence(mountpoint);
                 }
@@ -553,7 +553,7 @@ public final class Registries {
       DaemonThread.start("strangers", wait);
     }
     long deadline = System.nanoTime() + STRANGERS_PATIENCE.multipliedBy(3).toNanos();
-    List<Registry.Entry> found = new ArrayList<>();
+    List<DaemonRecord> found = new ArrayList<>();
     for (int i = 0; i < waits.size(); i++) {
       try {
         long left = Math.max(0, deadline - System.nanoTime());
@@ -590,7 +590,7 @@ public final class Registries {
           mountpoint + ": a stale mount: its daemon died; run pmfs umount " + mountpoint);
     }
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
-    Registry.Entry last =
+    DaemonRecord last =
         ask(of(mount), registry -> Optional.ofNullable(registry.last(mountpoint))).stream()
             .flatMap(answer -> answer.value().stream())
             .findFirst()

@@ -15,16 +15,16 @@ import org.jspecify.annotations.Nullable;
  * @param job the scheduler's job; null if it was mounted outside of one
  * @param since when, as in ISO 8601
  */
-public record Holder(
+public record MountOwner(
     String mountpoint, String device, String user, long pid, @Nullable String job, String since) {
   /** The caller of {@code pmfs}, set by its script. */
   private static final String CALLER = "PMFS_CALLER";
 
   /** The caller of this process as the holder of a mount point. */
-  public static Holder calling(
+  public static MountOwner calling(
       Path mountpoint, String device, Instant now, Surroundings surroundings) {
     String caller = surroundings.variable(CALLER);
-    return new Holder(
+    return new MountOwner(
         mountpoint.toString(),
         device,
         surroundings.userName(),

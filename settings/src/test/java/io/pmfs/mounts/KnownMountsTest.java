@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The files of two users, which needs root, and a daemon that gets a successor. */
-final class RegistriesTest {
+final class KnownMountsTest {
   private static final Path MOUNTPOINT = Path.of("/mnt/dataset");
   private static final int ADA = 4711;
 
@@ -53,7 +53,7 @@ final class RegistriesTest {
     Registration registration =
         Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
     give(Files.createFile(registration.socket()));
-    registration.publish(new Registry.Entry(MOUNTPOINT.toString(), "/source", 1, socket, "/log"));
+    registration.publish(DaemonRecord.of(MOUNTPOINT.toString(), "/source", 1, socket, "/log"));
     giveAll(directory);
     return registration;
   }
@@ -71,8 +71,8 @@ final class RegistriesTest {
     }
   }
 
-  private Registry.@Nullable Entry find() throws MountFailure {
-    return Registries.open(world.surroundings()).find(MOUNTPOINT);
+  private @Nullable DaemonRecord find() throws MountFailure {
+    return KnownMounts.open(world.surroundings()).find(MOUNTPOINT);
   }
 
   @Test
@@ -80,7 +80,7 @@ final class RegistriesTest {
     assertThat(find()).isNull();
     try (Registration registration = serve(ofAda, ofAda + "/x")) {
       assertThat(find()).isNotNull();
-      assertThat(Registries.open(world.surroundings()).running()).hasSize(1);
+      assertThat(KnownMounts.open(world.surroundings()).running()).hasSize(1);
       assertThat(registration.socket()).exists();
     }
     assertThat(find()).isNull();
@@ -89,11 +89,11 @@ final class RegistriesTest {
   @Test
   void awaitSuccessor_ofADaemonThatHasMovedItsSocket_isThatDaemon() throws Exception {
     try (Registration registration = serve(ofAda, "/x")) {
-      Registry.Entry now = Objects.requireNonNull(find());
-      Registry.Entry before =
-          new Registry.Entry(
+      DaemonRecord now = Objects.requireNonNull(find());
+      DaemonRecord before =
+          DaemonRecord.of(
               now.mountpoint(), now.source(), now.pid(), ofAda + "/before.sock", now.logFile());
-      Registry.Entry found = Registries.open(world.surroundings()).awaitSuccessor(before);
+      DaemonRecord found = KnownMounts.open(world.surroundings()).awaitSuccessor(before);
       assertThat(found).isEqualTo(now);
       assertThat(registration.socket()).exists();
     }
@@ -153,22 +153,23 @@ final class RegistriesTest {
         Objects.requireNonNull(Registry.own(ofAda).registerDetached(MOUNTPOINT, "0:40"))) {
       give(Files.createFile(registration.socket()));
       registration.publish(
-          new Registry.Entry(
-              MOUNTPOINT.toString(), "/source", 7, "/run/of-root.sock", "/log", "0:40", true));
+          DaemonRecord.of(MOUNTPOINT.toString(), "/source", 7, "/run/of-root.sock", "/log")
+              .withDevice("0:40")
+              .withSocket(Path.of("/run/of-root.sock"), true));
       giveAll(ofAda);
-      Registries registries = Registries.open(world.surroundings());
+      KnownMounts knownMounts = KnownMounts.open(world.surroundings());
 
-      assertThat(registries.detached())
+      assertThat(knownMounts.detached())
           .singleElement()
           .satisfies(e -> assertThat(e.socket()).isEqualTo(registration.socket().toString()));
-      assertThat(registries.running()).isEmpty();
+      assertThat(knownMounts.running()).isEmpty();
       assertThat(find()).isNull();
-      assertThat(Objects.requireNonNull(registries.detachment(MOUNTPOINT)).line())
+      assertThat(Objects.requireNonNull(knownMounts.detachment(MOUNTPOINT)).line())
           .isEqualTo(
               MOUNTPOINT
                   + ": no longer mounted: it was detached, and pid 7 serves the files that are"
                   + " still open; see pmfs status");
-      assertThat(registries.detachment(Path.of("/mnt"))).isNull();
+      assertThat(knownMounts.detachment(Path.of("/mnt"))).isNull();
     }
   }
 
@@ -180,19 +181,19 @@ final class RegistriesTest {
     Registry own = Registry.own(world.makeDirectory("run"));
     try (Registration registration = Objects.requireNonNull(own.register(MOUNTPOINT))) {
       registration.publish(
-          new Registry.Entry(MOUNTPOINT.toString(), "/source", 7, "/x", "/log", "0:30"));
+          DaemonRecord.of(MOUNTPOINT.toString(), "/source", 7, "/x", "/log").withDevice("0:30"));
       world.mountinfo(
           TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source"),
           TestMachine.line(SECOND, "fuse.pmfs", "/source"));
-      Registries registries = Registries.open(world.surroundings());
+      KnownMounts knownMounts = KnownMounts.open(world.surroundings());
 
-      assertThat(registries.find(SECOND)).isEqualTo(registries.find(MOUNTPOINT)).isNotNull();
-      assertThat(registries.find(Path.of("/jobs/43"))).isNull();
-      assertThat(registries.running()).hasSize(1);
-      assertThat(registries.mounted())
-          .extracting(Registry.Entry::mountpoint)
+      assertThat(knownMounts.find(SECOND)).isEqualTo(knownMounts.find(MOUNTPOINT)).isNotNull();
+      assertThat(knownMounts.find(Path.of("/jobs/43"))).isNull();
+      assertThat(knownMounts.running()).hasSize(1);
+      assertThat(knownMounts.mounted())
+          .extracting(DaemonRecord::mountpoint)
           .containsExactly(MOUNTPOINT.toString(), SECOND.toString());
-      assertThat(registries.awaitAll(missed -> {})).hasSize(1);
+      assertThat(knownMounts.awaitAll(missed -> {})).hasSize(1);
     }
   }
 
@@ -201,16 +202,17 @@ final class RegistriesTest {
     Registry own = Registry.own(world.makeDirectory("run"));
     try (Registration registration = Objects.requireNonNull(own.register(MOUNTPOINT))) {
       registration.publish(
-          new Registry.Entry(MOUNTPOINT.toString(), "/source", 7, "/x", "/log", "0:30")
-              .with(List.of("0:30", "0:31")));
+          DaemonRecord.of(MOUNTPOINT.toString(), "/source", 7, "/x", "/log")
+              .withDevice("0:30")
+              .withSessions(List.of("0:30", "0:31")));
       String another = TestMachine.line(SECOND, "fuse.pmfs", "/another");
       world.mountinfo(
           TestMachine.line(MOUNTPOINT, "fuse.pmfs", "/source"), another.replace("0:30", "0:31"));
-      Registries registries = Registries.open(world.surroundings());
+      KnownMounts knownMounts = KnownMounts.open(world.surroundings());
 
-      assertThat(registries.find(SECOND)).isNull();
-      assertThat(registries.mounted())
-          .extracting(Registry.Entry::mountpoint)
+      assertThat(knownMounts.find(SECOND)).isNull();
+      assertThat(knownMounts.mounted())
+          .extracting(DaemonRecord::mountpoint)
           .containsExactly(MOUNTPOINT.toString());
     }
   }
@@ -222,12 +224,13 @@ final class RegistriesTest {
     Registry own = Registry.own(world.makeDirectory("run"));
     try (Registration registration = Objects.requireNonNull(own.register(SECOND))) {
       registration.publish(
-          new Registry.Entry(SECOND.toString(), "/another", 7, "/x", "/log", "0:31")
-              .with(List.of("0:30", "0:31")));
+          DaemonRecord.of(SECOND.toString(), "/another", 7, "/x", "/log")
+              .withDevice("0:31")
+              .withSessions(List.of("0:30", "0:31")));
       List<MountFailure> missed = new ArrayList<>();
 
       assertThat(
-              Registries.open(world.surroundings(), line -> {}, Duration.ofMillis(200))
+              KnownMounts.open(world.surroundings(), line -> {}, Duration.ofMillis(200))
                   .awaitAll(missed::add))
           .hasSize(1);
 
@@ -242,18 +245,19 @@ final class RegistriesTest {
   @Test
   void holder_isKnownWhileItsMountIsThere() throws Exception {
     Registry own = Registry.own(world.makeDirectory("run"));
-    Holder holder = new Holder(SECOND.toString(), "0:30", "ada", 7, "42", "2026-11-25T09:00:00Z");
+    MountOwner holder =
+        new MountOwner(SECOND.toString(), "0:30", "ada", 7, "42", "2026-11-25T09:00:00Z");
     own.hold(holder);
     world.mountinfo(TestMachine.line(SECOND, "fuse.pmfs", "/source"));
-    Registries registries = Registries.open(world.surroundings());
+    KnownMounts knownMounts = KnownMounts.open(world.surroundings());
 
-    registries.sweepHolders();
-    assertThat(registries.holder(mount("0:30"))).isEqualTo(holder);
-    assertThat(registries.holder(mount("0:31"))).isNull();
+    knownMounts.sweepHolders();
+    assertThat(knownMounts.holder(mount("0:30"))).isEqualTo(holder);
+    assertThat(knownMounts.holder(mount("0:31"))).isNull();
 
     world.mountinfo();
-    Registries.open(world.surroundings()).sweepHolders();
-    assertThat(registries.holder(mount("0:30"))).isNull();
+    KnownMounts.open(world.surroundings()).sweepHolders();
+    assertThat(knownMounts.holder(mount("0:30"))).isNull();
   }
 
   /** Only the mount itself, by its number, place and kind, counts. */
@@ -265,19 +269,19 @@ final class RegistriesTest {
         new StandIn(SECOND.toString(), "/source", "77", 6, "2026-11-25T09:00:00Z", "/log");
     own.standIn(standIn);
     world.mountinfo(line);
-    Registries registries = Registries.open(world.surroundings());
+    KnownMounts knownMounts = KnownMounts.open(world.surroundings());
 
-    assertThat(registries.standIn(SECOND)).isEqualTo(standIn);
-    assertThat(registries.standIn(SECOND.resolve("a/b"))).isEqualTo(standIn);
-    assertThat(registries.standIn(MOUNTPOINT)).isNull();
-    assertThat(registries.notMounted(SECOND).line())
+    assertThat(knownMounts.standIn(SECOND)).isEqualTo(standIn);
+    assertThat(knownMounts.standIn(SECOND.resolve("a/b"))).isEqualTo(standIn);
+    assertThat(knownMounts.standIn(MOUNTPOINT)).isNull();
+    assertThat(knownMounts.notMounted(SECOND).line())
         .isEqualTo(
             SECOND
                 + ": not served: its daemon died 6 times within a minute; the source itself is"
                 + " mounted here instead, read-only, and no copies are used: see /log, then pmfs"
                 + " umount /jobs/42 and mount again");
-    registries.sweepHolders();
-    assertThat(registries.standIns()).containsExactly(standIn);
+    knownMounts.sweepHolders();
+    assertThat(knownMounts.standIns()).containsExactly(standIn);
     for (String other :
         List.of(
             line.replace("77 ", "78 "),
@@ -285,15 +289,15 @@ final class RegistriesTest {
             line.replace("ro,", "rw,"),
             line.replace("ext4", "fuse.pmfs"))) {
       world.mountinfo(other);
-      assertThat(Registries.open(world.surroundings()).standIns()).as(other).isEmpty();
+      assertThat(KnownMounts.open(world.surroundings()).standIns()).as(other).isEmpty();
     }
     world.mountinfo(line, TestMachine.line(SECOND, "tmpfs", "above"));
-    assertThat(Registries.open(world.surroundings()).standIns()).as("covered").isEmpty();
+    assertThat(KnownMounts.open(world.surroundings()).standIns()).as("covered").isEmpty();
 
     world.mountinfo();
-    Registries.open(world.surroundings()).sweepHolders();
+    KnownMounts.open(world.surroundings()).sweepHolders();
     world.mountinfo(line);
-    assertThat(Registries.open(world.surroundings()).standIns()).as("swept").isEmpty();
+    assertThat(KnownMounts.open(world.surroundings()).standIns()).as("swept").isEmpty();
   }
 
   /** A mount whose daemon died: the kernel still has it, and the daemon's files remain. */
@@ -306,7 +310,7 @@ final class RegistriesTest {
     Registration registration =
         Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
     registration.publish(
-        new Registry.Entry(
+        new DaemonRecord(
             MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30", false, null, isSupervised));
     Path entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
     byte[] left = Files.readAllBytes(entry);
@@ -318,11 +322,11 @@ final class RegistriesTest {
   @Test
   void awaitAll_noDaemonFollows_saysSoAndWhereToLook() throws Exception {
     kill();
-    Registries registries =
-        Registries.open(world.surroundings(), line -> {}, Duration.ofMillis(200));
+    KnownMounts knownMounts =
+        KnownMounts.open(world.surroundings(), line -> {}, Duration.ofMillis(200));
     List<MountFailure> missed = new ArrayList<>();
 
-    assertThat(registries.awaitAll(missed::add)).isEmpty();
+    assertThat(knownMounts.awaitAll(missed::add)).isEmpty();
 
     assertThat(missed)
         .singleElement()
@@ -342,7 +346,7 @@ final class RegistriesTest {
     List<String> notices = new ArrayList<>();
 
     assertThat(
-            Registries.open(world.surroundings(), notices::add, Duration.ofSeconds(3))
+            KnownMounts.open(world.surroundings(), notices::add, Duration.ofSeconds(3))
                 .await(MOUNTPOINT))
         .isNull();
 
@@ -355,13 +359,13 @@ final class RegistriesTest {
   void await_daemonOfAUsersMount_endsAtOnceAndSaysWhatIsTheCase() throws Exception {
     kill(false);
     List<String> notices = new ArrayList<>();
-    Registries registries =
-        Registries.open(world.surroundings(), notices::add, Duration.ofMinutes(5));
+    KnownMounts knownMounts =
+        KnownMounts.open(world.surroundings(), notices::add, Duration.ofMinutes(5));
 
-    assertThat(registries.await(MOUNTPOINT)).isNull();
+    assertThat(knownMounts.await(MOUNTPOINT)).isNull();
 
     assertThat(notices).isEmpty();
-    assertThat(registries.absence(MOUNTPOINT).line())
+    assertThat(knownMounts.absence(MOUNTPOINT).line())
         .isEqualTo(
             "%s: its daemon died, and a user's mount has no other; run pmfs umount %s; see /log"
                 .formatted(MOUNTPOINT, MOUNTPOINT));
@@ -371,12 +375,12 @@ final class RegistriesTest {
   void awaitSuccessor_ofAUsersDaemonThatDoesNotAnswer_saysNothingOfAReplacement() throws Exception {
     kill(false);
     List<String> notices = new ArrayList<>();
-    Registry.Entry silent =
-        new Registry.Entry(
+    DaemonRecord silent =
+        new DaemonRecord(
             MOUNTPOINT.toString(), "/source", 1, "/x", "/log", "0:30", false, null, false);
 
     assertThat(
-            Registries.open(world.surroundings(), notices::add, Duration.ofMinutes(5))
+            KnownMounts.open(world.surroundings(), notices::add, Duration.ofMinutes(5))
                 .awaitSuccessor(silent))
         .isNull();
 
@@ -432,8 +436,8 @@ final class RegistriesTest {
       Files.writeString(record, text);
       giveAll(ofEve, 4712);
 
-      assertThat(Registries.open(world.surroundings(), lines::add).running())
-          .extracting(Registry.Entry::socket)
+      assertThat(KnownMounts.open(world.surroundings(), lines::add).running())
+          .extracting(DaemonRecord::socket)
           .containsExactly(good.socket().toString());
       assertThat(lines)
           .singleElement()
@@ -463,8 +467,8 @@ final class RegistriesTest {
         assertThat(new ProcessBuilder(words).inheritIO().start().waitFor()).isZero();
         giveAll(ofEve, 4712);
 
-        assertThat(Registries.open(world.surroundings(), lines::add).running())
-            .extracting(Registry.Entry::socket)
+        assertThat(KnownMounts.open(world.surroundings(), lines::add).running())
+            .extracting(DaemonRecord::socket)
             .containsExactly(good.socket().toString());
         assertThat(lines).as("%s", command).hasSize(1);
         Files.setAttribute(secret, "unix:uid", 0);
@@ -485,10 +489,10 @@ final class RegistriesTest {
         Registration one = Objects.requireNonNull(Registry.own(ofAda).register(place));
         many.add(one);
         Files.createFile(one.socket());
-        one.publish(new Registry.Entry(place.toString(), "/source", 1, "/x", "/log"));
+        one.publish(DaemonRecord.of(place.toString(), "/source", 1, "/x", "/log"));
       }
       giveAll(ofAda);
-      List<Registry.Entry> running = Registries.open(world.surroundings(), lines::add).running();
+      List<DaemonRecord> running = KnownMounts.open(world.surroundings(), lines::add).running();
 
       assertThat(running)
           .hasSize(StrangersRecords.MOST_MOUNTS + 1)
@@ -524,10 +528,10 @@ final class RegistriesTest {
         List.of("{}", "null", whole.replace("\"ada\"", "null"), whole.replace("7", "-7"))) {
       Files.writeString(record, text);
       give(record);
-      assertThat(Registries.open(world.surroundings()).holder(mount)).as(text).isNull();
+      assertThat(KnownMounts.open(world.surroundings()).holder(mount)).as(text).isNull();
     }
     Files.writeString(record, whole);
     give(record);
-    assertThat(Registries.open(world.surroundings()).holder(mount)).isNotNull();
+    assertThat(KnownMounts.open(world.surroundings()).holder(mount)).isNotNull();
   }
 }

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param isInUse whether a mount uses it now
  * @param isUnsaved whether it may hold files that are not at the source
  */
-public record Holding(
+public record StoredDataset(
     String dataset,
     @Nullable String source,
     Path where,
