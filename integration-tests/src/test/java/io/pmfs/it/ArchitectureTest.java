@@ -50,22 +50,22 @@ final class ArchitectureTest {
       it              -> daemon.metrics daemon.requests cluster.server cluster.client cluster.peers cluster.members fuse fuse.mounting fuse.system fs stage stage.copies stage.formats tier source memory posix metadata compression
       distribution    -> cli settings machine
       benchmarks      -> fuse.system tier compression
-      cli             -> cli.status cli.mount cli.copies cli.tasks cli.doctor cli.bugreport cli.control daemon daemon.process daemon.report settings mounts places machine pack fuse fuse.system posix metadata
+      cli             -> cli.status cli.mount cli.copies cli.tasks cli.doctor cli.bugreport cli.control daemon daemon.process daemon.report mounts settings places machine pack fuse fuse.system posix metadata
       cli.status      -> cli.mount cli.tasks cli.control daemon daemon.control daemon.report daemon.requests mounts places machine fuse posix metadata
-      cli.mount       -> cli.tasks cli.control daemon daemon.dataset daemon.tasks daemon.process daemon.report settings mounts places machine
-      cli.copies      -> daemon daemon.process contents settings mounts places machine cache posix
+      cli.mount       -> cli.tasks cli.control daemon daemon.dataset daemon.tasks daemon.process daemon.report mounts settings places machine
+      cli.copies      -> daemon daemon.process contents mounts settings places machine cache posix
       cli.tasks       -> cli.control daemon daemon.tasks daemon.report mounts places machine tasks metadata
-      cli.doctor      -> cli.control daemon daemon.dataset daemon.process daemon.report settings mounts places machine cluster.members posix
+      cli.doctor      -> cli.control daemon daemon.dataset daemon.process daemon.report mounts settings places machine cluster.members posix
       cli.bugreport   -> machine pack fuse.system metadata
       cli.control     -> daemon daemon.control daemon.tasks daemon.report daemon.requests mounts places machine tasks metadata
-      daemon          -> daemon.outputs daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents settings mounts places machine shards fuse fuse.mounting fuse.system writable posix metadata table
-      daemon.outputs  -> daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents settings places machine shards cluster cluster.server cluster.members fuse fuse.mounting fuse.system writable.remote writable.mount writable posix
-      daemon.dataset  -> daemon.control daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests contents settings mounts places machine cache shards cluster fuse fuse.mounting fuse.system tasks fs stage stage.copies stage.formats tier source memory posix metadata
+      daemon          -> daemon.outputs daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents mounts settings places machine shards fuse fuse.mounting fuse.system writable posix metadata table
+      daemon.outputs  -> daemon.dataset daemon.control daemon.tasks daemon.process daemon.metrics daemon.report contents settings places machine shards cluster cluster.server cluster.client cluster.members fuse fuse.mounting fuse.system writable.remote writable.mount writable posix
+      daemon.dataset  -> daemon.control daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests contents mounts settings places machine cache shards cluster cluster.client fuse fuse.mounting fuse.system tasks fs stage stage.copies stage.formats tier source memory posix metadata
       daemon.control  -> daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests daemon.http settings machine cluster.server tasks posix metadata
       daemon.tasks    -> daemon.report machine cluster.client cluster.peers cluster.members writable tasks posix metadata
-      daemon.process  -> settings mounts places machine fuse fuse.mounting metadata
+      daemon.process  -> mounts settings places machine fuse fuse.mounting metadata
       daemon.metrics  -> daemon.report daemon.http metadata
-      daemon.report   -> daemon.requests mounts machine cache cluster cluster.server cluster.client cluster.peers cluster.members fuse.protocol writable tasks fs stage stage.copies stage.formats tier source posix metadata
+      daemon.report   -> daemon.requests mounts settings machine cache cluster cluster.server cluster.client cluster.peers cluster.members fuse.protocol writable tasks fs stage stage.copies stage.formats tier source posix metadata
       daemon.requests -> fuse.protocol posix metadata
       daemon.http     -> nothing
       contents        -> settings places machine tier

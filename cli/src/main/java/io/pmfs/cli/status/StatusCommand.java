@@ -381,7 +381,7 @@ public final class StatusCommand implements Callable<Integer> {
     return report.with(report.mount().with(new MountReport.Detached(seen.openFiles(), holders)));
   }
 
-  private static MountReport.Holder holder(Path place, MountTable mounts, Registries knownMounts)
+  private static MountReport.Holder holder(Path place, MountTable mounts, KnownMounts knownMounts)
       throws MountFailure {
     MountTable.Mount mount = mounts.at(place);
     MountOwner known = mount == null ? null : knownMounts.holder(mount);

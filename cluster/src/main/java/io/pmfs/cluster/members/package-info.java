@@ -21,8 +21,8 @@
  *
  * <ul>
  *   <li>{@code members}, one, joins, looks and calls the listeners; only it uses the channel and
- *       {@link Announcements}. Infinispan's threads report changes through {@link
- *       ChangeListener}. {@link InfinispanMembership#close} waits 10 s for it to leave the group.
+ *       {@link Announcements}. Infinispan's threads report changes through {@link ChangeListener}.
+ *       {@link InfinispanMembership#close} waits 10 s for it to leave the group.
  *   <li>{@code pmfs-attendance}, one: {@link Attendance#close} ends it without waiting, because it
  *       may be resolving a name.
  *   <li>{@code pmfs-group-search-N}, up to 4, and {@code pmfs-group-send-N}, up to 64, end after 5
