@@ -91,45 +91,6 @@ final class NodeCacheIT {
   }
 
   @Test
-  void deduplicate_equalFilesOfTwoUsers_takeRoomOnceAndBothReadThem() throws IOException {
-    bed.serve("--deduplicate");
-    int[] sizes = Dataset.sizes(30, 200_000);
-    Dataset hers = bed.dataset("hers", ADA, sizes);
-    Dataset his = bed.dataset("his", BOB, sizes);
-    Path ofAda = bed.mount(ADA, "a", hers);
-    Path ofBob = bed.mount(BOB, "a", his);
-
-    assertReadRight(ADA, hers, ofAda);
-    assertReadRight(BOB, his, ofBob);
-    Await.until(
-        "all files of both are shared",
-        PATIENCE,
-        () -> bed.report().number("room.sharing") == sizes.length);
-    // What he had open of his own copies was closed, and is of hers from now on.
-    bed.by(BOB, bed.launcher().toString(), "umount", ofBob.toString()).expect(0);
-    bed.mount(BOB, "a", his);
-    assertReadRight(BOB, his, ofBob);
-    assertThat(sourceBytes(BOB, ofBob)).isZero();
-
-    long room = sizes.length * 200_704L; // in blocks of 4 KiB
-    Await.until(
-        "his own copies were closed",
-        PATIENCE,
-        () -> bed.report().number("room.usedBytes") == room);
-    Status report = bed.report();
-    assertThat(report.number("copiedBytes")).isEqualTo(hers.bytes() + his.bytes());
-    assertThat(report.number("room.sparedBytes")).isEqualTo(room);
-    assertThat(report.number("room.users." + ADA + ".usedBytes")).isEqualTo(room);
-    assertThat(report.number("room.users." + BOB + ".usedBytes")).isZero();
-    // Without the room that the records keep for a full disk.
-    Command du =
-        Command.run(
-            "du", "-s", "--exclude=reserve", "--apparent-size", "-B1", bed.copies().toString());
-    long onDisk = Long.parseLong(du.expect(0).out().split("\t", -1)[0]);
-    assertThat(onDisk).isBetween(hers.bytes(), hers.bytes() * 3 / 2);
-  }
-
-  @Test
   void kill9_ofTheService_failsNoRead_andMountsUseTheNextOne() throws Exception {
     bed.serve();
     // More files than a mount keeps open: it asks again for most of them.

@@ -243,10 +243,10 @@ final class NodeCacheKillsIT {
   private void killService() throws Exception {
     killServiceOnce();
     remove(bed.copies());
-    bed.begin("--deduplicate");
+    bed.begin();
     Await.until("a copy grows", PATIENCE, this::isCopying);
     killServiceOnce();
-    bed.serve("--deduplicate");
+    bed.serve();
   }
 
   private void killServiceOnce() throws InterruptedException {
@@ -287,7 +287,7 @@ final class NodeCacheKillsIT {
   @Test
   void kill9_ofServiceDaemonsAndSupervisors_failsNoReadOfOthers() throws Exception {
     bed.pmfs().environment("PMFS_CRASH_LIMIT", "100");
-    bed.serve("--deduplicate");
+    bed.serve();
     copyReader();
     Dataset common = bed.dataset("common", ADA, SIZES);
     RootMount ofRoot = new RootMount("a", common);
@@ -314,13 +314,8 @@ final class NodeCacheKillsIT {
     }
     System.out.printf(
         "%d kills, %d right reads, the longest %d ms; %d readers ended with their own mount;"
-            + " %d copies, %d of them share a file%n",
-        kills,
-        reads,
-        longest.toMillis(),
-        endedReaders,
-        report.number("room.copies"),
-        report.number("room.sharing"));
+            + " %d copies%n",
+        kills, reads, longest.toMillis(), endedReaders, report.number("room.copies"));
     assertThat(report.number("answered")).isPositive();
   }
 

@@ -122,7 +122,7 @@ final class ThrownErrorsIT {
     try (NodeCacheBed bed = new NodeCacheBed()) {
       Path service = bed.makeErrorSwitch(NodeCacheBed.SERVICE);
       Path user = bed.makeErrorSwitch(ADA);
-      bed.serve("--deduplicate");
+      bed.serve();
       Dataset dataset = bed.dataset("source", ADA, Dataset.sizes(PARTS * 10, 3000));
       Path mountpoint = bed.mount(ADA, "a", dataset);
       Runnable using =

@@ -40,8 +40,6 @@ public record CacheReport(
    * The room of the copies.
    *
    * @param capacityFiles how many inodes of the disk they may take
-   * @param sharing copies that have no file of their own, because an equal one has it
-   * @param sparedBytes the room that these would need
    * @param leftOpen copies that mounts say they closed, and that somebody has open
    * @param users by uid; of the copies of {@link #NOBODY} it is not known
    */
@@ -51,8 +49,6 @@ public record CacheReport(
       long capacityFiles,
       long usedFiles,
       long copies,
-      long sharing,
-      long sparedBytes,
       long leftOpen,
       long evicted,
       Map<Integer, OfUser> users) {
@@ -60,16 +56,7 @@ public record CacheReport(
       Map<Integer, OfUser> own = new TreeMap<>(users);
       own.keySet().retainAll(Set.of(user));
       return new Room(
-          capacityBytes,
-          usedBytes,
-          capacityFiles,
-          usedFiles,
-          copies,
-          sharing,
-          sparedBytes,
-          leftOpen,
-          evicted,
-          own);
+          capacityBytes, usedBytes, capacityFiles, usedFiles, copies, leftOpen, evicted, own);
     }
   }
 

@@ -7,7 +7,5 @@ import java.time.Duration;
  *
  * @param evictAfter how long a copy must not have been asked for before another one may take its
  *     room, unless its user has more than a share
- * @param deduplicates whether to look for equal copies, to keep them once
  */
-record CacheRules(
-    Space capacity, Duration evictAfter, boolean deduplicates, CacheService.Limits limits) {}
+record CacheRules(Space capacity, Duration evictAfter, CacheService.Limits limits) {}

@@ -2,11 +2,9 @@ package io.pmfs.cache;
 
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.PassedFile;
-import io.pmfs.fuse.system.Priority;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.FsException;
 import io.pmfs.posix.Troubles;
-import io.pmfs.table.StateException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -57,9 +55,6 @@ public final class CacheService implements AutoCloseable {
   private final SharedCopies copies;
   private final Copier copier;
 
-  /** Reads two copies at a time, at most, and only if the processors have time for it. */
-  private final Copier merger;
-
   private final DescriptorSocket listening;
   private final ScheduledExecutorService timer;
   private final Set<Session> sessions = new HashSet<>(); // GUARDED_BY(this)
@@ -73,7 +68,6 @@ public final class CacheService implements AutoCloseable {
    * How a cache works.
    *
    * @param directory holds the copies, and nothing else
-   * @param deduplicates keeps equal copies once; then users can learn that others have such files
    * @param sources a directory on each file system whose files may be copied
    */
   public record Settings(
@@ -81,7 +75,6 @@ public final class CacheService implements AutoCloseable {
       Path directory,
       long capacityBytes,
       Duration evictAfter,
-      boolean deduplicates,
       List<Path> sources,
       Limits limits) {}
 
@@ -115,8 +108,7 @@ public final class CacheService implements AutoCloseable {
     this.copies = copies;
     this.listening = listening;
     this.fileSystems = new SourceFileSystems(settings.sources());
-    this.copier = new Copier("copy", Copier.THREADS, () -> {});
-    this.merger = new Copier("merge", settings.deduplicates() ? 1 : 0, Priority::lower);
+    this.copier = new Copier(Copier.THREADS);
     this.timer = Executors.newScheduledThreadPool(2, DaemonThread.numbered("patience"));
   }
 
@@ -147,10 +139,7 @@ public final class CacheService implements AutoCloseable {
     try {
       CacheRules rules =
           new CacheRules(
-              files.capacity(settings.capacityBytes()),
-              settings.evictAfter(),
-              settings.deduplicates(),
-              settings.limits());
+              files.capacity(settings.capacityBytes()), settings.evictAfter(), settings.limits());
       index = FoundCopies.index(files, FoundCopies.boot());
       return new SharedCopies(files, index, rules, clock);
     } catch (IOException | RuntimeException e) {
@@ -317,20 +306,7 @@ public final class CacheService implements AutoCloseable {
 
   /** Makes a copy from an open file of the source, which it takes over unless it refuses. */
   Copier.Place copy(SharedCopy copy, PassedFile source, int user) {
-    return copier.add(
-        user,
-        new Copying(copies, copy, source, copiedBytes, failed, () -> lookForEqual(copy.key, user)));
-  }
-
-  /** A copy is whole and right from now on. It is kept apart if too many wait to be compared. */
-  void lookForEqual(CopyKey key, int user) {
-    try {
-      if (copies.mayBeEqual(key)) {
-        merger.add(user, new Merging(copies, key));
-      }
-    } catch (StateException e) {
-      log.warn("{}", e.getMessage());
-    }
+    return copier.add(user, new Copying(copies, copy, source, copiedBytes, failed));
   }
 
   /** Compares a copy with its checksum, behind its reader; takes over a hold of the user. */
@@ -341,7 +317,6 @@ public final class CacheService implements AutoCloseable {
           public void run(ByteBuffer buffer, Copier.Progress progress) {
             if (copies.isFound(copy)) {
               copies.compare(copy);
-              lookForEqual(copy.key, user);
             }
             drop();
           }
@@ -396,7 +371,6 @@ public final class CacheService implements AutoCloseable {
     Files.deleteIfExists(settings.socket());
     sessions().forEach(Session::shutDown);
     copier.close();
-    merger.close();
     copies.close();
   }
 }

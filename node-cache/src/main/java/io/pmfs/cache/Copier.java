@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The threads that make copies, or compare them. The next file is that of the user with the fewest
- * bytes under way. Safe for use by many threads.
+ * The threads that make copies, or compare them with their checksums. The next file is that of the
+ * user with the fewest bytes under way. Safe for use by many threads.
  */
 final class Copier implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Copier.class);
@@ -44,7 +44,6 @@ final class Copier implements AutoCloseable {
   private boolean closed; // GUARDED_BY(this)
   private final Set<Run> runs = new HashSet<>(); // GUARDED_BY(this)
   private int replaced; // GUARDED_BY(this)
-  private final String name;
 
   /** The files of one user. */
   private static final class Queue {
@@ -97,21 +96,10 @@ final class Copier implements AutoCloseable {
     REFUSED
   }
 
-  /**
-   * Starts its threads.
-   *
-   * @param first what each of them does at its beginning
-   */
-  Copier(String name, int threads, Runnable first) {
-    this.name = name;
+  /** Starts its threads. */
+  Copier(int threads) {
     for (int i = 1; i <= threads; i++) {
-      DaemonThread.lasting(
-              name + "-" + i,
-              () -> {
-                first.run();
-                work();
-              })
-          .start();
+      DaemonThread.lasting("copy-" + i, this::work).start();
     }
   }
 
@@ -241,7 +229,7 @@ final class Copier implements AutoCloseable {
   private void replace(Run run) {
     try {
       DaemonThread.lasting(
-              name + "-in-place",
+              "copy-in-place",
               () -> {
                 run.work.giveUp();
                 work();

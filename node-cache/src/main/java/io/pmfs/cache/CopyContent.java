@@ -9,7 +9,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
 
-/** Reads whole files of copies, to compare them. */
+/** Reads whole files of copies, to compare them with their checksums. */
 final class CopyContent {
   private static final int COMPARED_BYTES = 256 << 10;
 
@@ -25,31 +25,6 @@ final class CopyContent {
       }
     }
     return (int) crc.getValue();
-  }
-
-  /**
-   * Whether two files of one size have the same bytes.
-   *
-   * @param buffer has room for a part of both
-   */
-  static boolean isEqual(
-      Path one, Path other, long size, ByteBuffer buffer, Copier.Progress progress)
-      throws IOException {
-    int half = buffer.capacity() / 2;
-    ByteBuffer ofOne = buffer.slice(0, half);
-    ByteBuffer ofOther = buffer.slice(half, half);
-    try (FileChannel first = FileChannel.open(one, READ);
-        FileChannel second = FileChannel.open(other, READ)) {
-      for (long at = 0; at < size; at += ofOne.limit()) {
-        fill(ofOne, first, at, size);
-        fill(ofOther, second, at, size);
-        if (!ofOne.equals(ofOther)) {
-          return false;
-        }
-        progress.done(ofOne.limit());
-      }
-    }
-    return true;
   }
 
   /** Reads as much as the buffer holds, or what is left; leaves it ready to be taken from. */

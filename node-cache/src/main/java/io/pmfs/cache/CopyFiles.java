@@ -225,19 +225,6 @@ final class CopyFiles implements AutoCloseable {
     return Files.move(file, target, StandardCopyOption.ATOMIC_MOVE);
   }
 
-  /** Replaces a file by one more name of an equal one; returns the new path of the first. */
-  Path replace(Path file, Path equal) throws IOException {
-    Path link = Files.createLink(incoming(), equal);
-    try {
-      Path left = Files.createLink(leaving(), file);
-      Files.move(link, file, StandardCopyOption.ATOMIC_MOVE);
-      return left;
-    } catch (IOException e) {
-      delete(link);
-      throw e;
-    }
-  }
-
   private Path leaving() {
     return leaving.resolve("%x-%x".formatted(run, serial.incrementAndGet()));
   }
@@ -292,7 +279,7 @@ final class CopyFiles implements AutoCloseable {
   void discard(Path file) {
     try {
       if ((int) Files.getAttribute(file, "unix:nlink") == 1) {
-        truncate(file); // of others it is only one name
+        truncate(file); // an earlier version gave a file several names
       }
       delete(file);
     } catch (NoSuchFileException e) {

@@ -24,28 +24,24 @@ final class Copying implements Copier.Work {
   private final PassedFile source;
   private final LongAdder copiedBytes;
   private final LongAdder failed;
-  private final Runnable whenWhole;
 
   /**
    * Takes over the source's file.
    *
    * @param copiedBytes counts what is read
    * @param failed counts copies that could not be made
-   * @param whenWhole is called when the copy is whole
    */
   Copying(
       SharedCopies copies,
       SharedCopy copy,
       PassedFile source,
       LongAdder copiedBytes,
-      LongAdder failed,
-      Runnable whenWhole) {
+      LongAdder failed) {
     this.copies = copies;
     this.copy = copy;
     this.source = source;
     this.copiedBytes = copiedBytes;
     this.failed = failed;
-    this.whenWhole = whenWhole;
   }
 
   @Override
@@ -57,7 +53,6 @@ final class Copying implements Copier.Work {
   public void run(ByteBuffer buffer, Copier.Progress progress) {
     try (source) {
       copies.complete(copy, copy(buffer, progress)).forEach(Waiting::answer);
-      whenWhole.run();
     } catch (IOException | FsException | StateException e) {
       log.info("no copy of {}: {}", copy.key, e.getMessage());
       failed.increment();

@@ -14,9 +14,6 @@ import org.jspecify.annotations.Nullable;
  * another user; a user's own copies, and those of a user within his share, go only if they were not
  * asked for lately: programs read their files in turn, so the copy of the longest unread file is
  * the one they need next (docs/decisions/0004). Those that nobody is known for go first.
- *
- * <p>Equal copies that are kept once are one copy here: they go together, as only that makes room,
- * and count for one user.
  */
 final class Eviction {
   /** More go in several steps, between which others get on. */

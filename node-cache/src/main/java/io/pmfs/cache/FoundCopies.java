@@ -122,26 +122,18 @@ final class FoundCopies {
       return;
     }
     CopyKey key = name.key();
-    if (status.size() != key.size() || made.find(key) != null) {
-      files.discard(file); // the machine ended before it was on the disk; or it is the second one
+    boolean hasOtherNames = (int) Files.getAttribute(file, "unix:nlink") > 1;
+    if (status.size() != key.size() || made.find(key) != null || hasOtherNames) {
+      // The machine ended before it was on the disk, or it is the second one. An earlier version
+      // kept equal copies once: the last name has the file to itself.
+      files.discard(file);
       return;
     }
     Path right = files.whole(key, name.checksum());
     if (!file.equals(right)) {
       Files.move(file, right, StandardCopyOption.ATOMIC_MOVE);
     }
-    boolean hasLinks = (int) Files.getAttribute(right, "unix:nlink") > 1;
-    long inode = hasLinks ? (long) Files.getAttribute(right, "unix:ino") : 0;
-    CopyKey first = hasLinks ? made.firstLink(inode) : null;
-    Entry copy = first == null ? null : made.find(first);
-    if (copy != null) {
-      made.link(copy, key, null);
-    } else {
-      made.put(null, entry(name, status.lastModifiedTime()));
-      if (hasLinks) {
-        made.firstLink(inode, key);
-      }
-    }
+    made.put(null, entry(name, status.lastModifiedTime()));
     copies++;
   }
 
@@ -152,7 +144,6 @@ final class FoundCopies {
         known == null ? CopyKey.NOBODY : known.user(),
         name.checksum(),
         known == null ? made.to(TimeUnit.NANOSECONDS) : known.used(),
-        0,
         0);
   }
 

@@ -27,9 +27,6 @@ final class KnownCopies {
   /** How exactly the time of a copy's last use is known. */
   private static final long USE_RECORDED_NANOS = Duration.ofMinutes(1).toNanos();
 
-  /** A smaller file would spare an inode and a part of a block, and each link costs a name. */
-  private static final int LEAST_EQUAL_BYTES = 4096;
-
   /** Copies in use that an eviction passes over. */
   private static final int MOST_PASSED = 1000;
 
@@ -43,8 +40,6 @@ final class KnownCopies {
   private final Map<CopyKey, SharedCopy> active = new HashMap<>();
 
   private long copies;
-  private long sharing;
-  private long sparedBytes;
   private long lastUse;
 
   /** Counts what the index has. */
@@ -54,32 +49,15 @@ final class KnownCopies {
     this.room = room;
     this.clock = clock;
     index.forEach(
-        (user, key, links) -> {
+        (user, key) -> {
           room.add(user, Space.of(key.size()));
-          count(key, 1, links);
+          copies++;
         });
   }
 
-  /** Counts files of copies and further names of them; fewer if it is negative. */
-  private void count(CopyKey key, int more, int links) {
-    copies += more + links;
-    sharing += links;
-    sparedBytes += links * Space.of(key.size()).bytes();
-  }
-
-  /** The whole copies, with those that have no file of their own. */
+  /** The whole copies. */
   long copies() {
     return copies;
-  }
-
-  /** The copies that have no file of their own. */
-  long sharing() {
-    return sharing;
-  }
-
-  /** The room that these would need. */
-  long sparedBytes() {
-    return sparedBytes;
   }
 
   /** Now, and later than any time before. */
@@ -96,11 +74,7 @@ final class KnownCopies {
   @Nullable SharedCopy find(CopyKey key) {
     SharedCopy known = active.get(key);
     Entry entry = known == null ? index.find(key) : null;
-    if (entry == null) {
-      return known;
-    }
-    SharedCopy first = active.get(entry.key());
-    return first == null ? loaded(entry) : first;
+    return entry == null ? known : loaded(entry);
   }
 
   private SharedCopy loaded(Entry entry) {
@@ -168,7 +142,7 @@ final class KnownCopies {
 
   /** Keeps the file of a copy that has all its bytes. */
   void keep(SharedCopy copy, int checksum) throws IOException {
-    Entry entry = new Entry(copy.key, copy.user, checksum, now(), files.run(), 0);
+    Entry entry = new Entry(copy.key, copy.user, checksum, now(), files.run());
     index.put(null, entry); // first: each file that is kept has a record
     try {
       copy.file = files.keep(copy.file, copy.key, checksum);
@@ -179,21 +153,17 @@ final class KnownCopies {
     copy.entry = entry;
     copy.reached = copy.key.size();
     copy.state = State.WHOLE;
-    count(copy.key, 1, 0);
+    copies++;
   }
 
-  /** Makes a copy one that cannot be found; its file may be open. Returns how many names it had. */
-  @CanIgnoreReturnValue
-  int remove(SharedCopy copy) {
+  /** Makes a copy one that cannot be found; its file may be open. */
+  void remove(SharedCopy copy) {
     Entry entry = copy.entry;
     if (entry == null) {
-      return 0;
+      return;
     }
     copy.file = files.leave(copy.file);
     try {
-      for (CopyKey link : index.links(copy.key)) {
-        files.delete(files.whole(link, entry.checksum()));
-      }
       index.remove(entry);
     } catch (StateException e) {
       log.warn("{}", e.getMessage()); // a record without its file is dropped when it is asked for
@@ -201,8 +171,7 @@ final class KnownCopies {
     copy.state = State.GONE;
     copy.entry = null;
     deactivate(copy);
-    count(copy.key, -1, -entry.links());
-    return 1 + entry.links();
+    copies--;
   }
 
   /** The copies that may go: nobody holds them, and the kernel says that nobody has them open. */
@@ -231,61 +200,5 @@ final class KnownCopies {
       }
       return null;
     }
-  }
-
-  /**
-   * A copy with the same size and checksum as a whole one; null if none is known. Then it knows
-   * this one from now on. So a copy is compared with one other at most, whatever files users make.
-   */
-  @Nullable SharedCopy perhapsEqual(SharedCopy copy) {
-    Entry entry = copy.entry;
-    if (copy.state != State.WHOLE
-        || entry == null
-        || entry.links() > 0
-        || copy.key.size() < LEAST_EQUAL_BYTES) {
-      return null;
-    }
-    CopyKey twin = index.twin(copy.key.size(), entry.checksum());
-    if (copy.key.equals(twin)) {
-      return null;
-    }
-    SharedCopy other = twin == null ? null : find(twin);
-    if (other == null || other.entry == null || other.entry.checksum() != entry.checksum()) {
-      index.twin(entry);
-      return null;
-    }
-    return other;
-  }
-
-  /** Keeps equal copies once, if they still are; else later ones are compared with the first. */
-  void merge(SharedCopy copy, SharedCopy other, boolean areEqual) {
-    Entry entry = copy.entry;
-    if (entry != null && !(areEqual && merge(copy, entry, other))) {
-      index.twin(entry);
-    }
-  }
-
-  /** Makes the copy another name of the other one's file. */
-  private boolean merge(SharedCopy copy, Entry entry, SharedCopy other) {
-    Entry its = other.entry;
-    if (its == null || entry.links() > 0) {
-      return false;
-    }
-    Path left;
-    try {
-      left = files.replace(copy.file, other.file);
-    } catch (IOException e) {
-      log.info("equal copies are kept apart: {}", e.getMessage()); // such as too many links
-      return false;
-    }
-    copy.file = left;
-    copy.state = State.REPLACED;
-    copy.entry = null;
-    deactivate(copy);
-    count(copy.key, -1, 1);
-    other.entry = index.link(its, copy.key, entry);
-    trust(other); // also if it was not compared with its checksum yet
-    touch(other, other.user);
-    return true;
   }
 }

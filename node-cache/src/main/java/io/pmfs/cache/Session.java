@@ -103,7 +103,7 @@ final class Session {
         if (copy == null) {
           refuse(request.id(), Refusal.FAILED);
         } else {
-          answerWhenReached(new Question(request, request.handle(), copy, null));
+          answerWhenReached(new Question(request, request.handle(), copy, false));
         }
       }
       case RELEASE -> release(request.handle());
@@ -182,12 +182,12 @@ final class Session {
       return false;
     }
     if (!held.isNew()) {
-      found(request, key, made);
+      found(request, made);
       return false;
     }
     Copier.Place place = service.copy(made, file, user);
     switch (place) {
-      case AT_ONCE -> answer(request, key, made);
+      case AT_ONCE -> answer(request, made);
       case WAITS -> {
         copies.queued(made);
         copies.release(made, user);
@@ -203,17 +203,16 @@ final class Session {
   }
 
   /** Answers with a copy that is there, and held. */
-  private void found(CacheMessage request, CopyKey key, SharedCopy copy) {
+  private void found(CacheMessage request, SharedCopy copy) {
     SharedCopies copies = service.copies();
     if (copies.isQueued(copy)) {
       copies.release(copy, user);
       refuse(request.id(), Refusal.BUSY);
     } else if (!copies.isFound(copy)) {
-      answer(request, key, copy);
+      answer(request, copy);
     } else if (copy.key.size() <= COMPARED_AT_ONCE_BYTES) {
       copies.compare(copy);
-      answer(request, key, copy);
-      service.lookForEqual(copy.key, user);
+      answer(request, copy);
     } else {
       // The hold is that of the comparison.
       service.compare(copy, user);
@@ -221,7 +220,7 @@ final class Session {
     }
   }
 
-  private void answer(CacheMessage request, CopyKey key, SharedCopy copy) {
+  private void answer(CacheMessage request, SharedCopy copy) {
     long handle;
     synchronized (this) {
       if (ended) {
@@ -231,7 +230,7 @@ final class Session {
       handle = ++lastHandle;
       handles.put(handle, copy);
     }
-    answerWhenReached(new Question(request, handle, copy, key));
+    answerWhenReached(new Question(request, handle, copy, true));
   }
 
   private void answerWhenReached(Question question) {
@@ -312,16 +311,16 @@ final class Session {
     private final long wanted;
     private final SharedCopy copy;
 
-    /** The file whose copy is opened for the answer; null if it is open. */
-    private final @Nullable CopyKey open;
+    /** Whether the answer has the copy's file, open. */
+    private final boolean open;
 
     private final long since = System.nanoTime();
 
-    Question(CacheMessage request, long handle, SharedCopy copy, @Nullable CopyKey open) {
+    Question(CacheMessage request, long handle, SharedCopy copy, boolean open) {
       this(request.id(), handle, Math.min(request.bytes(), copy.key.size()), copy, open);
     }
 
-    private Question(long id, long handle, long wanted, SharedCopy copy, @Nullable CopyKey open) {
+    private Question(long id, long handle, long wanted, SharedCopy copy, boolean open) {
       this.id = id;
       this.handle = handle;
       this.wanted = wanted;
@@ -362,7 +361,7 @@ final class Session {
           service.copies().fail(copy).forEach(SharedCopy.Waiting::answer);
         }
       }
-      if (open != null) {
+      if (open) {
         release(handle);
       }
       refuse(id, Refusal.FAILED);

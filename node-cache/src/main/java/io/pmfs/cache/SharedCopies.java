@@ -157,7 +157,7 @@ final class SharedCopies implements AutoCloseable {
     copy.given.forEach(user -> room.user(user).clear(copy));
     copy.given.clear();
     known.deactivate(copy);
-    if (copy.isOver()) {
+    if (copy.state == State.GONE) {
       close(copy);
     }
   }
@@ -283,7 +283,8 @@ final class SharedCopies implements AutoCloseable {
 
   private void evict(List<SharedCopy> victims) {
     for (SharedCopy victim : victims) {
-      evicted += known.remove(victim);
+      known.remove(victim);
+      evicted++;
       close(victim);
     }
   }
@@ -336,7 +337,7 @@ final class SharedCopies implements AutoCloseable {
     List<Waiting> waiting;
     synchronized (this) {
       waiting = copy.takeWaiting();
-      if (copy.isOver()) {
+      if (copy.state == State.GONE) {
         return waiting;
       }
       grew = copy.state == State.GROWING;
@@ -419,17 +420,12 @@ final class SharedCopies implements AutoCloseable {
   /**
    * Returns a copy as it is now.
    *
-   * @param open opens it as the copy of this file, if it can be read; null if it is open
+   * @param open whether to open its file, if it can be read
    */
-  synchronized Present present(SharedCopy copy, @Nullable CopyKey open) throws FsException {
-    State state = copy.state == State.REPLACED ? State.WHOLE : copy.state;
+  synchronized Present present(SharedCopy copy, boolean open) throws FsException {
+    State state = copy.state;
     boolean isReadable = state == State.GROWING || state == State.WHOLE;
-    Entry entry = copy.entry;
-    PassedFile file = null;
-    if (open != null && isReadable) {
-      file = PassedFile.open(entry == null ? copy.file : files.whole(open, entry.checksum()));
-    }
-    return new Present(copy, state, file);
+    return new Present(copy, state, open && isReadable ? PassedFile.open(copy.file) : null);
   }
 
   /** Compares a copy of an earlier run with its checksum; drops it if they differ. */
@@ -449,7 +445,7 @@ final class SharedCopies implements AutoCloseable {
     synchronized (this) {
       if (isGood) {
         known.trust(copy);
-      } else if (copy.isOver()) {
+      } else if (copy.state == State.GONE) {
         return;
       }
     }
@@ -457,45 +453,6 @@ final class SharedCopies implements AutoCloseable {
       log.warn("dropped a copy of {} bytes: {}", copy.key.size(), fault);
       fail(copy).forEach(Waiting::answer);
     }
-  }
-
-  /** Whether the copy of a file may be equal to another, which takes a comparison to know. */
-  synchronized boolean mayBeEqual(CopyKey key) {
-    return comparison(key) != null;
-  }
-
-  private @Nullable Comparison comparison(CopyKey key) {
-    SharedCopy copy = rules.deduplicates() ? known.find(key) : null;
-    SharedCopy other = copy == null ? null : known.perhapsEqual(copy);
-    return copy == null || other == null ? null : new Comparison(copy, other);
-  }
-
-  /** Two copies to compare. Both stay until {@link #endComparison}. */
-  record Comparison(SharedCopy copy, SharedCopy other) {}
-
-  /** The comparison to make for the copy of a file; null if there is none. */
-  synchronized @Nullable Comparison beginComparison(CopyKey key) {
-    Comparison begun = comparison(key);
-    if (begun != null) {
-      for (SharedCopy one : List.of(begun.copy, begun.other)) {
-        known.activate(one);
-        one.holders++;
-      }
-    }
-    return begun;
-  }
-
-  /** Keeps two copies once if they are equal. */
-  void endComparison(Comparison compared, boolean areEqual) {
-    synchronized (this) {
-      try {
-        known.merge(compared.copy, compared.other, areEqual);
-      } finally {
-        letGo(compared.copy);
-        letGo(compared.other);
-      }
-    }
-    removeClosed();
   }
 
   /** What there is, for a report. */
@@ -506,8 +463,6 @@ final class SharedCopies implements AutoCloseable {
         room.capacity().files(),
         room.used().files(),
         known.copies(),
-        known.sharing(),
-        known.sparedBytes(),
         suspicious.size(),
         evicted,
         room.report());

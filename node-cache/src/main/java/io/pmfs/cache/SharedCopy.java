@@ -29,7 +29,7 @@ final class SharedCopy {
   /** The bytes that can be read, from the first on. */
   long reached;
 
-  /** The connections that may have it open, each as often as it does, and those who compare it. */
+  /** The connections that may have it open, each as often as it does. */
   int holders;
 
   /** The users whose mounts got its file since nobody had that open. */
@@ -49,9 +49,7 @@ final class SharedCopy {
     /** Of an earlier run: not compared with its checksum yet. */
     FOUND,
     WHOLE,
-    /** Whole, but an equal copy has its key, and its file is a name of that one's. */
-    REPLACED,
-    /** Of no use any more; it needs room while somebody has it open. */
+    /** It cannot be found any more; it needs room while somebody has it open. */
     GONE
   }
 
@@ -85,10 +83,5 @@ final class SharedCopy {
     List<Waiting> all = waiting;
     waiting = new ArrayList<>(0);
     return all;
-  }
-
-  /** Whether it cannot be found any more. */
-  boolean isOver() {
-    return state == State.REPLACED || state == State.GONE;
   }
 }

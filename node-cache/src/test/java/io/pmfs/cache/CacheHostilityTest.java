@@ -50,7 +50,6 @@ final class CacheHostilityTest {
                 directory.resolve("copies"),
                 1 << 20,
                 Duration.ofHours(1),
-                false,
                 List.of(source),
                 new CacheService.Limits(8, 4, 4, 3, 64, 32, 1 << 19)),
             InstantSource.system());

@@ -72,10 +72,10 @@ final class CacheServiceTest {
     source = Files.createDirectory(directory.resolve("source"));
     copies = directory.resolve("copies");
     socket = directory.resolve("socket");
-    open(CAPACITY, false);
+    open(CAPACITY);
   }
 
-  private void open(long capacity, boolean deduplicates) throws IOException {
+  private void open(long capacity) throws IOException {
     service =
         CacheService.open(
             new CacheService.Settings(
@@ -83,7 +83,6 @@ final class CacheServiceTest {
                 copies,
                 capacity,
                 EVICT_AFTER,
-                deduplicates,
                 List.of(source),
                 CacheService.Limits.of(capacity)),
             clock);
@@ -237,7 +236,7 @@ final class CacheServiceTest {
       assertThat(Files.readAllBytes(fileOf(lent))).isEqualTo(content);
       assertThat(file.lend()).isNull();
     }
-    open(CAPACITY, false);
+    open(CAPACITY);
   }
 
   private static Path fileOf(LentFile lent) {
@@ -247,7 +246,7 @@ final class CacheServiceTest {
   @Test
   void lend_refused_isNotAskedAgainByTheFirstRead() throws Exception {
     service.close();
-    open(50_000, false);
+    open(50_000);
     byte[] content = write("f", 100_000);
     Mount mount = mount();
     try (SourceFile file = mount.store().open(FileName.of("f"))) {
@@ -281,7 +280,7 @@ final class CacheServiceTest {
     assertThat(mount.read("f", content.length)).isEqualTo(content);
     assertThat(mount.sourceBytes()).isEqualTo(content.length);
 
-    open(CAPACITY, false);
+    open(CAPACITY);
     long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
     while (service.report().answered() == 0 && System.nanoTime() - end < 0) {
       assertThat(mount.read("f", content.length)).isEqualTo(content);
@@ -308,7 +307,7 @@ final class CacheServiceTest {
       silent.close();
     }
     Files.delete(socket);
-    open(CAPACITY, false);
+    open(CAPACITY);
   }
 
   @Test
@@ -323,7 +322,7 @@ final class CacheServiceTest {
       assertThat(read(file, 0, content.length)).isEqualTo(content);
     }
     assertThat(mount.sourceBytes()).isZero();
-    open(CAPACITY, false);
+    open(CAPACITY);
   }
 
   @Test
@@ -340,7 +339,7 @@ final class CacheServiceTest {
       }
     }
     Files.writeString(copies.resolve("incoming/5"), "left");
-    open(CAPACITY, false);
+    open(CAPACITY);
 
     Mount second = mount();
     assertThat(second.read("bad", bad.length)).isEqualTo(bad);
@@ -371,7 +370,7 @@ final class CacheServiceTest {
   @Test
   void read_fullCache_evictsWhatWasNotUsedLately() throws Exception {
     service.close();
-    open(1 << 20, false);
+    open(1 << 20);
     byte[] content = write("old", 500_000);
     write("older", 480_000);
     byte[] other = write("new", 510_000);
@@ -394,7 +393,7 @@ final class CacheServiceTest {
   @Test
   void read_moreThanHalfOfTheCapacity_isNotCopied() throws Exception {
     service.close();
-    open(1 << 20, false);
+    open(1 << 20);
     byte[] content = write("f", 600_000);
     Mount mount = mount();
     assertThat(mount.read("f", content.length)).isEqualTo(content);
@@ -403,51 +402,9 @@ final class CacheServiceTest {
   }
 
   @Test
-  void read_equalFiles_areKeptOnce_ifThatWasAskedFor_alsoThoseOfAnEarlierRun() throws Exception {
-    byte[] content = write("a", 1_000_000);
-    Files.write(source.resolve("b"), content);
-    Files.write(source.resolve("c"), content);
-    Mount first = mount();
-    first.read("a", content.length);
-    first.read("b", content.length);
-    assertThat(inodes()).isEqualTo(2);
-    service.close();
-    open(CAPACITY, true);
-
-    Mount second = mount();
-    for (String name : List.of("a", "b", "c")) {
-      assertThat(second.read(name, content.length)).isEqualTo(content);
-    }
-    awaitShared(2);
-
-    assertThat(inodes()).isEqualTo(1);
-    for (String name : List.of("a", "b", "c")) {
-      assertThat(second.read(name, content.length)).isEqualTo(content);
-    }
-    assertThat(second.sourceBytes()).isZero();
-    assertThat(service.report().copiedBytes()).isEqualTo(content.length);
-  }
-
-  private void awaitShared(long count) {
-    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-    while (service.report().room().sharing() < count && System.nanoTime() - end < 0) {
-      Thread.onSpinWait();
-    }
-    assertThat(service.report().room().sharing()).isEqualTo(count);
-  }
-
-  private long inodes() throws IOException {
-    List<Object> inodes = new ArrayList<>();
-    for (Path file : files()) {
-      inodes.add(Files.getAttribute(file, "unix:ino"));
-    }
-    return inodes.stream().distinct().count();
-  }
-
-  @Test
   void read_fullCache_keepsOpenCopies_andEvictsOthersUsedLater() throws Exception {
     service.close();
-    open(1 << 20, false);
+    open(1 << 20);
     byte[] content = write("open", 100_000);
     write("a", 400_000);
     write("b", 390_000);

@@ -16,7 +16,7 @@ final class CopierTest {
   private static final int BOB = 1001;
   private static final int EVE = 1002;
 
-  private final Copier copier = new Copier("copy", 2, () -> {});
+  private final Copier copier = new Copier(2);
   private final List<String> done = new CopyOnWriteArrayList<>();
 
   @AfterEach
@@ -128,7 +128,7 @@ final class CopierTest {
   @Test
   void replaceHanging_sourceDoesNotAnswer_othersGoOn_andThatUserIsRefusedIfAllHang() {
     List<Held> hanging = new ArrayList<>();
-    try (Copier many = new Copier("copy", Copier.THREADS, () -> {})) {
+    try (Copier many = new Copier(Copier.THREADS)) {
       for (int user : List.of(ADA, BOB)) {
         for (int i = 0; i < Copier.THREADS; i++) {
           Held work = new Held("of " + user, 1);

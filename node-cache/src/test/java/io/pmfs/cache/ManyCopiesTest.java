@@ -54,10 +54,7 @@ final class ManyCopiesTest {
     long begun = System.nanoTime();
     CacheRules rules =
         new CacheRules(
-            new Space(1L << 50, COPIES),
-            Duration.ofHours(1),
-            false,
-            CacheService.Limits.of(1L << 50));
+            new Space(1L << 50, COPIES), Duration.ofHours(1), CacheService.Limits.of(1L << 50));
     byte[] boot = {(byte) (isLost ? 2 : 1)};
     SharedCopies copies = SharedCopiesTest.open(directory, boot, rules, clock);
     report(arguments[0] + ": opened", begun, copies);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.cache.CacheMessage.Refusal;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.table.TableStore;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
@@ -15,9 +16,11 @@ import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -60,7 +63,7 @@ final class SharedCopiesTest {
 
   private SharedCopies open(Path at, long files, CacheService.Limits limits) throws IOException {
     Space capacity = new Space(10 * SIZE, files);
-    return open(at, BOOT, new CacheRules(capacity, EVICT_AFTER, false, limits), () -> now);
+    return open(at, BOOT, new CacheRules(capacity, EVICT_AFTER, limits), () -> now);
   }
 
   /** Opens copies as the service does. */
@@ -102,11 +105,7 @@ final class SharedCopiesTest {
 
   /** What a client gets, and has open however the service goes on. */
   private FileChannel passed(SharedCopy copy) throws Exception {
-    return passed(copies, copy, copy.key);
-  }
-
-  static FileChannel passed(SharedCopies copies, SharedCopy copy, CopyKey as) throws Exception {
-    try (SharedCopies.Present present = copies.present(copy, as)) {
+    try (SharedCopies.Present present = copies.present(copy, true)) {
       PassedFile file = Objects.requireNonNull(present.file());
       return FileChannel.open(Path.of("/proc/self/fd/" + file.descriptor()));
     }
@@ -149,7 +148,6 @@ final class SharedCopiesTest {
         new CacheRules(
             new Space((long) count * SIZE, UNLIMITED_FILES),
             EVICT_AFTER,
-            false,
             CacheService.Limits.of(2L * count * SIZE));
     try (SharedCopies many = open(large, BOOT, rules, () -> now)) {
       CompletableFuture<Integer> looking =
@@ -354,7 +352,7 @@ final class SharedCopiesTest {
     now = now.plus(EVICT_AFTER);
     FileTime before = (FileTime) Files.getAttribute(copy.file, "unix:ctime");
     SharedCopy his = Objects.requireNonNull(copies.hold(key(1), BOB).copy());
-    try (SharedCopies.Present present = copies.present(his, key(1))) {
+    try (SharedCopies.Present present = copies.present(his, true)) {
       PassedFile file = Objects.requireNonNull(present.file());
       file.read(0, ByteBuffer.allocateDirect(SIZE));
       Path shown = Files.readSymbolicLink(Path.of("/proc/self/fd/" + file.descriptor()));
@@ -377,7 +375,7 @@ final class SharedCopiesTest {
     assertThat(has(1)).isTrue();
     copies.close();
     Space less = new Space(5 * SIZE, UNLIMITED_FILES);
-    copies = open(directory, BOOT, new CacheRules(less, EVICT_AFTER, false, LIMITS), () -> now);
+    copies = open(directory, BOOT, new CacheRules(less, EVICT_AFTER, LIMITS), () -> now);
 
     assertThat(used(ADA)).isEqualTo(2);
     assertThat(used(BOB)).isEqualTo(3);
@@ -490,5 +488,37 @@ final class SharedCopiesTest {
     assertThat(file).doesNotExist();
     assertThat(other.resolve("copies").resolve(right)).exists();
     assertThat(other.resolve("incoming")).isEmptyDirectory();
+  }
+
+  @Test
+  void open_directoryOfAVersionThatKeptEqualCopiesOnce_keepsOneOfThem() throws IOException {
+    fill(1, 2, ADA);
+    copies.close();
+    Path sameContent = directory.resolve("copies").resolve(key(3).path(checksum(1)));
+    Files.createDirectories(sameContent.getParent());
+    Files.createLink(sameContent, file(1));
+    try (TableStore tables = otherIndex()) {
+      tables.sync();
+    }
+    open();
+
+    assertThat(has(1) ^ has(3)).isTrue();
+    assertThat(has(2)).isTrue();
+    SharedCopy left = Objects.requireNonNull(copies.hold(key(has(1) ? 1 : 3), ADA).copy());
+    copies.compare(left);
+    copies.release(left, ADA);
+    assertThat(has(left.key.inode())).as("it was not emptied with its other name").isTrue();
+    assertThat(copies.room().usedFiles()).isEqualTo(2);
+  }
+
+  /** The index that such a version left, which has more tables. */
+  private TableStore otherIndex() throws IOException {
+    Path index = directory.resolve("index");
+    Files.move(index, index.resolveSibling("index.before"));
+    List<TableStore.Table> tables =
+        Stream.of("state", "copies", "by-use", "links", "contents", "inodes")
+            .map(name -> new TableStore.Table(name, false))
+            .toList();
+    return TableStore.open(index, "pmfs node-cache", tables, 32L << 20);
   }
 }

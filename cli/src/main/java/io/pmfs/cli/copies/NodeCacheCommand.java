@@ -87,13 +87,6 @@ public final class NodeCacheCommand implements Callable<Integer> {
   private String evictAfter;
 
   @Option(
-      names = "--deduplicate",
-      description =
-          "Keep files with equal content once, also those of different users. A user can then find"
-              + " out that another user has the same file.")
-  private boolean deduplicates;
-
-  @Option(
       names = "--log-level",
       paramLabel = "LEVEL",
       description = "error, warn, info or debug; the log goes to standard error.",
@@ -184,7 +177,6 @@ public final class NodeCacheCommand implements Callable<Integer> {
             directory,
             capacity,
             unused,
-            deduplicates,
             listed,
             CacheService.Limits.of(capacity)),
         invocation.clock());
@@ -225,11 +217,6 @@ public final class NodeCacheCommand implements Callable<Integer> {
     say("files    %,d of %s", room.usedFiles(), limit(room.capacityFiles()));
     if (room.leftOpen() > 0) {
       say("left     %,d copies that mounts gave back are open", room.leftOpen());
-    }
-    if (room.sharing() > 0) {
-      say(
-          "equal    %,d share the file of an equal copy, which spares %s",
-          room.sharing(), ByteSize.format(room.sparedBytes()));
     }
     say(
         "mounts   %,d connected; %,d questions answered with a copy, %,d without",

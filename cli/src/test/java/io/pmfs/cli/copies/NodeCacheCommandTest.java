@@ -27,7 +27,6 @@ final class NodeCacheCommandTest {
             world.makeDirectory("copies"),
             1 << 20,
             Duration.ofHours(1),
-            false,
             List.of(world.makeDirectory("source")),
             CacheService.Limits.of(1 << 20));
     try (CacheService service = CacheService.open(settings, InstantSource.system())) {
