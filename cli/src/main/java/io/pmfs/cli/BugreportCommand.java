@@ -87,11 +87,11 @@ final class BugreportCommand implements Callable<Integer> {
     redaction.learn(surroundings.environment());
     Report report = new Report(name, now, redaction);
     List<Piece> pieces =
-        new ReportedMounts(surroundings, redaction, report::problem).pieces(mountpoints);
+        new BugreportPieces(surroundings, redaction, report::problem).list(mountpoints);
     write(file, report, pieces);
     invocation.say(
         "%s: %s, readable only by you; nothing was sent. It may contain names of files, hosts and"
-                .formatted(file, ByteSize.format(size(file)))
+                .formatted(file, ByteSize.format(file.toFile().length()))
             + " users: look through it before you pass it on"
             + (report.problems() == 0
                 ? ""
@@ -102,13 +102,13 @@ final class BugreportCommand implements Callable<Integer> {
   private void write(Path file, Report report, List<Piece> pieces) throws MountFailure {
     try (OutputStream out = create(place(file))) {
       AtomicBoolean whole = new AtomicBoolean();
-      invocation.atShutdown().accept(() -> whole.get() || delete(file));
+      invocation.atShutdown().accept(() -> whole.get() || file.toFile().delete());
       try {
         report.write(out, pieces);
         whole.set(true);
       } finally {
         if (!whole.get()) {
-          delete(file);
+          Files.deleteIfExists(file);
         }
       }
     } catch (FileAlreadyExistsException e) {
@@ -132,22 +132,5 @@ final class BugreportCommand implements Callable<Integer> {
             file,
             Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))));
-  }
-
-  private static boolean delete(Path file) {
-    try {
-      Files.deleteIfExists(file);
-      return true;
-    } catch (IOException e) {
-      return false;
-    }
-  }
-
-  private static long size(Path file) {
-    try {
-      return Files.size(file);
-    } catch (IOException e) {
-      return 0;
-    }
   }
 }

@@ -53,7 +53,7 @@ final class PathCallsTest {
   /** Of the kernel, or of the system that root has installed. */
   private static final String SYSTEM =
       """
-      cli.bugreport.KernelFiles cli.bugreport.ProcessPieces cli.doctor.ResourceChecks
+      cli.bugreport.KernelFiles cli.doctor.ResourceChecks
       daemon.process.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.JnrBridge
       fuse.KernelWorkers fuse.mounting.Fusermount fuse.mounting.Mounter
       fuse.mounting.MountingByRoot fuse.mounting.ReadAhead fuse.mounting.StaleMountGuard
@@ -69,8 +69,8 @@ final class PathCallsTest {
    */
   private static final String GIVEN =
       """
-      cli.BugreportCommand cli.OwnPieces cli.PackCommand cli.bugreport.LeftLogs cli.bugreport.Tail
-      cli.bugreport.TierSizes cli.control.PathList cli.doctor.Examination cli.mount.MountCommand
+      cli.BugreportCommand cli.BugreportPieces cli.PackCommand cli.bugreport.OwnFiles
+      cli.control.PathList cli.doctor.Examination cli.mount.MountCommand
       cli.status.ProfileCommand cli.tasks.Export cli.tasks.FindingsReport
       daemon.dataset.DatasetSource fuse.Probe fuse.mounting.SessionMount mounts.MountProbe
       pack.PackCheck pack.PackDirectory pack.PackManifest pack.Packer pack.ShardOutput

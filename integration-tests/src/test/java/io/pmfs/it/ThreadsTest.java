@@ -59,7 +59,7 @@ final class ThreadsTest {
   /** In commands that a person waits for, and that end with the error. */
   private static final String COMMANDS =
       """
-      cli.Main cli.OwnPieces cli.PackDisplay cli.status.Replies mounts.KnownMounts pack.Packer
+      cli.Main cli.PackDisplay cli.status.Replies mounts.KnownMounts pack.Packer
       pack.Parallel pack.SourceWalk
       """;
 

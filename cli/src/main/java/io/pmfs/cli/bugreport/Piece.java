@@ -18,21 +18,28 @@ import org.jspecify.annotations.Nullable;
  */
 public record Piece(String name, String why, Duration limit, Callable<byte @Nullable []> content) {
   /** A disk or network file system that takes longer is a finding of its own. */
-  static final Duration SHORT = Duration.ofSeconds(5);
+  public static final Duration SHORT = Duration.ofSeconds(5);
 
   /** A piece of generated text. */
   public static Piece text(String name, String why, Duration limit, Callable<String> text) {
     return new Piece(name, why, limit, () -> text.call().getBytes(UTF_8));
   }
 
-  /** A piece from files of the kernel, in which each char is a byte. */
-  static Piece bytes(String name, String why, Callable<String> bytes) {
-    return new Piece(name, why, SHORT, () -> bytes.call().getBytes(ISO_8859_1));
+  /** A piece from files, in which each char is a byte; there may be none. */
+  public static Piece bytes(String name, String why, Callable<@Nullable String> bytes) {
+    return new Piece(
+        name,
+        why,
+        SHORT,
+        () -> {
+          String text = bytes.call();
+          return text == null ? null : text.getBytes(ISO_8859_1);
+        });
   }
 
   /** The text with only characters that file names in the archive may have. */
-  public static String plain(String text) {
-    String plain = text.replaceAll("[^A-Za-z0-9._-]", "_");
+  public static String plain(Object text) {
+    String plain = text.toString().replaceAll("[^A-Za-z0-9._-]", "_");
     return plain.substring(0, Math.min(60, plain.length()));
   }
 }

@@ -3,7 +3,8 @@ package io.pmfs.cli.bugreport;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import java.util.LinkedHashSet;
+import java.net.URLEncoder;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArraySet;
@@ -18,8 +19,9 @@ import java.util.regex.Pattern;
 public final class Redaction {
   static final String REMOVED = "[removed]";
 
-  private static final Pattern LOOKS_SECRET =
-      Pattern.compile("(?i)secret|passw|passphrase|token|credential|authorization|cookie|key");
+  private static final String SECRET =
+      "(?i)(?:secret|passw|passphrase|token|credential|authorization|cookie|key)";
+  private static final Pattern LOOKS_SECRET = Pattern.compile(SECRET);
 
   /** Names of variables that hold only the path of a secret, which occurs in harmless lines. */
   private static final Pattern IS_PLACE = Pattern.compile("(?i).*_(FILE|DIR|PATH|HOME|SOCK)");
@@ -27,18 +29,20 @@ public final class Redaction {
   /** Shorter values would also match harmless words and numbers. */
   private static final int SHORTEST = 8;
 
+  /** A key with what separates it from its value: after an option that may be a blank. */
   private static final Pattern KEY =
       Pattern.compile(
-          "(?i)(?:secret|passw|passphrase|token|credential|authorization|cookie|key)"
-              + "(?:[\\w-]|\\.(?!java:)){0,64}+(?:([\"']?)[ \\t]{0,8}[:=][ \\t]{0,8}|[ \\t](?=[^ \\t]))");
+          SECRET
+              + "(?:[\\w-]|\\.(?!java:)){0,64}+(?:([\"']?)[ \\t]{0,8}[:=][ \\t]{0,8}"
+              + "|[ \\t](?<=--[\\w.-]{1,80}[ \\t])(?=[^ \\t]))");
 
   private static final Pattern USER_INFO = Pattern.compile("(?<=//)[^\\s/\"'<>]{1,1024}@");
 
-  private static final Pattern PRIVATE_KEY_BEGIN =
-      Pattern.compile("-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY");
-
-  private static final Pattern PRIVATE_KEY_END =
-      Pattern.compile("-----END [A-Z0-9 ]{0,40}PRIVATE KEY-*");
+  private static final String BEGIN = "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY";
+  private static final String END = "-----END [A-Z0-9 ]{0,40}PRIVATE KEY-*";
+  private static final Pattern KEY_BEGIN = Pattern.compile(BEGIN);
+  private static final Pattern KEY_END = Pattern.compile(END);
+  private static final Pattern PRIVATE_KEY = Pattern.compile(BEGIN + "(?s:.*?)(?:" + END + "|\\z)");
 
   private final Set<String> known = new CopyOnWriteArraySet<>();
 
@@ -47,9 +51,8 @@ public final class Redaction {
     environment.forEach(
         (name, value) -> {
           String secret = value.strip();
-          if (looksSecret(name)
-              && !IS_PLACE.matcher(name).matches()
-              && secret.length() >= SHORTEST) {
+          boolean isSecret = looksSecret(name) && !IS_PLACE.matcher(name).matches();
+          if (isSecret && secret.length() >= SHORTEST) {
             known.addAll(formsOf(secret));
           }
         });
@@ -60,21 +63,12 @@ public final class Redaction {
   }
 
   /** The secret unchanged, as in JSON, and as in a URL; each char is a byte. */
-  private static Set<String> formsOf(String secret) {
-    StringBuilder json = new StringBuilder();
-    StringBuilder url = new StringBuilder();
+  private static List<String> formsOf(String secret) {
     String bytes = new String(secret.getBytes(UTF_8), ISO_8859_1);
-    for (int i = 0; i < bytes.length(); i++) {
-      char c = bytes.charAt(i);
-      json.append(c == '"' || c == '\\' ? "\\" + c : c == '\n' ? "\\n" : String.valueOf(c));
-      boolean isPlain = c < 128 && (Character.isLetterOrDigit(c) || "-._~".indexOf(c) >= 0);
-      url.append(isPlain ? String.valueOf(c) : String.format("%%%02X", (int) c));
-    }
-    Set<String> forms = new LinkedHashSet<>();
-    forms.add(bytes);
-    forms.add(json.toString());
-    forms.add(url.toString());
-    return forms;
+    String json = bytes.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n");
+    String form = URLEncoder.encode(secret, UTF_8);
+    String url = form.replace("+", "%20").replace("*", "%2A").replace("%7E", "~");
+    return List.of(bytes, json, url);
   }
 
   byte[] of(byte[] text) {
@@ -93,58 +87,66 @@ public final class Redaction {
   }
 
   private static String withoutPrivateKeys(String text) {
-    StringBuilder kept = new StringBuilder(text.length());
-    Matcher begin = PRIVATE_KEY_BEGIN.matcher(text);
-    Matcher end = PRIVATE_KEY_END.matcher(text);
-    int from = 0;
-    if (end.find() && !(begin.find() && begin.start() < end.start())) {
-      kept.append(REMOVED); // the text begins inside of a key
-      from = end.end();
-    }
-    while (begin.find(from)) {
-      kept.append(text, from, begin.start()).append(REMOVED);
-      if (!end.find(begin.end())) {
-        return kept.toString();
-      }
-      from = end.end();
-    }
-    return kept.append(text, from, text.length()).toString();
+    Matcher begin = KEY_BEGIN.matcher(text);
+    Matcher end = KEY_END.matcher(text);
+    boolean beginsInside = end.find() && !(begin.find() && begin.start() < end.start());
+    String whole = beginsInside ? REMOVED + text.substring(end.end()) : text;
+    return PRIVATE_KEY.matcher(whole).replaceAll(Matcher.quoteReplacement(REMOVED));
   }
 
   private static String withoutValues(String text) {
     StringBuilder kept = new StringBuilder(text.length());
     Matcher key = KEY.matcher(text);
     int from = 0;
-    while (from <= text.length() && key.find(from)) {
+    while (key.find(from)) {
       int value = key.end();
       String quote = key.group(1);
-      if (quote == null && !isOption(text, key.start())) {
-        // A word of a sentence.
-        kept.append(text, from, value);
-        from = value;
-        continue;
-      }
-      int end = Value.end(text, value, quote == null ? "" : quote);
+      int end = endOfValue(text, value, quote != null && !quote.isEmpty());
       kept.append(text, from, value);
       if (end > value) {
-        boolean isQuoted = text.charAt(value) == '"' || (quote != null && quote.equals("\""));
+        boolean isQuoted = text.charAt(value) == '"' || "\"".equals(quote);
         kept.append(isQuoted ? "\"" + REMOVED + "\"" : REMOVED);
       }
       from = end;
     }
-    return from >= text.length()
-        ? kept.toString()
-        : kept.append(text, from, text.length()).toString();
+    return kept.append(text, from, text.length()).toString();
   }
 
-  /** Whether the word belongs to an option, so that its value follows after a blank. */
-  private static boolean isOption(String text, int word) {
-    int start = word;
-    while (start > 0
-        && word - start < 64
-        && (Character.isLetterOrDigit(text.charAt(start - 1)) || text.charAt(start - 1) == '-')) {
-      start--;
+  /**
+   * The end of a value that is quoted or, in JSON, a list or an object; else it is the rest of the
+   * line, and in JSON what comes before the next one.
+   */
+  private static int endOfValue(String text, int start, boolean isJson) {
+    char first = start < text.length() ? text.charAt(start) : '\n';
+    if (first == '"' || first == '\'') {
+      return endOfQuoted(text, start);
     }
-    return text.startsWith("--", start);
+    if (!isJson || (first != '[' && first != '{')) {
+      return next(text, start, isJson ? ",}]\n" : "\n\0");
+    }
+    int depth = 0;
+    int at = start;
+    do {
+      char c = text.charAt(at);
+      depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
+      at = c == '"' ? endOfQuoted(text, at) : at + 1;
+    } while (depth > 0 && at < text.length());
+    return at;
+  }
+
+  private static int endOfQuoted(String text, int start) {
+    int at = start + 1;
+    while (at < text.length() && text.charAt(at) != text.charAt(start) && text.charAt(at) != '\n') {
+      at += text.charAt(at) == '\\' ? 2 : 1;
+    }
+    return Math.min(at + 1, text.length());
+  }
+
+  private static int next(String text, int start, String ends) {
+    int at = start;
+    while (at < text.length() && ends.indexOf(text.charAt(at)) < 0) {
+      at++;
+    }
+    return at;
   }
 }

@@ -76,12 +76,22 @@ public final class DoctorCommand implements Callable<Integer> {
       verdict = Verdict.ofMount(place, mounted, findings);
     }
     if (json) {
-      invocation.showJson(GSON.toJson(new Report(verdict.sentence(), findings)));
+      invocation.showJson(json(verdict, findings));
     } else {
       findings.forEach(f -> invocation.show(line(f)));
       invocation.show(verdict.sentence());
     }
     return verdict.exitStatus();
+  }
+
+  /** What --json shows of a machine. */
+  public static String json(Surroundings surroundings) {
+    List<Finding> findings = new Examination(surroundings).run();
+    return json(Verdict.ofMachine(findings), findings);
+  }
+
+  private static String json(Verdict verdict, List<Finding> findings) {
+    return GSON.toJson(new Report(verdict.sentence(), findings));
   }
 
   private Path place(String text) {

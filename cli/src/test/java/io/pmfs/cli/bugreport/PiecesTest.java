@@ -1,7 +1,5 @@
 package io.pmfs.cli.bugreport;
 
-import static java.nio.charset.StandardCharsets.ISO_8859_1;
-import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -26,24 +23,27 @@ final class PiecesTest {
     return ((Integer) Files.getAttribute(directory, "unix:uid")).longValue();
   }
 
+  private static @Nullable String last(Path file, long owner) throws IOException {
+    return OwnFiles.lines(file, owner, true);
+  }
+
   @Test
   void last_longFile_beginsWithAWholeLine() throws IOException {
     Path file = directory.resolve("x.log");
     Files.writeString(file, "0123456789\n".repeat(200_000));
 
-    String text = new String(Objects.requireNonNull(Tail.last(file, ANYBODY)), UTF_8);
-
-    assertThat(text).hasSizeBetween(Tail.MOST - 11, Tail.MOST).startsWith("0123").endsWith("9\n");
-    assertThat(new String(Objects.requireNonNull(Tail.first(file, ANYBODY)), UTF_8))
-        .hasSizeBetween(Tail.MOST - 11, Tail.MOST)
-        .startsWith("0123")
-        .endsWith("9\n");
-    assertThat(Tail.last(directory.resolve("absent"), ANYBODY)).isNull();
+    for (boolean isEnd : List.of(true, false)) {
+      assertThat(OwnFiles.lines(file, ANYBODY, isEnd))
+          .hasSizeBetween(OwnFiles.MOST_OF_LOG - 11, OwnFiles.MOST_OF_LOG)
+          .startsWith("0123")
+          .endsWith("9\n");
+    }
+    assertThat(last(directory.resolve("absent"), ANYBODY)).isNull();
   }
 
   @Test
   void last_notARegularFile_isRefused() {
-    assertThatThrownBy(() -> Tail.last(directory, ANYBODY)).hasMessageContaining("not a regular");
+    assertThatThrownBy(() -> last(directory, ANYBODY)).hasMessageContaining("not a regular");
   }
 
   @Test
@@ -51,11 +51,11 @@ final class PiecesTest {
     Path secret = Files.writeString(directory.resolve("shadow"), "x");
     Path link = Files.createSymbolicLink(directory.resolve("link.log"), secret);
 
-    assertThat(Tail.last(secret, uid())).isNotNull();
-    assertThatThrownBy(() -> Tail.last(link, uid())).hasMessageContaining("not a regular");
-    assertThatThrownBy(() -> Tail.last(secret, uid() + 1)).hasMessageContaining("of user");
+    assertThat(last(secret, uid())).isNotNull();
+    assertThatThrownBy(() -> last(link, uid())).hasMessageContaining("not a regular");
+    assertThatThrownBy(() -> last(secret, uid() + 1)).hasMessageContaining("of user");
     Files.createLink(directory.resolve("second"), secret);
-    assertThatThrownBy(() -> Tail.last(secret, uid())).hasMessageContaining("not a file of");
+    assertThatThrownBy(() -> last(secret, uid())).hasMessageContaining("not a file of");
   }
 
   @Test
@@ -82,7 +82,7 @@ final class PiecesTest {
         Signal Handlers:
         """;
 
-    String kept = new String(CrashLog.withoutMemory(log.getBytes(ISO_8859_1)), ISO_8859_1);
+    String kept = OwnFiles.withoutMemory(log);
 
     assertThat(kept)
         .contains("SIGSEGV", "libx.so", "P R O C E S S", "Threads class", "Signal Handlers")
@@ -90,52 +90,45 @@ final class PiecesTest {
   }
 
   @Test
-  void concerning_mountinfo_hasOursAndThoseThatHoldThePaths() {
-    MountLines lines =
-        new MountLines(
-            """
-            1 0 8:1 / / rw - ext4 /dev/sda1 rw
-            2 1 0:20 / /lustre rw - lustre x@tcp:/l rw
-            3 1 0:21 / /other rw - nfs h:/x rw
-            4 1 0:55 / /mnt/a\\040b ro - fuse.pmfs /lustre/x ro
-            5 1 0:56 / /mnt/c ro - fuse.sshfs h: ro
-            """);
+  void mounts_ofMountinfo_hasOursAndThoseThatHoldThePaths() throws IOException {
+    String lines =
+        """
+        1 0 8:1 / / rw - ext4 /dev/sda1 rw
+        2 1 0:20 / /lustre rw - lustre x@tcp:/l rw
+        3 1 0:21 / /other rw - nfs h:/x rw
+        4 1 0:55 / /mnt/a\\040b ro - fuse.pmfs /lustre/x ro
+        5 1 0:56 / /mnt/c ro - fuse.sshfs h: ro
+        """;
+    write("proc/self/mountinfo", lines);
 
-    assertThat(lines.concerning(List.of("/lustre/x")))
-        .contains("lustre", "fuse.pmfs")
+    assertThat(KernelFiles.mounts(lines, List.of("/lustre/x")))
+        .contains("lustre", "4 1 0:55 / /mnt/a\\040b ro - fuse.pmfs /lustre/x ro\n")
         .doesNotContain("nfs", "sshfs", "ext4")
         .endsWith("of 5 lines\n");
-    assertThat(lines.concerning(List.of("/local/x"))).contains("ext4");
-    assertThat(lines.connection("/mnt/a b")).isEqualTo(55);
-    assertThat(lines.connection("/mnt/c")).isEqualTo(-1);
+    assertThat(KernelFiles.mounts(lines, List.of("/local/x"))).contains("ext4");
+    assertThat(kernel().connection(null, "/mnt/a b")).contains("connections/55/waiting");
+    assertThat(kernel().connection(null, "/mnt/c")).startsWith("nothing is mounted there");
+  }
+
+  private KernelFiles kernel() {
+    return new KernelFiles(directory);
   }
 
   /** By then another mount is at its path. */
   @Test
-  void connection_ofAMountThatIsDetached_isItsOwn() throws Exception {
+  void connection_ofAMountThatIsDetached_isItsOwn() throws IOException {
     write("proc/self/mountinfo", "4 1 0:55 / /mnt/a ro - fuse.pmfs /lustre/x ro\n");
     write("sys/fs/fuse/connections/55/waiting", "5555\n");
     write("sys/fs/fuse/connections/44/waiting", "4444\n");
 
-    assertThat(connection("0:44")).contains("4444").doesNotContain("5555");
-    assertThat(connection(null)).contains("5555");
-  }
-
-  private String connection(@Nullable String device) throws Exception {
-    MountPieces.Mount mount =
-        new MountPieces.Mount("/mnt/a", device, 0, ANYBODY, directory.resolve("log"), null);
-    for (Piece piece : new MountPieces(directory, mount, "m").pieces(Set.of())) {
-      if (piece.name().equals("m/fuse-connection.txt")) {
-        return new String(Objects.requireNonNull(piece.content().call()), UTF_8);
-      }
-    }
-    throw new AssertionError("no such piece");
+    assertThat(kernel().connection("0:44", "/mnt/a")).contains("4444").doesNotContain("5555");
+    assertThat(kernel().connection(null, "/mnt/a")).contains("5555");
   }
 
   @Test
   void text_environment_showsKnownNamesOnly() {
     String text =
-        Environment.text(
+        KernelFiles.variables(
             Map.of("PMFS_TIER", "ssd:/x", "PMFS_NODES_KEY", "k", "EDITOR", "hunter2", "TZ", "UTC"),
             Set.of("PMFS_TIER", "PMFS_NODES_KEY"));
 
@@ -145,7 +138,7 @@ final class PiecesTest {
 
   @Test
   void commandLine_secretAfterItsOption_isRemoved() {
-    assertThat(ProcessPieces.commandLine("java\0--cluster-secret\0hunter2\0--tier\0ssd:/x\0"))
+    assertThat(KernelFiles.commandLine("java\0--cluster-secret\0hunter2\0--tier\0ssd:/x\0"))
         .isEqualTo("java\n--cluster-secret\n[removed]\n--tier\nssd:/x\n");
   }
 
@@ -155,7 +148,7 @@ final class PiecesTest {
     Files.write(directory.resolve("sub/secret-name"), new byte[1234]);
     Files.write(directory.resolve("other"), new byte[5]);
 
-    assertThat(TierSizes.text(directory))
+    assertThat(OwnFiles.sizes(directory))
         .contains("2 directories, 2 files, 1239 bytes, largest 1234, not readable 0")
         .doesNotContain("secret-name");
   }
@@ -166,7 +159,7 @@ final class PiecesTest {
     write("sys/fs/cgroup/job/memory.max", "1073741824\n");
     write("sys/fs/cgroup/job/step/memory.max", "max\n");
 
-    assertThat(new Groups(directory).text("self"))
+    assertThat(kernel().groups("self"))
         .contains(
             "/sys/fs/cgroup/job/step/memory.max: max",
             "/sys/fs/cgroup/job/memory.max: 1073741824",
