@@ -10,7 +10,6 @@ import io.pmfs.daemon.dataset.KernelSession;
 import io.pmfs.daemon.dataset.MountedOutputs;
 import io.pmfs.daemon.dataset.Opened;
 import io.pmfs.daemon.dataset.ServedMount;
-import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.process.Readiness;
 import io.pmfs.daemon.report.BridgeReport;
 import io.pmfs.daemon.report.ClusterReport;
@@ -129,11 +128,6 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   private @Nullable String sourceAbsence() {
     String failure = outputs.sourceFailure();
     return failure == null ? source.absence() : failure;
-  }
-
-  @Override
-  public Snapshot snapshot() {
-    return new Snapshot(status(), 0, 0, 0);
   }
 
   @Override
