@@ -11,17 +11,18 @@ import org.jspecify.annotations.Nullable;
  *
  * @param dirtyBytes bytes of files that are not at the source yet
  * @param dirtyFiles files with such bytes
- * @param waitingChanges changes that the source does not have yet
- * @param oldestAgeSeconds age of the oldest of them, in seconds; 0 if none waits
+ * @param waitingChanges changes not at the source yet
+ * @param oldestAgeSeconds age of the oldest waiting change, in seconds; 0 if none waits
  * @param drainedBytes bytes copied to the source since the daemon started
  * @param drainedChanges changes made at the source since the daemon started
  * @param bytesPerSecond copied in the last ten seconds
- * @param localBytes room that the files of this mount take in this node's tiers
- * @param conflicts files that another program changed at the source; they were kept beside
- * @param refused changes that the source refuses at the moment, or that were given up
- * @param failures the first hundred of what is refused or in conflict, a sentence each
- * @param away the node that changes wait for, because it does not answer; null if there is none. If
- *     it is the owner, everything else is as it was when it answered last
+ * @param localBytes bytes that this mount uses in this node's tiers
+ * @param conflicts files that another program changed too; this mount's versions were saved under
+ *     other names
+ * @param refused changes that the source refuses now, and changes given up
+ * @param failures the first hundred refusals and conflicts, one sentence each
+ * @param away the unreachable node that changes wait for; null if there is none. If it is the
+ *     owner, the other figures are from its last answer
  */
 public record DrainStatus(
     long dirtyBytes,
@@ -36,24 +37,24 @@ public record DrainStatus(
     long refused,
     List<Failure> failures,
     @Nullable Away away) {
-  /** Nothing is known, and nothing waits. */
+  /** An empty status: nothing is known and nothing waits. */
   public static final DrainStatus NONE =
       new DrainStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, List.of(), null);
 
   /**
    * A node that does not answer.
    *
-   * @param since when it was asked for the first time without an answer
-   * @param path of the first change that waits for it; empty if that is not known
-   * @param changes how many changes wait, those behind that one among them
+   * @param since time of the first request without an answer
+   * @param path of the first change that waits for it; empty if unknown
+   * @param changes how many changes wait, counting those behind the first
    */
   public record Away(String node, boolean isOwner, Instant since, String path, long changes) {}
 
   /**
    * A path of the mount and what is wrong with it.
    *
-   * @param cause what the source answered; null for a conflict, or if another node failed
-   * @param isAside whether it is not tried again by itself
+   * @param cause the source's error; null for a conflict, or if another node failed
+   * @param isAside whether it is only retried on request
    * @param behind how many changes wait for it
    */
   public record Failure(
@@ -62,7 +63,7 @@ public record DrainStatus(
       this(path, reason, cause, false, 0);
     }
 
-    /** What failed: a call at the source, or a request to another node. */
+    /** The kind of a failure: a call at the source, or a request to another node. */
     public static Failure of(String path, FsException e) {
       String text = String.valueOf(e.getMessage());
       return e.getCause() instanceof IOException
@@ -71,7 +72,7 @@ public record DrainStatus(
     }
   }
 
-  /** The same with what another node's tiers hold. */
+  /** Adds the bytes that another node's tiers hold. */
   public DrainStatus withLocalBytes(long bytes) {
     return new DrainStatus(
         dirtyBytes,
@@ -88,7 +89,7 @@ public record DrainStatus(
         away);
   }
 
-  /** The last one of an owner that does not answer any more. */
+  /** The last status of an owner that no longer answers. */
   public DrainStatus without(NodeAway owner) {
     return new DrainStatus(
         dirtyBytes,

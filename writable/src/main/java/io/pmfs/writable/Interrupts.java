@@ -7,11 +7,11 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Which thread serves which request of the kernel, so that a request whose program got a signal
- * ends while it waits. Safe for use by many threads.
+ * The thread that serves each kernel request, so that a signal to a program interrupts its waiting
+ * request. Thread-safe.
  */
 public final class Interrupts {
-  /** What a file system has whose requests can be interrupted. */
+  /** A file system whose requests can be interrupted. */
   public interface Holder {
     Interrupts interrupts();
   }
@@ -19,12 +19,12 @@ public final class Interrupts {
   private final Map<Long, Thread> serving = new ConcurrentHashMap<>();
   private final Set<Thread> interrupted = ConcurrentHashMap.newKeySet();
 
-  /** The calling thread serves a request from now on. */
+  /** Registers the calling thread as the one that serves a request. */
   public void begin(long unique) {
     serving.put(unique, Thread.currentThread());
   }
 
-  /** The request was answered. */
+  /** Ends a request: it was answered. */
   public void end(long unique) {
     serving.remove(unique);
     if (!interrupted.isEmpty()) {
@@ -32,7 +32,6 @@ public final class Interrupts {
     }
   }
 
-  /** The program no longer wants the answer to a request. */
   public void interrupt(long unique) {
     serving.computeIfPresent(
         unique,
@@ -43,7 +42,7 @@ public final class Interrupts {
   }
 
   /**
-   * For a request that waits.
+   * Called by a request before and while it waits.
    *
    * @throws FsException with EINTR if the calling thread's request was interrupted
    */

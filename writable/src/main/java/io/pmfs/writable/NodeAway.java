@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
-/** Another node of a writable mount does not answer: the cause of failures because of it. */
+/** Another node of a writable mount does not answer: the cause of other failures. */
 public final class NodeAway extends IOException {
   private static final long serialVersionUID = 1;
 
@@ -25,22 +25,22 @@ public final class NodeAway extends IOException {
     this.since = Instant.now().minusMillis(millis);
   }
 
-  /** The node that a failure is about; null if it is about none. */
+  /** The unreachable node that caused a failure; null if there is none. */
   public static @Nullable NodeAway of(Exception failure) {
     return failure.getCause() instanceof NodeAway node ? node : null;
   }
 
   /**
-   * What a status says of it.
+   * The entry for a status.
    *
-   * @param path of what waits for it
-   * @param changes how many changes wait, that one and all behind it
+   * @param path of the first change that waits for the node
+   * @param changes how many changes wait, counting those behind the first
    */
   public DrainStatus.Away waiting(String path, long changes) {
     return new DrainStatus.Away(node, isOwner, since, path, changes);
   }
 
-  /** What a status says of an owner: nobody knows what waits for it. */
+  /** The entry for an owner that is away: what waits for it is unknown. */
   public DrainStatus.Away unknown() {
     return waiting("", 0);
   }

@@ -12,9 +12,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The system calls on the source and on local files. A directory is an open descriptor, a name is
- * one component below it, and an empty name is the descriptor's file itself; symbolic links are
- * never followed. Failures have the errno of the call. Safe for use by many threads.
+ * The system calls on the source and on local files. A directory is an open descriptor and a name
+ * is one component below it; an empty name means the descriptor's file itself. Symbolic links are
+ * never followed. Failures carry the errno of the call. Thread-safe.
  */
 public interface OutputCalls {
   int O_RDONLY = 0;
@@ -38,10 +38,10 @@ public interface OutputCalls {
   int SEEK_DATA = 3;
   int SEEK_HOLE = 4;
 
-  /** Opens a directory by its absolute path, in which links are followed. */
+  /** Opens a directory by its absolute path; symbolic links are followed. */
   int openRoot(Path path) throws FsException;
 
-  /** Opens a directory below another one; the path may have slashes, and none of it is a link. */
+  /** Opens a directory below another one by a relative path without symbolic links. */
   int openDirectory(int base, FileName path) throws FsException;
 
   /** Opens or creates a regular file; opening something else fails. */
@@ -54,14 +54,14 @@ public interface OutputCalls {
   /** Passes all names of a directory but . and .. */
   void list(int directory, Names names) throws FsException;
 
-  /** Receives names; the type is null if the file system does not say it. */
+  /** Receives names; the type is null if the file system does not report it. */
   interface Names {
     void accept(FileName name, long inode, @Nullable FileType type);
   }
 
   FileName readSymbolicLink(int directory, FileName name) throws FsException;
 
-  /** Reads into the buffer until it is full or the file ends; returns how many bytes. */
+  /** Reads until the buffer is full or the file ends; returns the number of bytes. */
   int read(int file, ByteBuffer destination, long offset) throws FsException;
 
   /** Writes all of the buffer. */
@@ -71,13 +71,12 @@ public interface OutputCalls {
 
   void sync(int file, boolean dataOnly) throws FsException;
 
-  /** Like fallocate(2). */
   void allocate(int file, int mode, long offset, long length) throws FsException;
 
-  /** Like lseek(2) for data and holes: ENXIO behind the last of them. */
+  /** Like lseek(2) with SEEK_DATA and SEEK_HOLE: ENXIO past the last one. */
   long seek(int file, long offset, int whence) throws FsException;
 
-  /** Makes one file share all blocks of the other (FICLONE); fails where this is not possible. */
+  /** Makes one file share all blocks of another (FICLONE); fails where that is not supported. */
   void cloneFile(int from, int to) throws FsException;
 
   void mkdir(int directory, FileName name, int mode) throws FsException;
@@ -92,7 +91,7 @@ public interface OutputCalls {
 
   void rmdir(int directory, FileName name) throws FsException;
 
-  /** Like renameat2(2); EINVAL where the file system does not have the flag. */
+  /** Like renameat2(2); EINVAL if the file system does not support the flag. */
   void rename(int directory, FileName name, int toDirectory, FileName toName, int flags)
       throws FsException;
 
@@ -103,7 +102,7 @@ public interface OutputCalls {
   void setTimes(int directory, FileName name, Instant accessTime, Instant modificationTime)
       throws FsException;
 
-  /** Empty where the file system has none. */
+  /** Lists the names of extended attributes; empty if the file system has none. */
   Map<FileName, byte[]> extendedAttributes(int directory, FileName name) throws FsException;
 
   void setExtendedAttribute(int directory, FileName name, FileName attribute, byte[] value)
@@ -114,29 +113,27 @@ public interface OutputCalls {
   StoreStatistics statistics(int directory) throws FsException;
 
   /**
-   * The project whose quota counts what is made in a directory (its id, if the directory hands it
-   * on); 0 if there is none.
+   * The project whose quota counts new files in a directory (its id if the directory passes it on);
+   * 0 if there is none.
    */
   long project(int directory);
 
-  /** How many data files a mount may have open at the same time, and leave enough for the rest. */
+  /** How many data files a mount may keep open; leaves enough descriptors for the rest. */
   int mostDataFiles();
 
   /** Whether a process, or a user if the process is gone, belongs to a group. */
   boolean isInGroup(int pid, int uid, int gid, int group);
 
   /**
-   * Lets the calling thread make the calls of this object as a user, with the user's groups, until
-   * the result is closed. A process without that right makes them as itself.
+   * Makes the calling thread act as a user, with the user's groups, until the result is closed.
+   * Without that privilege, calls are made as the daemon's own user.
    */
   Acting actAs(int uid, int gid);
 
-  /**
-   * Permanently gives the calling thread a small share of the processors when there are too few.
-   */
+  /** Permanently lowers the calling thread's share of the processors. */
   void lowerPriority();
 
-  /** The time in which a thread acts as another user; closing it again does nothing. */
+  /** The scope in which a thread acts as another user; closing it again does nothing. */
   interface Acting extends AutoCloseable {
     @Override
     void close();

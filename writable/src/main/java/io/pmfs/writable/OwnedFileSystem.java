@@ -6,27 +6,28 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The owner of a writable mount, as the other nodes of its cluster see it: they may keep the
+ * The owner of a writable mount, as the other nodes of its cluster see it. Those may keep the
  * content of new files themselves ({@link NodeData}).
  */
 public interface OwnedFileSystem extends WritableFileSystem {
-  /** Like {@link #create}; the content of a new file is kept by the node that asks. */
+  /** Like {@link #create}; the calling node keeps the content of a new file. */
   Opened createHere(long directory, FileName name, int mode, int flags, Caller caller)
       throws FsException;
 
-  /** Like {@link #open}; a file that is emptied is kept by the node that asks. */
+  /** Like {@link #open}; the calling node keeps the content of a file that is truncated to zero. */
   Opened openHere(long inode, int flags, Caller caller) throws FsException;
 
-  /** Like {@link #attributes}, without what the node that writes a file knows of it. */
+  /** Like {@link #attributes}, without asking the node that writes the file. */
   Node recorded(long inode) throws FsException;
 
   /**
-   * A node goes on writing to a data file that it keeps.
+   * A node asks to go on writing to a data file that it keeps.
    *
    * @param low the first byte that it is about to change
    * @param onlyGrew whether the file only grew since the node asked last
    * @param pauses how often the node has stopped writing
-   * @return the first byte that it may change, not behind {@code low}; -1 if the owner must write
+   * @return the first byte that it may change, at most {@code low}; -1 if the owner must do the
+   *     write
    */
   long resume(
       long inode,
@@ -39,13 +40,13 @@ public interface OwnedFileSystem extends WritableFileSystem {
       throws FsException;
 
   /**
-   * Like {@link #flush}; the owner need not ask what the node that asks has written.
+   * Like {@link #flush}; the calling node reports what it has written.
    *
-   * @param told null if the node did not write
+   * @param paused null if the node did not write
    */
-  void flushHere(long inode, long handle, NodeData.@Nullable Told told, Caller caller)
+  void flushHere(long inode, long handle, NodeData.@Nullable Paused paused, Caller caller)
       throws FsException;
 
-  /** Those of the asking node's data files that are of no use any more. */
+  /** The calling node's data files that are no longer needed. */
   List<NodeData.Id> unused(List<NodeData.Id> files, Caller caller) throws FsException;
 }

@@ -3,11 +3,11 @@ package io.pmfs.writable;
 import java.nio.file.Path;
 
 /**
- * Where data files may lie.
+ * A place for data files.
  *
  * @param name for messages
- * @param directory of this mount alone, on a tier; need not exist
- * @param capacityBytes room that data files may take
- * @param keepFreeBytes room of the file system that stays free
+ * @param directory on a tier, used by this mount alone; need not exist
+ * @param capacityBytes limit for data files
+ * @param keepFreeBytes of the file system that must stay free
  */
 public record Place(String name, Path directory, long capacityBytes, long keepFreeBytes) {}

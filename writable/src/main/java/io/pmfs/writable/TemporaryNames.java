@@ -3,7 +3,7 @@ package io.pmfs.writable;
 import io.pmfs.metadata.FileName;
 import java.nio.charset.StandardCharsets;
 
-/** Names of what is unfinished at the source, which the mount neither shows nor takes. */
+/** Names of unfinished files at the source, which the mount hides and rejects. */
 public final class TemporaryNames {
   public static final String PREFIX = ".pmfs-tmp-";
 

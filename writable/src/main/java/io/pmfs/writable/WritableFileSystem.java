@@ -16,64 +16,58 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A file system that can be changed, as the kernel's requests see it. Files and directories have
- * inode numbers, 1 for the root, which persist and are never reused. The kernel checks rights
- * (`default_permissions`); this interface does what it is told, for the user it is told. Safe for
- * use by many threads.
+ * inode numbers, 1 for the root, which persist and are never reused. The kernel checks permissions
+ * (`default_permissions`); this interface acts for the given user without checking. Thread-safe.
  *
- * <p>Each change takes the number of its request ({@link Caller#unique}). A change that a former
- * process had recorded under that number is not repeated: its result is returned again.
+ * <p>Each change carries the number of its request ({@link Caller#unique}). If an earlier process
+ * recorded a change under that number, its result is returned and the change is not repeated.
  */
 public interface WritableFileSystem extends AutoCloseable {
-  /** Names of the root's inode. */
   long ROOT = Inode.ROOT;
 
   /**
-   * On whose behalf a change is made.
+   * The process that asks for a change.
    *
-   * @param unique the request's number without the mark of a request that was sent again; 0 if the
-   *     change has none
-   * @param node on which node of a cluster its process is; 0 for this one
+   * @param unique the request's number without the resend flag; 0 if the change has none
+   * @param node the node of the cluster on which the process runs; 0 for this one
    */
   record Caller(long unique, int uid, int gid, int pid, int node) {
     private static final int NODE_SHIFT = 48;
 
-    /** A process of this node. */
     public Caller(long unique, int uid, int gid, int pid) {
       this(unique, uid, gid, pid, 0);
     }
 
-    /** The same process of another node, whose kernel numbers requests as this node's does. */
+    /** The same process seen as one of another node; kernels number their requests alike. */
     public Caller on(int other) {
       return new Caller(
           unique == 0 ? 0 : unique | (long) other << NODE_SHIFT, uid, gid, NO_PROCESS, other);
     }
 
-    /** The same process, with a change that no request asked for. */
+    /** The same process, for a change that no request asked for. */
     public Caller unasked() {
       return new Caller(0, uid, gid, pid, node);
     }
 
-    /** What a change says of who made it. */
     public Change.Head head(long sequence, long inode, long millis) {
       return new Change.Head(sequence, inode, uid, gid, millis);
     }
 
-    /** Whether a request with this number came from this node. */
     public static boolean isHere(long unique) {
       return unique >>> NODE_SHIFT == 0;
     }
   }
 
-  /** Instead of a process that cannot be looked at. */
+  /** Stands for a process that cannot be inspected. */
   int NO_PROCESS = -1;
 
-  /** A file, directory or other node, and what stat(2) says of it. */
+  /** A file, directory or other node, with its stat(2) attributes. */
   record Node(long inode, Attributes attributes) {}
 
-  /** An entry of a directory. {@code position} is where a listing continues behind it. */
+  /** A directory entry. {@code position} is where a listing continues after it. */
   record Entry(FileName name, long inode, FileType type, long position) {}
 
-  /** Receives entries until it has no room: then it returns false, and the entry is not taken. */
+  /** Receives entries; returns false, without taking the entry, when it has no room. */
   interface EntryConsumer {
     boolean accept(Entry entry);
   }
@@ -84,12 +78,12 @@ public interface WritableFileSystem extends AutoCloseable {
   Node attributes(long inode) throws FsException;
 
   /**
-   * Passes entries behind a position, 0 for the first, without . and ..; each entry once for a
-   * reader that continues at positions, whatever is created and removed meanwhile.
+   * Passes the entries after a position, 0 for the first, without . and ... A reader that continues
+   * at positions gets each entry once, even while names are created and removed.
    */
   void list(long directory, long position, EntryConsumer entries) throws FsException;
 
-  /** The directory that holds a directory; the root's is the root. */
+  /** The parent of a directory; the root's parent is the root. */
   default long parent(long directory) throws FsException {
     return directory;
   }
@@ -102,7 +96,7 @@ public interface WritableFileSystem extends AutoCloseable {
 
   // ---- changes of names
 
-  /** The mode has permission bits only, with the umask applied. */
+  /** The mode has only permission bits, with the umask applied. */
   Node mkdir(long directory, FileName name, int mode, Caller caller) throws FsException;
 
   /** A FIFO, socket, device or empty regular file, by the type bits of the mode. */
@@ -138,16 +132,15 @@ public interface WritableFileSystem extends AutoCloseable {
   /**
    * An open file.
    *
-   * @param handle for {@link #read} and the others; persists while the file is open, also for the
-   *     next process of the mount
-   * @param isOnlyWritten whether the call made the file, and the handle cannot read
-   * @param generation of the content, if the node that asked keeps it ({@link NodeData}); else 0
-   * @param source where another node than the owner can read the content; null if only the owner
-   *     can
+   * @param handle for {@link #read} and the others; valid while the file is open, also in the next
+   *     process of the mount
+   * @param isOnlyWritten whether the call created the file and the handle cannot read
+   * @param generation of the content, if the calling node keeps it ({@link NodeData}); else 0
+   * @param source where nodes other than the owner can read the content; null if only the owner can
    */
   record Opened(
       Node node, long handle, boolean isOnlyWritten, long generation, @Nullable AtSource source) {
-    /** With content that the asking node does not keep. */
+    /** A file whose content the calling node does not keep. */
     public Opened(Node node, long handle, boolean isOnlyWritten) {
       this(node, handle, isOnlyWritten, 0, null);
     }
@@ -160,7 +153,7 @@ public interface WritableFileSystem extends AutoCloseable {
    * @param inode its number at the source
    */
   record AtSource(FileName directory, FileName name, long inode) {
-    /** Throws IllegalArgumentException for a path that leads outside the source. */
+    /** Rejects a path that leads outside the source with an IllegalArgumentException. */
     public AtSource {
       if (!directory.isBelow() || !name.isEntry()) {
         throw new IllegalArgumentException("not a file below the source");
@@ -168,17 +161,16 @@ public interface WritableFileSystem extends AutoCloseable {
     }
   }
 
-  /** Opens a regular file, and empties it if the flags have O_TRUNC. */
+  /** Opens a regular file; O_TRUNC truncates it. */
   Opened open(long inode, int flags, Caller caller) throws FsException;
 
-  /** Passes at most {@code size} bytes from an offset, fewer only at the end of the file. */
+  /** Passes at most {@code size} bytes from an offset; fewer only at the end of the file. */
   void read(long inode, long handle, long offset, int size, ReadSink sink) throws FsException;
 
   /**
    * Writes all of the buffer.
    *
-   * @param append whether the descriptor has O_APPEND at present: at the end of the file then,
-   *     whatever the offset says
+   * @param append whether the descriptor has O_APPEND now: then the offset is ignored
    * @param clearSetId drop set-user-id and set-group-id bits, as a write by an ordinary user does
    * @return how many bytes were written
    */
@@ -192,15 +184,15 @@ public interface WritableFileSystem extends AutoCloseable {
       Caller caller)
       throws FsException;
 
-  /** A close(2) of one of the descriptors: reports an error of the source that was not told yet. */
+  /** A close(2) of one of the descriptors; throws an unreported error of the source. */
   void flush(long inode, long handle, Caller caller) throws FsException;
 
-  /** Returns when data, size and name survive a power cut of this node. */
+  /** Returns once data, size and name would survive a power failure of this node. */
   void fsync(long inode, long handle, boolean dataOnly, Caller caller) throws FsException;
 
   void fsyncDirectory(long inode, Caller caller) throws FsException;
 
-  /** The last close of a handle. Never fails, because the kernel takes no error from it. */
+  /** The last close of a handle. Never fails, because the kernel ignores errors here. */
   void release(long inode, long handle);
 
   /** Mode as in fallocate(2): KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE; others fail with EOPNOTSUPP. */
@@ -219,24 +211,19 @@ public interface WritableFileSystem extends AutoCloseable {
       Caller caller)
       throws FsException;
 
-  /**
-   * The next data or hole at or behind an offset: whence as in lseek(2), SEEK_DATA or SEEK_HOLE.
-   */
+  /** The next data or hole at or after an offset: whence as in lseek(2), SEEK_DATA or SEEK_HOLE. */
   long seek(long inode, long handle, long offset, int whence) throws FsException;
 
   // ---- attributes
 
-  /**
-   * One extended attribute, or null; EOPNOTSUPP if its name is in none of the name spaces that a
-   * mount has.
-   */
+  /** One extended attribute, or null; EOPNOTSUPP if the mount does not support its name space. */
   default byte @Nullable [] extendedAttribute(long inode, FileName name) throws FsException {
     return extendedAttributes(inode).get(name);
   }
 
   /**
-   * What {@link #setAttributes} changes; null stays as it is. Times are those of the call unless
-   * given; a change of size by a handle that was opened for writing has that handle, else 0.
+   * The attributes that {@link #setAttributes} changes; null leaves one as it is. {@code handle} is
+   * the writable handle that changes the size, else 0.
    */
   record NewAttributes(
       @Nullable Integer mode,
@@ -256,42 +243,38 @@ public interface WritableFileSystem extends AutoCloseable {
 
   void removeExtendedAttribute(long inode, FileName name, Caller caller) throws FsException;
 
-  /** The kernel has forgotten an inode: data of a file without names and opens can go. */
+  /** The kernel has forgotten an inode: the data of an unlinked and closed file can be removed. */
   void forget(long inode, long lookups);
 
-  /**
-   * The session of the kernel has ended, so nothing is open any more: what was written counts as
-   * closed.
-   */
+  /** The kernel's session has ended: every open file counts as closed. */
   void endSession() throws FsException;
 
   // ---- the way to the source
 
-  /** Why nothing can be changed at the moment, and steps at the source are not made; else null. */
+  /** Why the mount is read-only now and nothing is written to the source; else null. */
   default @Nullable String stateFailure() {
     return null;
   }
 
-  /** That the source does not answer, and since when; null if it does. */
+  /** Says that the source does not answer, and since when; null if it does. */
   default @Nullable String sourceFailure() {
     return null;
   }
 
-  /** How far the source is behind. */
   DrainStatus drainStatus();
 
   /**
-   * The user knows of the conflicts and of the changes that the source refused for good: those
-   * until now are no longer told or counted.
+   * Acknowledges conflicts and permanently refused changes: those up to now are no longer reported
+   * or counted.
    *
-   * @return what was told until now
+   * @return what was reported until now
    */
   DrainStatus acknowledge() throws FsException;
 
   /**
-   * Tries changes that the source refuses once more, also those that were set aside.
+   * Retries changes that the source refuses, including those set aside.
    *
-   * @param path of the mount, without a leading slash: it and what is below; empty for all
+   * @param path of the mount, without a leading slash; includes everything below it; empty for all
    * @return the paths of the changes
    */
   default List<String> retry(FileName path) throws FsException {
@@ -299,26 +282,27 @@ public interface WritableFileSystem extends AutoCloseable {
   }
 
   /**
-   * Gives up changes that the source refuses, and those that wait for them: the mount shows what
-   * the source has.
+   * Discards refused changes and those that depend on them; the mount then shows what the source
+   * has.
    *
    * @param path as for {@link #retry}
    * @return the paths of the changes
-   * @throws FsException EBUSY while a program uses one of the files, or changes are on their way
+   * @throws FsException EBUSY while a program uses one of the files, or while related changes are
+   *     being made
    */
   default List<String> drop(FileName path) throws FsException {
     return List.of();
   }
 
-  /** Paths of what is not at the source yet, the longest waiting first, at most so many. */
+  /** At most this many paths of changes not at the source yet, the oldest first. */
   default List<String> waiting(int most) {
     return List.of();
   }
 
   /**
-   * Starts to bring everything that was closed before this call to the source, and waits.
+   * Brings everything closed before this call to the source, and waits.
    *
-   * @return whether nothing is left; false after the time is over or if changes were refused
+   * @return whether nothing is left; false after a timeout or if changes were refused
    */
   boolean drain(long timeoutMillis) throws InterruptedException;
 

@@ -5,23 +5,24 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * How a writable mount works.
+ * The settings of a writable mount.
  *
- * @param source the directory that is mounted
- * @param state a directory of this mount alone
+ * @param source the mounted directory
+ * @param state a directory used by this mount alone
  * @param places for data files, fastest first; at least one
- * @param session differs for each session of the kernel
- * @param resumed whether a former process served the same session
- * @param drainBytesPerSecond limit of copying to the source; 0 for none
- * @param syncsAtSource whether a sync of a file waits until the source has it
- * @param hostName in the names of files that are kept beside others
+ * @param session identifies the kernel's session
+ * @param resumed whether an earlier process served the same session
+ * @param drainBytesPerSecond rate limit of copying to the source; 0 for none
+ * @param syncsAtSource whether fsync waits until the source has the file
+ * @param hostName part of the names under which conflicting versions are saved
  * @param memoryBytes limit of the state's memory, at least 16 MiB
- * @param copiers threads that copy to the source; 0 if a test makes each step itself
- * @param pieceMillis how often files that stay open and grow are brought to the source
- * @param freshMillis how long names and attributes of the source are taken as unchanged
- * @param momentMillis how long a request waits for a source that does not answer, if it can go on
- *     with what is known
- * @param patienceMillis how long what is known is enough
+ * @param copiers threads that copy to the source; 0 if a test runs each step itself
+ * @param pieceMillis how often growing open files are copied to the source
+ * @param freshMillis how long cached names and attributes of the source are valid
+ * @param momentMillis how long a request waits for a source that does not answer before it uses
+ *     cached names and attributes
+ * @param patienceMillis how long cached names and attributes are used while the source does not
+ *     answer
  */
 public record WritableSettings(
     Path source,
@@ -50,7 +51,7 @@ public record WritableSettings(
     }
   }
 
-  /** The usual number of threads and times. */
+  /** With the default number of threads and the default times. */
   public WritableSettings(
       Path source,
       Path state,

@@ -27,7 +27,7 @@ public final class Refusal extends Exception {
   /**
    * For a request that was signed at the wrong time.
    *
-   * @param clock what the sender needs to know to sign it at the right one
+   * @param clock the server's time, so that the sender can sign again
    */
   static Refusal ofTime(String line, String clock) {
     return new Refusal(HttpResponseStatus.UNAUTHORIZED, line, null, clock);

@@ -15,8 +15,8 @@ import io.pmfs.writable.journal.Tables;
 import io.pmfs.writable.tree.Extended;
 import java.util.Map;
 
-/** Tells the journal of the contents of files. Safe for use by many threads. */
-@SuppressWarnings("try") // What is held is not otherwise used.
+/** Records the contents of files in the journal. Thread-safe. */
+@SuppressWarnings("try")
 final class Announcer {
   private final State state;
   private final Extended extended;
@@ -27,9 +27,9 @@ final class Announcer {
   }
 
   /**
-   * Announces the content of a locked file as it is now, if that is new.
+   * Announces the present content of a locked file.
    *
-   * @return whether it was
+   * @return whether it was new
    */
   boolean announce(OutputFile file, Caller caller) throws FsException {
     Inode before = state.inode(file.number());
@@ -55,7 +55,7 @@ final class Announcer {
     return true;
   }
 
-  /** The caller holds the state's lock and commits. */
+  /** Announces within an update; the caller holds the state's lock and commits. */
   private void announce(
       State.Update update,
       OutputFile file,

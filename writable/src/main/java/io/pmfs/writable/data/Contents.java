@@ -20,14 +20,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the contents of files go on: a change leaves what the journal promised as it is, and goes
- * to a place with room. The caller holds the lock of the file exclusively.
+ * Prepares and applies changes of content: announced content is preserved, and new content goes to
+ * a place with room. The caller holds the file's lock exclusively.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Contents {
   private static final Logger log = LoggerFactory.getLogger(Contents.class);
 
-  /** Writes clear these bits, which are the owner's. */
+  /** Set-id bits, which writes clear. */
   static final int SET_ID = 06000;
 
   private final State state;
@@ -45,8 +45,8 @@ public final class Contents {
   // ---- before a change
 
   /**
-   * Prepares a change of content: afterwards the file is local, what the journal promised stays as
-   * it is, and the tables say that the file is being written.
+   * Prepares a change of content. Afterwards the file is local, announced content is preserved, and
+   * the tables mark the file as being written.
    *
    * @param low the first byte that changes
    * @param keep how many bytes of the content are still needed
@@ -80,9 +80,9 @@ public final class Contents {
   }
 
   /**
-   * Bytes of a file change that nothing promised: the tables say so.
+   * Marks a file as being written before bytes change that were not announced.
    *
-   * @return null if the data file is of no use any more, as the source has its content now
+   * @return null if the data file is obsolete because the source has its content now
    */
   private @Nullable Inode written(OutputFile file, Inode inode, long low) throws FsException {
     boolean spoils = low < inode.drainedSize();
@@ -104,7 +104,7 @@ public final class Contents {
     }
   }
 
-  /** From this update on, the tables say that the file is being written. */
+  /** Makes an update mark the file as being written. */
   private static Inode begin(State.Update update, OutputFile file, Inode now) {
     file.begin(now);
     update.put(Tables.WRITING, Tables.key(file.number()), new byte[0]);
@@ -112,9 +112,9 @@ public final class Contents {
   }
 
   /**
-   * Another node goes on writing to a data file that it keeps.
+   * Lets another node go on writing to a data file that it keeps.
    *
-   * @return the first byte that it may change; -1 if this node must write
+   * @return the first byte that it may change; -1 if this node must do the write
    */
   public long resume(OutputFile file, long generation, long low, boolean onlyGrew, long pauses)
       throws FsException {
@@ -133,14 +133,14 @@ public final class Contents {
     return Math.max(promised, next.drainedSize());
   }
 
-  /** The content of a file begins anew, in a data file of another node. */
+  /** Starts an empty content in a data file of another node. */
   void restart(OutputFile file, int place) throws FsException {
     restart(file, places.get(place), false);
     file.emptied();
   }
 
   /**
-   * The data file comes with the first byte: a full disk does not keep a file from being emptied.
+   * The data file is created with the first byte, so that a file can be truncated on a full disk.
    */
   private Inode restart(OutputFile file, DataPlace place, boolean isEmptyAtSource)
       throws FsException {
@@ -164,7 +164,7 @@ public final class Contents {
     return next;
   }
 
-  /** Gives a file a new data file with the first bytes of its content. */
+  /** Gives a file a new data file that starts with the first bytes of its content. */
   private Inode newData(OutputFile file, Inode inode, long low, long keep) throws FsException {
     long kept = Math.min(file.size(inode), keep);
     if (kept == 0) {
@@ -179,7 +179,7 @@ public final class Contents {
         if (!DataPlaces.isRefusal(e)) {
           throw e;
         }
-        log.debug("inode {} goes on elsewhere: {}", file.number(), e.getMessage());
+        log.debug("inode {} moves to another place: {}", file.number(), e.getMessage());
       }
     }
   }
@@ -203,7 +203,7 @@ public final class Contents {
     }
   }
 
-  /** The next process removes a data file that is being filled, unless more is recorded. */
+  /** Until the new data file is recorded, the next process would remove it. */
   private long beginCopy(OutputFile file, LocalPlace place) throws FsException {
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
@@ -235,9 +235,7 @@ public final class Contents {
     }
   }
 
-  /**
-   * A data file that was not filled is of no use. If that cannot be said, the next process does.
-   */
+  /** Discards a data file that was not filled; if the tables fail, the next process does it. */
   private void discardCopy(LocalData made) {
     NodeData.Id id = made.id();
     try (State.Held held = state.hold()) {
@@ -248,11 +246,11 @@ public final class Contents {
         update.commit();
       }
     } catch (FsException e) {
-      log.debug("a data file of inode {} stays: {}", id.inode(), e.getMessage());
+      log.debug("cannot discard a data file of inode {}: {}", id.inode(), e.getMessage());
     }
   }
 
-  /** The source's content of a file without a data file is what the file has. */
+  /** Takes the source's content as that of a file without a data file. */
   private static long drainedSize(Inode inode) {
     if (inode.generation() != 0) {
       return inode.drainedSize();
@@ -263,14 +261,13 @@ public final class Contents {
 
   // ---- a change
 
-  /** A change of a data file. */
   interface Change {
     void make(LocalData data) throws FsException;
   }
 
   /**
-   * Makes a change of a prepared file where there is room for it: if its place has none, the file
-   * goes on in the next one, at last at the source.
+   * Applies a change to a prepared file. If its place has no room, the file is moved to the next
+   * place, and at last to the source.
    *
    * @param more how many bytes it may grow by
    */
@@ -291,13 +288,13 @@ public final class Contents {
         if (!DataPlaces.isRefusal(e)) {
           throw e;
         }
-        log.debug("inode {} goes on elsewhere: {}", file.number(), e.getMessage());
+        log.debug("inode {} moves to another place: {}", file.number(), e.getMessage());
         isRefused = place == file.here().place();
       }
     }
   }
 
-  /** A small content comes here from the node that keeps it, once nobody writes it. */
+  /** Fetches a small content from the node that keeps it, unless that node is writing it. */
   public void bring(OutputFile file) throws FsException {
     Inode inode = state.inode(file.number());
     file.attach(inode);
@@ -319,7 +316,7 @@ public final class Contents {
     boolean isRecorded = false;
     try {
       made.make();
-      made.truncate(0); // A former process may have begun the same.
+      made.truncate(0); // An earlier process may have started the same copy.
       from.fill(made, size);
       try (State.Held held = state.hold()) {
         NodeData.Id id = from.id();
@@ -330,7 +327,7 @@ public final class Contents {
         State.Update update = state.update();
         update.data(id.inode(), id.generation(), new DataRow(place.number(), row.waiting()));
         Room.garbage(update, id.inode(), id.generation(), from.place().number());
-        isRecorded = true; // Perhaps, if that fails.
+        isRecorded = true; // If the commit fails, it may still be recorded.
         update.commit();
       }
       isDone = true;
@@ -349,7 +346,10 @@ public final class Contents {
     try {
       made.place().remove(made.id());
     } catch (FsException e) {
-      log.debug("a copy of a data file of inode {} stays: {}", made.id().inode(), e.getMessage());
+      log.debug(
+          "cannot discard a copy of a data file of inode {}: {}",
+          made.id().inode(),
+          e.getMessage());
     }
   }
 }

@@ -21,10 +21,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What files contain: reads, writes and changes of size, by any handle. A handle of a former
- * process may repeat what that process did. Safe for use by many threads.
+ * Reads, writes and size changes of files, by any handle. A handle of an earlier process may repeat
+ * what that process did. Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class FileData {
   private static final Logger log = LoggerFactory.getLogger(FileData.class);
 
@@ -55,14 +55,14 @@ public final class FileData {
         throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "inode " + number);
       }
       while (!tryRead(file, offset, size, sink)) {
-        log.debug("inode {} is read again from where it is now", number);
+        log.debug("inode {} has moved; retrying the read", number);
       }
     } finally {
       files.release(file);
     }
   }
 
-  /** Returns false if the data were taken elsewhere meanwhile. */
+  /** Returns false if the data were moved meanwhile. */
   private boolean tryRead(OutputFile file, long offset, int size, ReadSink sink)
       throws FsException {
     try {
@@ -84,7 +84,7 @@ public final class FileData {
     }
   }
 
-  /** Reads if what is to be read is open already, beside other readers. */
+  /** Reads under the shared lock if the file is open already. */
   private boolean readIfReady(OutputFile file, long offset, int size, ReadSink sink)
       throws FsException {
     file.lock().readLock().lock();
@@ -125,7 +125,7 @@ public final class FileData {
     }
   }
 
-  /** Into other memory than the answer's: a read that hangs may outlive its request. */
+  /** Reads into separate memory: a hanging read may outlive its request. */
   private static void readFromSource(OutputFile file, long offset, int wanted, ReadSink sink)
       throws FsException {
     ByteBuffer bytes = file.readSource(offset, wanted);
@@ -158,7 +158,7 @@ public final class FileData {
       if (append) {
         Inode inode = file.load(state.inode(number));
         at = file.size(inode);
-        // A former process did it, and died before it could say so.
+        // An earlier process did this and died before it answered.
         if (origin.isFormer() && offset >= 0 && offset + length == at && file.has(bytes, offset)) {
           return length;
         }
@@ -168,7 +168,8 @@ public final class FileData {
       }
       Inode inode = contents.prepare(file, at, Long.MAX_VALUE);
       if (origin.isOnlyWritten() && inode.is(Inode.XATTRS)) {
-        // As Linux does before each write; what the source has is dropped when it is written there.
+        // Linux also does this before each write; the source's attribute is dropped when the
+        // content is written there.
         extended.dropCapabilities(number, caller);
       }
       long start = at;
@@ -208,7 +209,7 @@ public final class FileData {
     }
   }
 
-  /** Sets the size, if that is wanted, and then everything else. */
+  /** Sets the size, if requested, and then the other attributes. */
   public Node setAttributes(long number, NewAttributes wanted, Caller caller) throws FsException {
     nodes.find(number);
     Long size = wanted.size();
@@ -240,7 +241,7 @@ public final class FileData {
     try (OutputFiles.Locked locked = files.lock(number)) {
       truncate(locked.file(), size, wanted.clearSetId(), caller);
       if (wanted.handle() == 0 && !locked.file().hasWriter()) {
-        files.announce(locked.file(), caller); // truncate(2): no close of a writer follows.
+        files.announce(locked.file(), caller); // truncate(2) is not followed by a close.
       }
     }
   }
@@ -325,7 +326,6 @@ public final class FileData {
     return done;
   }
 
-  /** Receives a piece of a file in a buffer. */
   private static final class Piece implements ReadSink {
     private final ByteBuffer buffer;
     private int filled;
@@ -344,8 +344,8 @@ public final class FileData {
       return buffer.clear();
     }
 
-    /** What was not read into this memory comes there. */
-    @SuppressWarnings("ReferenceEquality") // The same memory, not equal bytes.
+    /** Copies into the reply what was read into other memory. */
+    @SuppressWarnings("ReferenceEquality") // Identity, not equal bytes.
     @Override
     public void accept(ReadResult piece) throws IOException {
       filled = piece.size();

@@ -15,17 +15,17 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The handles of open files, and which node writes a file. A handle carries the flags with which it
- * was opened, so a handle of a former process still works. Safe for use by many threads.
+ * The handles of open files, and the node that writes each file. A handle encodes its open flags,
+ * so handles of an earlier process still work. Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Handles {
   private static final int ACCESS_MODE = 3;
   private static final int FLAG_BITS = 4;
   private static final int APPENDS = 1;
   private static final int WRITES = 2;
 
-  /** The kernel need not look for capabilities before it passes a write. */
+  /** The kernel need not look for capabilities before each write. */
   private static final int ONLY_WRITES = 4;
 
   private static final long PAUSE_MILLIS = 20;
@@ -38,10 +38,10 @@ public final class Handles {
 
   private final Writers writers = new Writers();
 
-  /** The places of the data files that other nodes keep, by the numbers of their sessions. */
+  /** Indexes of the places of other nodes, by session number. */
   private final Map<Integer, Integer> places = new ConcurrentHashMap<>();
 
-  /** The handles of this process, each a use of a file. */
+  /** The handles of this process; each is one use of a file. */
   private final Map<Long, Handle> handles = new ConcurrentHashMap<>();
 
   /** An open file, and the node that opened it. */
@@ -51,7 +51,7 @@ public final class Handles {
     this.state = state;
     this.nodes = nodes;
     this.files = files;
-    // Later than those of a former process.
+    // After the handles of an earlier process.
     this.firstHandle = state.millis() << 16;
     this.nextHandle = new AtomicLong(firstHandle);
   }
@@ -67,10 +67,10 @@ public final class Handles {
   }
 
   /**
-   * What a handle says of itself.
+   * The flags of a handle.
    *
-   * @param isFormer whether a former process gave it, and may have made what is asked for again
-   * @param isOnlyWritten whether the kernel passes writes without looking for capabilities
+   * @param isFormer whether an earlier process gave it, so that a request may be a repetition
+   * @param isOnlyWritten whether the kernel sends writes without looking for capabilities
    */
   public record Origin(boolean isFormer, boolean isOnlyWritten) {}
 
@@ -87,7 +87,7 @@ public final class Handles {
   /**
    * Opens a file for a node.
    *
-   * @param isOnlyWritten whether it was just made, and the handle cannot read
+   * @param isOnlyWritten whether the file was just created and the handle cannot read
    */
   long open(long number, int flags, boolean isOnlyWritten, int node) throws FsException {
     int bits = (flags & OutputCalls.O_APPEND) != 0 ? APPENDS : 0;
@@ -111,8 +111,8 @@ public final class Handles {
   }
 
   /**
-   * Between a lookup and an open on one node, a file may lose its last name on another, and that
-   * kernel may forget it. The kernel that gets ESTALE looks the name up again.
+   * Another node may unlink a file between this node's lookup and open, and its kernel may forget
+   * the inode. On ESTALE this kernel looks the name up again.
    */
   private void checkKnown(long number, long handle) throws FsException {
     Inode now = state.find(number);
@@ -130,7 +130,7 @@ public final class Handles {
     }
   }
 
-  /** A handle that is closed; the use of its file ends when this does. */
+  /** A handle that is being closed; the use of its file ends when this is closed. */
   final class Released implements AutoCloseable {
     private final @Nullable OutputFile file;
     private final boolean wasWriter;
@@ -152,7 +152,7 @@ public final class Handles {
     }
   }
 
-  /** Closes a handle, which a former process may have given. */
+  /** Closes a handle, which may be from an earlier process. */
   Released release(long number, long handle) {
     Handle open = handles.remove(handle);
     if (open != null && writes(handle)) {
@@ -166,7 +166,7 @@ public final class Handles {
     return handles.values().stream().anyMatch(handle -> handle.file().number() == number);
   }
 
-  /** The handles that a node has open, and their files. */
+  /** The handles that a node has open, with their files. */
   public Map<Long, Long> handlesOf(int node) {
     Map<Long, Long> found = new HashMap<>();
     handles.forEach(
@@ -180,23 +180,23 @@ public final class Handles {
 
   // ---- which node writes
 
-  /** A session of another node has begun. */
+  /** A session of another node has started. */
   public void join(int node, int place) {
     places.put(node, place);
   }
 
-  /** The place of the data files that the caller's node keeps; -1 for this node. */
+  /** Index of the place for the calling node's data files; -1 for this node. */
   public int placeOf(Caller caller) {
     return places.getOrDefault(caller.node(), -1);
   }
 
-  /** The time in which a node is about to open a file for writing. */
+  /** A scope in which a node is about to open a file for writing. */
   interface Writing extends AutoCloseable {
     @Override
     void close();
   }
 
-  /** No other node writes the file from now on, until this is closed. */
+  /** Keeps other nodes from writing the file until the result is closed; fails if one does. */
   Writing write(long number, Caller caller) throws FsException {
     awaitWriter(number, caller);
     writers.begin(number, caller.node());
@@ -221,7 +221,7 @@ public final class Handles {
     }
   }
 
-  /** A node that keeps what it writes need not have told this process that it has a file open. */
+  /** A node that keeps what it writes need not have reported the open to this process. */
   private void checkKeeper(long number, Caller caller) throws FsException {
     if (isKeptElsewhere(number, caller)) {
       throw new FsException(Errno.EBUSY, "inode " + number + ": another node writes it");
@@ -240,8 +240,8 @@ public final class Handles {
   }
 
   /**
-   * A file is changed by a handle. One that this process does not know was given by a former one,
-   * or was open on a node that had been away.
+   * Prepares a change by a handle. An unknown handle is from an earlier process, or was open on a
+   * node that had been away.
    */
   public void use(long number, long handle, Caller caller) throws FsException {
     if (!writes(handle) || handles.containsKey(handle)) {

@@ -17,8 +17,8 @@ import io.pmfs.writable.tree.OutputTree;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Opening, syncing and closing files. Safe for use by many threads. */
-@SuppressWarnings("try") // What is held is not otherwise used.
+/** Opening, syncing and closing files. Thread-safe. */
+@SuppressWarnings("try")
 public final class OpenFiles {
   private static final Logger log = LoggerFactory.getLogger(OpenFiles.class);
 
@@ -54,7 +54,7 @@ public final class OpenFiles {
   /**
    * Creates and opens a file.
    *
-   * @param place that has its data, if a node keeps them; -1 if this one does
+   * @param place index of the place for its data if another node keeps them; -1 if this one does
    */
   public Opened create(long directory, FileName name, int mode, int flags, int place, Caller caller)
       throws FsException {
@@ -89,7 +89,7 @@ public final class OpenFiles {
     }
   }
 
-  /** A new file that is being written from its first moment on. */
+  /** A new file, which is being written from the start. */
   private Inode fresh(
       State.Update update, Inode parent, FileName name, int mode, int place, Caller caller)
       throws FsException {
@@ -103,7 +103,7 @@ public final class OpenFiles {
     return inode.withData(generation, 0, -1).withFlag(Inode.WRITING, true);
   }
 
-  /** Writes clear set-id bits, so a file with them is no other node's. */
+  /** A file with set-id bits stays with the owner, because writes must clear them. */
   private static boolean isHere(int place, int mode) {
     return place < 0 || (mode & Contents.SET_ID) != 0;
   }
@@ -143,7 +143,8 @@ public final class OpenFiles {
   /**
    * Opens a file.
    *
-   * @param place that has its data, if it is emptied and a node keeps them; -1 if this one does
+   * @param place index of the place for its data if it is truncated and another node keeps them; -1
+   *     if this one does
    */
   public Opened open(long number, int flags, int place, Caller caller) throws FsException {
     Inode inode = nodes.refresh(nodes.find(number));
@@ -160,7 +161,7 @@ public final class OpenFiles {
     } else {
       inode.protection().requireChangeable("inode " + number);
     }
-    // The writer before anything is changed: another node may be at the same point.
+    // Check for another writer before anything is changed: another node may be doing the same.
     try (Handles.Writing writing = handles.write(number, caller)) {
       return empties
           ? openEmptied(number, flags, place, caller)
@@ -180,14 +181,14 @@ public final class OpenFiles {
     }
   }
 
-  /** A file that was opened only to be read may be closed without a request. */
+  /** Read-only handles may be closed without a request. */
   private void announceAtOnce(OutputFile file, int flags, Caller caller) throws FsException {
     if (!Handles.isWriter(flags) && !file.hasWriter()) {
       files.announce(file, caller);
     }
   }
 
-  /** A file that this process has just made is empty: its data file need not be asked. */
+  /** A file just created by this process is empty: its data file need not be asked for its size. */
   private Opened openedNew(Inode inode, int flags, int place, Caller caller) throws FsException {
     try (OutputFiles.Locked locked = files.lock(inode.number())) {
       locked.file().beginNew(inode);
@@ -214,7 +215,7 @@ public final class OpenFiles {
         isElsewhere ? nodes.atSource(inode) : null);
   }
 
-  /** The generation of the content, if a place has it; else 0. */
+  /** The generation of the content if it is in this place; else 0. */
   private long generation(Inode inode, int place) throws FsException {
     DataRow row = inode.generation() == 0 ? null : state.data(inode.number(), inode.generation());
     return row != null && row.place() == place ? inode.generation() : 0;
@@ -222,7 +223,7 @@ public final class OpenFiles {
 
   // ---- syncing and closing
 
-  /** Tells the journal of what was written, if the file was. */
+  /** Announces the content if the file was written. */
   public void announce(long number, Caller caller) throws FsException {
     Inode inode = state.find(number);
     if (inode != null && (inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED))) {
@@ -240,7 +241,7 @@ public final class OpenFiles {
     state.sync();
   }
 
-  /** The kernel says so some time after close(2), when others may be writing again. */
+  /** The kernel sends this some time after close(2); others may be writing again. */
   public void release(long number, long handle) throws FsException {
     try (Handles.Released released = handles.release(number, handle)) {
       if (released.wasWriter()) {
@@ -249,7 +250,7 @@ public final class OpenFiles {
     }
   }
 
-  /** Tells the journal of what was written, unless it is still open for writing. */
+  /** Announces the content unless the file is still open for writing. */
   private void announceLast(long number) throws FsException {
     Inode inode = state.find(number);
     if (inode == null) {
@@ -275,16 +276,16 @@ public final class OpenFiles {
     try {
       contents.bring(file);
     } catch (FsException e) {
-      log.debug("inode {} stays where it is: {}", file.number(), e.getMessage());
+      log.debug("inode {} is not fetched: {}", file.number(), e.getMessage());
     }
   }
 
-  /** Who a change is made as that no process asked for. */
+  /** The actor of changes that no process asked for. */
   public static Caller owner(Inode inode) {
     return new Caller(0, inode.attributes().uid(), inode.attributes().gid(), 0);
   }
 
-  /** A kernel has forgotten a node: its data go, unless another kernel has it open. */
+  /** A kernel has forgotten a node: its data are removed unless another kernel has it open. */
   public void forget(long number) throws FsException {
     names.forget(number, () -> handles.isOpen(number));
   }

@@ -5,13 +5,13 @@ import io.pmfs.writable.places.DataPlaces;
 import io.pmfs.writable.tree.OutputTree;
 
 /**
- * The contents of files, and what programs do with them.
+ * The parts that handle the contents of files.
  *
  * @param files the files in use
- * @param places where their data files lie
- * @param room for more data files
- * @param contents where a content goes on when it is changed
- * @param handles what programs have open
+ * @param places of their data files
+ * @param room frees room for data files
+ * @param contents prepares and applies changes of content
+ * @param handles open handles
  * @param requests reads, writes and changes of attributes
  * @param open opening and closing
  */
@@ -23,7 +23,6 @@ public record OutputData(
     Handles handles,
     FileData requests,
     OpenFiles open) {
-  /** The contents of the files of a tree. */
   public static OutputData of(State state, OutputTree tree, OutputFiles files, DataPlaces places) {
     Room room = new Room(state, places, files);
     Contents contents = new Contents(state, files, places, room);

@@ -26,11 +26,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A regular file that is open or was written to: its data file, the source's file, and what writes
- * changed that the tables do not have yet. Whoever calls a method holds the {@linkplain #lock lock}
- * exclusively, unless the method says something else; an inode is what the tables say now.
+ * A regular file that is open or was written: its data file, the source's file, and changes by
+ * writes that the tables do not have yet. Callers hold the {@linkplain #lock lock} exclusively
+ * unless a method says otherwise; an inode parameter is the present row of the tables.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class OutputFile {
   private static final Logger log = LoggerFactory.getLogger(OutputFile.class);
 
@@ -42,26 +42,25 @@ public final class OutputFile {
 
   private int users; // GUARDED_BY(files)
 
-  /** Handles of this process that may write. */
+  /** Handles of this process that are open for writing. */
   private final AtomicInteger writers = new AtomicInteger();
 
   // GUARDED_BY(lock)
-  /** The content in this node's or another one's place; null if only the source has it. */
+  /** The data file, on this node or another; null if only the source has the content. */
   private @Nullable DataFile data;
 
   private @Nullable SourceFile source;
 
-  /** Whether it only grew since it was announced last, without gaps. */
+  /** Whether the file only grew since it was last announced, without gaps. */
   private boolean onlyGrew = true;
 
-  /** Bytes; -1 if only the data file knows. Of meaning while the inode is being written. */
+  /** Bytes; -1 if only the data file knows. Valid only while the inode is being written. */
   private volatile long size = -1;
 
   private volatile long blocks;
   private volatile Instant modified = Instant.EPOCH;
   private volatile Instant changed = Instant.EPOCH;
 
-  /** The source's file, open for reading. */
   private record SourceFile(int descriptor, Stat stat) {
     boolean isStill(@Nullable Stat seen) {
       return seen == null || stat.isSameFile(seen);
@@ -101,12 +100,12 @@ public final class OutputFile {
     writers.decrementAndGet();
   }
 
-  /** Whether a handle of this process may write; with or without the lock. */
+  /** Whether a handle of this process is open for writing; with or without the lock. */
   boolean hasWriter() {
     return writers.get() > 0;
   }
 
-  /** Closes what is open; for its last user, with or without the lock. */
+  /** Closes all descriptors; called by the last user, with or without the lock. */
   void close() {
     closeData();
     closeSource();
@@ -130,7 +129,7 @@ public final class OutputFile {
     }
   }
 
-  /** Closes the data file if nothing uses it now; it is opened when it is used again. */
+  /** Closes the data file if it is unused; the next use opens it again. */
   void park() {
     if (!lock.isWriteLockedByCurrentThread() && lock.writeLock().tryLock()) {
       try {
@@ -148,10 +147,10 @@ public final class OutputFile {
   // ---- the data file
 
   /**
-   * Opens the data file if there is one, and learns its size if a write may be recorded.
+   * Opens the data file if there is one, and reads its size if a write may have been recorded.
    *
-   * @return the file as it is now: one whose data file is gone is read from the source, if that has
-   *     all of it
+   * @return the present inode: if its data file is gone, the file is read from the source if that
+   *     has all of the content
    */
   Inode load(Inode inode) throws FsException {
     Inode now = attach(inode);
@@ -162,7 +161,7 @@ public final class OutputFile {
     return now;
   }
 
-  /** The same without its size. */
+  /** Like {@link #open}, without reading the size. */
   Inode attach(Inode inode) throws FsException {
     if (generation() != inode.generation()) {
       closeData();
@@ -200,7 +199,7 @@ public final class OutputFile {
     return row;
   }
 
-  /** The data file was not made yet, or somebody removed it: the source may have the same. */
+  /** The data file is missing: the source may have the same content. */
   private Inode withoutData(DataFile missing, Inode inode) throws FsException {
     if (inode.is(Inode.WRITING) || inode.attributes().size() == 0) {
       return inode;
@@ -224,10 +223,10 @@ public final class OutputFile {
   }
 
   /**
-   * Whether a failed read, of data that are not needed any more, is to be tried again: another node
-   * has removed them meanwhile, or the source has the same. The caller has not locked the file.
+   * Whether to retry a failed read: the data file became obsolete and was removed meanwhile, or the
+   * source has the same content. The caller has not locked the file.
    *
-   * @throws FsException if the node has lost what is still needed
+   * @throws FsException if the node has lost content that is still needed
    */
   boolean isToBeReadAgain(FsException e) throws FsException {
     lock.writeLock().lock();
@@ -249,10 +248,10 @@ public final class OutputFile {
   }
 
   /**
-   * Whether a node no longer has the data file because something else took its place meanwhile:
-   * then another attempt finds that.
+   * Whether a node no longer has the data file because it was replaced meanwhile; a retry then
+   * finds the replacement.
    *
-   * @throws FsException if the node has lost what is still needed
+   * @throws FsException if the node has lost content that is still needed
    */
   boolean isReplaced(FsException e) throws FsException {
     if (e.errno() == Errno.ENOENT && data instanceof RemoteData remote) {
@@ -264,7 +263,7 @@ public final class OutputFile {
     return false;
   }
 
-  /** A former process, or another node, wrote to the data file and did not record it. */
+  /** Reads the size after unrecorded writes by an earlier process or another node. */
   private void recover(DataFile written, Inode inode) throws FsException {
     Frozen found = written.freeze(empty(inode));
     Attributes recorded = inode.attributes();
@@ -289,7 +288,7 @@ public final class OutputFile {
     return data instanceof RemoteData;
   }
 
-  /** Whether there is nothing that only a data file knows. */
+  /** Whether the data file holds nothing that is not recorded elsewhere. */
   boolean isEmpty() {
     return size == 0 && (data == null || (data.isHere() && !data.isThere()));
   }
@@ -301,12 +300,12 @@ public final class OutputFile {
     return inode.is(Inode.WRITING) ? size : inode.attributes().size();
   }
 
-  /** The size while it is being written. */
+  /** The size of a file that is being written. */
   long size() {
     return size;
   }
 
-  /** The attributes while it is being written. */
+  /** The attributes of a file that is being written. */
   Attributes attributes(Inode inode) {
     Attributes a = inode.attributes();
     return a.withSize(size, blocks)
@@ -316,7 +315,7 @@ public final class OutputFile {
 
   /**
    * The attributes of a file that is being written, without waiting for writers if they are known;
-   * as they were last, if the node that writes it does not answer. The caller has not locked it.
+   * the last known ones if the writing node does not answer. The caller has not locked the file.
    */
   Attributes shown(Inode inode) throws FsException {
     if (size >= 0 && !isRemote()) {
@@ -342,7 +341,7 @@ public final class OutputFile {
     }
   }
 
-  /** Whether it has more than was announced, and nothing else changed. */
+  /** Whether it has grown since it was announced, and nothing else changed. */
   public boolean hasGrown(Inode inode) throws FsException {
     if (isRemote()) {
       load(inode);
@@ -352,7 +351,7 @@ public final class OutputFile {
 
   // ---- reading
 
-  /** Whether what is to be read is open already; the caller holds the lock at least shared. */
+  /** Whether everything a read needs is open; the caller holds the lock at least shared. */
   boolean isReadable(Inode inode) {
     DataFile open = data;
     boolean isWriting = inode.is(Inode.WRITING);
@@ -366,7 +365,7 @@ public final class OutputFile {
     return open == null && known != null && known.isStill(inode.seen());
   }
 
-  /** Opens what is to be read. */
+  /** Opens what a read needs. */
   Inode prepareRead(Inode inode) throws FsException {
     Inode now = load(inode);
     if (now.generation() == 0 && (now.hasHome() || now.attributes().size() > 0)) {
@@ -388,7 +387,7 @@ public final class OutputFile {
   ByteBuffer readSource(long offset, int wanted) throws FsException {
     SourceFile open = source;
     if (open == null) {
-      throw new FsException(Errno.EIO, "the data of inode " + number + " are nowhere");
+      throw new FsException(Errno.EIO, "the data of inode " + number + " are lost");
     }
     OutputCalls calls = files.calls();
     return files
@@ -404,7 +403,7 @@ public final class OutputFile {
             CopyBuffers::give);
   }
 
-  /** Whether its data file on this node has these bytes at an offset. */
+  /** Whether its data file on this node already has these bytes at an offset. */
   boolean has(ByteBuffer bytes, long offset) throws FsException {
     return data instanceof LocalData here && here.isOpen() && here.has(bytes, offset);
   }
@@ -424,7 +423,6 @@ public final class OutputFile {
         : Math.min(end, files.calls().seek(open.descriptor(), offset, whence));
   }
 
-  /** Opens the source's file for reading. */
   public int openSource(Inode inode) throws FsException {
     SourceFile known = source;
     if (known != null && known.isStill(inode.seen())) {
@@ -432,7 +430,7 @@ public final class OutputFile {
     }
     closeSource();
     if (!inode.hasHome()) {
-      throw new FsException(Errno.EIO, "the data of inode " + number + " are nowhere");
+      throw new FsException(Errno.EIO, "the data of inode " + number + " are lost");
     }
     SourceTree tree = files.tree();
     SourceFile opened =
@@ -463,7 +461,7 @@ public final class OutputFile {
 
   // ---- the next content, which nothing has promised
 
-  /** A file that is not being written begins to be: it is as the tables say. */
+  /** Starts writing to a file: its state is taken from the tables. */
   void begin(Inode inode) {
     if (!inode.is(Inode.WRITING)) {
       size = inode.attributes().size();
@@ -473,7 +471,7 @@ public final class OutputFile {
     }
   }
 
-  /** A file was made; its data file comes with the first byte. */
+  /** A file was created; its data file is created with the first byte. */
   void beginNew(Inode inode) throws FsException {
     DataRow row = inode.generation() == 0 ? null : files.state().data(number, inode.generation());
     DataPlace place = row == null ? null : files.places().get(row.place());
@@ -497,7 +495,7 @@ public final class OutputFile {
     }
   }
 
-  /** The content goes on, empty, in a data file that comes with the first byte. */
+  /** Continues with an empty content in a data file that is created with the first byte. */
   void restart(DataPlace place, long generation) throws FsException {
     long kept = size;
     closeData();
@@ -507,7 +505,7 @@ public final class OutputFile {
     blocks = 0;
   }
 
-  /** The content goes on in another data file, which has what it had. */
+  /** Continues in another data file with the same content. */
   void take(LocalData next) throws FsException {
     if (data instanceof LocalData former) {
       former.closeCounted();
@@ -526,7 +524,7 @@ public final class OutputFile {
     }
   }
 
-  /** Its data file on this node; it is made with the first byte. */
+  /** Its data file on this node, which the first byte creates. */
   LocalData made() throws FsException {
     LocalData made = here();
     if (!made.isOpen()) {
@@ -539,7 +537,7 @@ public final class OutputFile {
     return made;
   }
 
-  /** Its data file on this node, which need not be there. */
+  /** Its data file on this node, which may not exist. */
   LocalData here() throws FsException {
     if (data instanceof LocalData here) {
       return here;
@@ -547,7 +545,7 @@ public final class OutputFile {
     throw new FsException(Errno.EIO, "inode " + number + " has no data file on this node");
   }
 
-  /** Its data file, wherever it is. */
+  /** Its data file on any node. */
   DataFile data() throws FsException {
     DataFile known = data;
     if (known == null) {
@@ -556,14 +554,13 @@ public final class OutputFile {
     return known;
   }
 
-  /** What a change wrote before it failed is not taken for the file's. */
+  /** Undoes the bytes of a change that failed. */
   void cutOff() {
     if (data instanceof LocalData here) {
       here.cutOff(size);
     }
   }
 
-  /** Bytes were written. */
   void wrote(long offset, int length, Instant now) throws FsException {
     onlyGrew &= offset == size;
     size = Math.max(size, offset + length);
@@ -573,14 +570,14 @@ public final class OutputFile {
     blocks = counted < 0 ? blocks : counted;
   }
 
-  /** The size was set, or room was allocated. */
+  /** Records that the size was set, or room was allocated. */
   void resized(long next) throws FsException {
     size = next;
     onlyGrew = false;
     recount();
   }
 
-  /** The content was emptied, and is another node's from now on. */
+  /** Records that the content was truncated and is kept by another node from now on. */
   void emptied() {
     size = 0;
     onlyGrew = false;
@@ -591,7 +588,7 @@ public final class OutputFile {
     changed = now;
   }
 
-  /** Another node has written more to its data file, and perhaps not only behind the end. */
+  /** Records that another node has written to its data file, perhaps not only at the end. */
   void resumed(boolean grew, long pauses) {
     onlyGrew &= grew;
     if (data instanceof RemoteData remote) {
@@ -600,19 +597,19 @@ public final class OutputFile {
   }
 
   /**
-   * The node that writes the file says what it is.
+   * Takes the state of a file from the node that writes it.
    *
-   * @param place where that node keeps data files
+   * @param place of that node's data files
    */
-  public void told(NodeData.Told told, int place) {
+  public void paused(NodeData.Paused paused, int place) {
     if (data instanceof RemoteData remote
         && remote.place().number() == place
-        && remote.id().equals(told.file())) {
-      remote.told(told);
+        && remote.id().equals(paused.file())) {
+      remote.paused(paused);
     }
   }
 
-  /** A program has set attributes, and perhaps the time of modification. */
+  /** Records that a program has set attributes, and perhaps the modification time. */
   void setTimes(Inode next, @Nullable Instant modificationTime) throws FsException {
     changed = next.attributes().changeTime();
     if (modificationTime != null) {
@@ -623,7 +620,7 @@ public final class OutputFile {
     }
   }
 
-  /** Counts the room of the data file exactly. */
+  /** Measures the disk usage of the data file exactly. */
   void recount() throws FsException {
     if (data instanceof LocalData here) {
       long now = here.recount();
@@ -631,12 +628,12 @@ public final class OutputFile {
     }
   }
 
-  /** The content was announced as it is. */
+  /** Records that the present content was announced. */
   void announced() {
     onlyGrew = true;
   }
 
-  /** Makes the data file and its name survive the machine. */
+  /** Syncs the data file and its name. */
   void sync() throws FsException {
     Inode inode = load(files.state().inode(number));
     if (data != null) {

@@ -22,22 +22,22 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The files in use. A file stays until its last use ends. Only some have their data files open at
- * the same time. Safe for use by many threads.
+ * The files in use. A file stays until its last use ends. The number of open data files is limited.
+ * Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class OutputFiles implements WrittenFiles {
   private final State state;
   private final SourceTree tree;
   private final DataPlaces places;
   private final Announcer announcer;
 
-  /** How many data files are open at the same time; reads need descriptors, too. */
+  /** Limit of open data files; reads need descriptors, too. */
   private final int mostOpen;
 
   private final Map<Long, OutputFile> files = new HashMap<>(); // GUARDED_BY(this)
 
-  /** Files whose data file is open, the one that was opened first in front. */
+  /** Files whose data file is open, the earliest opened first. */
   private final Set<OutputFile> open = new LinkedHashSet<>(); // GUARDED_BY(open)
 
   public OutputFiles(State state, SourceTree tree, DataPlaces places, Extended extended) {
@@ -66,25 +66,23 @@ public final class OutputFiles implements WrittenFiles {
 
   // ---- uses
 
-  /** The file, which the caller releases once for each call. */
+  /** Returns the file; the caller releases it once per call. */
   public synchronized OutputFile acquire(long number) {
     OutputFile file = files.computeIfAbsent(number, key -> new OutputFile(key, this));
     file.beginUse();
     return file;
   }
 
-  /** Ends one use. */
   public void release(OutputFile file) {
     synchronized (this) {
       if (file.endUse()) {
         files.remove(file.number());
-        // While others wait for a new object of the same file, so that there is one at a time.
+        // Under the lock, so that a file never has two objects at a time.
         file.close();
       }
     }
   }
 
-  /** The numbers of the files in use. */
   public synchronized List<Long> numbers() {
     return new ArrayList<>(files.keySet());
   }
@@ -119,7 +117,7 @@ public final class OutputFiles implements WrittenFiles {
     return new Locked(file);
   }
 
-  /** The same without waiting: null if something uses the content. */
+  /** Like {@link #lock(long)}, without waiting: null if the content is in use. */
   public @Nullable Locked tryLock(long number) {
     OutputFile file = acquire(number);
     if (file.lock().writeLock().tryLock()) {
@@ -129,7 +127,7 @@ public final class OutputFiles implements WrittenFiles {
     return null;
   }
 
-  /** The same for a file that is in use, after some time; null also if it is not in use. */
+  /** Waits a limited time; null also if the file is not in use at all. */
   public @Nullable Locked tryLockUsed(long number, long patienceMillis) throws FsException {
     if (!isInUse(number)) {
       return null;
@@ -149,7 +147,7 @@ public final class OutputFiles implements WrittenFiles {
     }
   }
 
-  /** A data file was opened: others, which nothing uses now, are closed until they are used. */
+  /** A data file was opened: closes data files that are not being used, if there are too many. */
   void opened(OutputFile file) {
     List<OutputFile> surplus = new ArrayList<>();
     synchronized (open) {
@@ -201,7 +199,7 @@ public final class OutputFiles implements WrittenFiles {
   }
 
   /**
-   * Tells the journal of the content as it is now, if that is new. The caller has locked the file.
+   * Announces the present content if it is new. The caller has locked the file.
    *
    * @return whether it was
    */

@@ -13,8 +13,8 @@ import io.pmfs.writable.journal.State;
 import io.pmfs.writable.tree.Nodes;
 import java.time.Instant;
 
-/** Changes of attributes: rights, owners and times. Safe for use by many threads. */
-@SuppressWarnings("try") // What is held is not otherwise used.
+/** Changes of attributes: rights, owners and times. Thread-safe. */
+@SuppressWarnings("try")
 public final class Rights {
   private static final int SET_USER_ID = 04000;
   private static final int SET_GROUP_ID = 02000;
@@ -31,7 +31,7 @@ public final class Rights {
     this.files = files;
   }
 
-  /** Drops the bits that a change by an ordinary user drops, as Linux does. */
+  /** Drops the set-id bits that Linux drops when an ordinary user makes a change. */
   public void clearSetId(Inode inode, Caller caller) throws FsException {
     Attributes attributes = inode.attributes();
     int mode = withoutSetId(attributes, attributes.mode(), attributes.gid(), caller);
@@ -106,7 +106,7 @@ public final class Rights {
     return mask;
   }
 
-  /** The kernel asks for nothing when chown(2) leaves both owners as they are. */
+  /** The kernel sends no request when chown(2) leaves both owners as they are. */
   private static boolean isNothing(NewAttributes wanted) {
     return wanted.mode() == null
         && wanted.uid() == null

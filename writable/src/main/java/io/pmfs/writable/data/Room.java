@@ -17,17 +17,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes room for data files: removes those without use, forgets those that the source has too, and
- * lets writers wait for the source. Safe for use by many threads.
+ * Makes room for data files: removes obsolete ones, evicts those that the source has too, and makes
+ * writers wait for the source. Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Room {
   private static final Logger log = LoggerFactory.getLogger(Room.class);
 
   private static final int AT_ONCE = 64;
   private static final long WAIT_MILLIS = 500;
 
-  /** Fewer than the threads that answer requests: further writers go on at the source. */
+  /** Fewer than the threads that answer requests; further writers write to the source. */
   private static final int MOST_WAITING = 96;
 
   private final State state;
@@ -37,7 +37,6 @@ public final class Room {
   private long garbageFrom; // GUARDED_BY(this)
   private long cleanFrom; // GUARDED_BY(this)
 
-  /** A data file that may go. */
   private record Item(long key, long number, long generation, int place) {
     byte[] encode() {
       return new Encoder().number(number).number(generation).number(place).toBytes();
@@ -55,9 +54,9 @@ public final class Room {
     this.files = files;
   }
 
-  // ---- what is needed no more
+  // ---- obsolete data files
 
-  /** The data file goes with this update. */
+  /** Marks a data file for removal with this update. */
   public static void discard(State.Update update, long number, long generation, int place) {
     update.delete(Tables.DATA, Tables.key(number, generation));
     garbage(update, number, generation, place);
@@ -68,13 +67,13 @@ public final class Room {
     update.put(Tables.GARBAGE, Tables.key(key), new Item(key, number, generation, place).encode());
   }
 
-  /** The data file is the same as what the source has since this change. */
+  /** Marks a data file as equal to the source's content since this change. */
   public static void clean(State.Update update, long number, long generation, int place) {
     long key = update.newNumber();
     update.put(Tables.CLEAN, Tables.key(key), new Item(key, number, generation, place).encode());
   }
 
-  /** What a former process was filling is incomplete. */
+  /** Discards the data files that earlier processes were filling: they are incomplete. */
   public void begin() throws FsException {
     List<byte[]> keys = new ArrayList<>();
     List<Integer> places = new ArrayList<>();
@@ -99,7 +98,7 @@ public final class Room {
     }
   }
 
-  /** Removes some data files; returns whether there were any. */
+  /** Removes some obsolete data files; returns whether there were any. */
   public synchronized boolean collect() throws FsException {
     List<Item> items = new ArrayList<>();
     state.scan(
@@ -118,7 +117,7 @@ public final class Room {
         places.get(item.place()).remove(new NodeData.Id(item.number(), item.generation()));
         removed.add(item);
       } catch (FsException e) {
-        log.debug("a data file stays until the next start: {}", e.getMessage());
+        log.debug("cannot remove a data file before the next start: {}", e.getMessage());
       }
     }
     try (State.Held held = state.hold()) {
@@ -133,7 +132,7 @@ public final class Room {
     return true;
   }
 
-  /** Whether a data file waits to be removed. For the time before anything is written. */
+  /** Whether a data file waits to be removed. Call only before the first write. */
   public boolean isGarbage(long number, long generation) throws FsException {
     boolean[] isFound = {false};
     state.scan(
@@ -147,9 +146,9 @@ public final class Room {
     return isFound[0];
   }
 
-  // ---- what the source has too
+  // ---- data files that the source has too
 
-  /** Forgets some data files that the source has too; returns whether there were any. */
+  /** Evicts some data files that the source has too; returns whether there were any. */
   private synchronized boolean evict() throws FsException {
     List<Item> items = new ArrayList<>();
     state.scan(
@@ -170,8 +169,8 @@ public final class Room {
   }
 
   /**
-   * Forgets all data files that the source has too. For a machine that was started anew: what they
-   * have was perhaps never synced, and the source's was.
+   * Evicts all data files that the source has too. After the machine was restarted, these may be
+   * incomplete because they were not synced; the source's files were.
    */
   public void evictAll() throws FsException {
     cleanFrom = 0;
@@ -185,7 +184,7 @@ public final class Room {
   private void evict(Item item) throws FsException {
     try (OutputFiles.Locked locked = files.tryLock(item.number())) {
       if (locked == null) {
-        return; // In use: it stays until it is written again.
+        return; // In use: kept until it is written again.
       }
       try (State.Held held = state.hold()) {
         Inode inode = state.find(item.number());
@@ -193,7 +192,7 @@ public final class Room {
           inode = null;
         }
         if (inode != null && state.isBusy(inode)) {
-          return; // The content may be at the source already, and never wait again.
+          return; // The content may be at the source already and not wait any more.
         }
         State.Update update = state.update();
         update.delete(Tables.CLEAN, Tables.key(item.key()));
@@ -208,16 +207,14 @@ public final class Room {
 
   // ---- room for more
 
-  /** Begins to look for a place for what is about to be written. */
   public Search search() {
     return new Search(state.head());
   }
 
   /**
-   * Looks for a place for a data file: the first tier with room and, once the source has all that
-   * waited when the search began, the source. So no writer waits for the changes of others that
-   * come later. The caller holds the lock of the file, but not that of the state. Used by one
-   * thread.
+   * Finds a place for a data file: the first tier with room or, once the source has everything that
+   * waited when the search began, the source. A writer therefore never waits for changes made later
+   * by others. The caller holds the file's lock, but not the state's. Used by one thread.
    */
   public final class Search {
     private final long until;
@@ -226,7 +223,7 @@ public final class Room {
       this.until = until;
     }
 
-    /** The place for a new data file of so many bytes; waits while there is none. */
+    /** The place for a new data file of this size; waits while there is none. */
     LocalPlace placeFor(long bytes) throws FsException {
       do {
         LocalPlace place = places.withRoom(bytes);
@@ -238,11 +235,12 @@ public final class Room {
     }
 
     /**
-     * The place where a file goes on; waits while there is none.
+     * The place for a file that grows; waits while there is none.
      *
-     * @param now where it is, with so many bytes
+     * @param now its present place
+     * @param bytes its present size
      * @param more how many bytes it may grow by
-     * @param isRefused whether its place has just refused them
+     * @param isRefused whether its place has just refused to take them
      */
     LocalPlace placeFor(LocalPlace now, long bytes, long more, boolean isRefused)
         throws FsException {
@@ -265,12 +263,15 @@ public final class Room {
       }
     }
 
-    /** Makes some room, or waits a moment for it; returns false if nothing can make room. */
+    /** Frees some room or waits a moment for it; returns false if neither is possible. */
     private boolean makeRoom() throws FsException {
       return collect() || evict() || isAwaited();
     }
 
-    /** Waits a moment for the source; returns false if it has what waited at the beginning. */
+    /**
+     * Waits a moment for the source; returns false if the source has everything that waited when
+     * the search began.
+     */
     private boolean isAwaited() throws FsException {
       long head = state.head();
       long committed = state.committed();

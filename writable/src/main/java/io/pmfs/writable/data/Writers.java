@@ -6,18 +6,16 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Which node of a cluster has a file open for writing: one at a time. Safe for use by many threads.
- */
+/** The node of a cluster that has a file open for writing: at most one at a time. Thread-safe. */
 final class Writers {
-  /** How long after close(2) a kernel may tell of the last close of a file. */
+  /** Limit of the time between close(2) and the kernel's request for the last close. */
   static final long CLOSING_NANOS = 1_000_000_000;
 
   private record Writer(int node, int handles) {}
 
   private final Map<Long, Writer> files = new HashMap<>(); // GUARDED_BY(this)
 
-  /** A node has one more handle that writes. */
+  /** Counts a writable handle of a node; fails with EBUSY if another node writes the file. */
   synchronized void begin(long inode, int node) throws FsException {
     check(inode, node);
     Writer writer = files.get(inode);
@@ -33,8 +31,8 @@ final class Writers {
   }
 
   /**
-   * The same, after the other node had a moment: its kernel tells of the last close of a file some
-   * time after close(2).
+   * Like {@link #check}, but first gives the other node a moment: its kernel reports the last close
+   * some time after close(2).
    */
   synchronized void await(long inode, int node) throws FsException {
     long end = System.nanoTime() + CLOSING_NANOS;
@@ -54,7 +52,7 @@ final class Writers {
     }
   }
 
-  /** A node has one handle less. */
+  /** A node has closed a writable handle. */
   synchronized void end(long inode, int node) {
     files.computeIfPresent(
         inode,

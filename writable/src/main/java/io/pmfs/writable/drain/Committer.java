@@ -9,16 +9,16 @@ import io.pmfs.writable.journal.Deferred;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Refusal;
 import io.pmfs.writable.journal.State;
+import io.pmfs.writable.steps.Completion;
 import io.pmfs.writable.steps.ContentStep;
 import io.pmfs.writable.steps.Copies;
 import io.pmfs.writable.steps.NameStep;
-import io.pmfs.writable.steps.Remains;
 import io.pmfs.writable.steps.RenameStep;
-import io.pmfs.writable.steps.Rests;
 import io.pmfs.writable.steps.SourceSteps;
 import io.pmfs.writable.steps.Step;
 import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.steps.Temporaries;
+import io.pmfs.writable.steps.UnlinkedFiles;
 import io.pmfs.writable.tree.SourceTree;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -33,22 +33,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes the journal's changes at the source, in their order, one step at a time. A step is first
- * made at the source and then recorded, and each can be made twice, so a death in between does no
- * harm. A change that the source refuses is {@link Deferred}, and so is each later one that depends
- * on it; the others go on. Used by one thread; the figures are for all.
+ * Makes the journal's changes at the source in order, one step at a time. A step is first made and
+ * then recorded; each can be repeated, so a crash in between does no harm. A change that the source
+ * refuses is {@link Deferred}, as is each later change that depends on it; the others proceed. Used
+ * by one thread; the counters may be read by any.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Committer {
-  /** So many changes are looked at for what can be left out, and for what can be copied ahead. */
+  /** How many changes are examined for coalescing and for copying ahead. */
   private static final int WINDOW = 512;
 
   private static final int COPIES_AHEAD = 32;
 
-  /** So many new files are made together, while others are copied ahead. */
+  /** How many new files are created in one step, while others are copied ahead. */
   private static final int NEW_FILES = COPIES_AHEAD / 2;
 
-  /** So many different changes may be refused before it is taken for the source as a whole. */
+  /** After this many different refusals in a row, the source as a whole is taken as failing. */
   private static final int MOST_IN_A_ROW = 16;
 
   private static final Logger log = LoggerFactory.getLogger(Committer.class);
@@ -59,7 +59,7 @@ public final class Committer {
   private final Temporaries temporaries;
   private final Settlement settlement;
   private final LostData lost;
-  private final Untold untold;
+  private final UnreportedFailures unreported;
   private final ContentStep contentStep;
   private final RenameStep renameStep;
   private final SourceSteps steps;
@@ -67,20 +67,20 @@ public final class Committer {
   private final List<Change> window = new ArrayList<>();
   private volatile @Nullable Change current;
   private final Unsynced unsynced = new Unsynced();
-  private final Again again = new Again();
+  private final Retries retries = new Retries();
   private final Map<Long, NodeAway> away = new ConcurrentHashMap<>();
   private long syncedTo;
 
-  /** Refusals without a change made in between. */
+  /** Refusals since the last change that succeeded. */
   private int inARow;
 
-  /** Up to this change each is made for itself, as the source refuses one of them. */
+  /** Changes up to this one are made one by one, because the source refuses one of them. */
   private long singlyTo;
 
-  /** A step for this change may have been made at the source, although that is not recorded. */
+  /** The change whose step may have been made at the source without being recorded. */
   private long attempted;
 
-  /** Whether the window has contents that could be copied ahead. */
+  /** Whether the window has contents that can be copied ahead. */
   private boolean isMoreToCopy;
 
   Committer(
@@ -89,20 +89,20 @@ public final class Committer {
       Temporaries temporaries,
       Settlement settlement,
       LostData lost,
-      Remains remains,
-      Untold untold) {
+      UnlinkedFiles unlinked,
+      UnreportedFailures unreported) {
     this.state = step.state();
     this.step = step;
     this.copies = copies;
     this.temporaries = temporaries;
     this.settlement = settlement;
     this.lost = lost;
-    this.untold = untold;
-    Rests rests = new Rests(step);
-    this.contentStep = new ContentStep(step, copies, temporaries, rests);
-    this.renameStep = new RenameStep(step, copies, temporaries, remains);
-    NameStep nameStep = new NameStep(step, temporaries, remains, rests);
-    this.steps = new SourceSteps(contentStep, nameStep, renameStep, rests);
+    this.unreported = unreported;
+    Completion completion = new Completion(step);
+    this.contentStep = new ContentStep(step, copies, temporaries, completion);
+    this.renameStep = new RenameStep(step, copies, temporaries, unlinked);
+    NameStep nameStep = new NameStep(step, temporaries, unlinked, completion);
+    this.steps = new SourceSteps(contentStep, nameStep, renameStep, completion);
   }
 
   /** Changes made at the source since this process started. */
@@ -110,13 +110,12 @@ public final class Committer {
     return made.get();
   }
 
-  /** What is being done; null if nothing is. */
+  /** The change that is being made; null if there is none. */
   @Nullable
   public Change current() {
     return current;
   }
 
-  /** Finds what former processes left. */
   public void begin() throws FsException {
     temporaries.begin();
     for (Deferred.Entry entry : state.deferred().all()) {
@@ -125,13 +124,13 @@ public final class Committer {
     attempted = state.committed() + 1;
   }
 
-  /** Records renames that waited, and that a former process made, before anybody looks there. */
+  /** Records renames that an earlier process made but did not record, before anyone looks there. */
   public void finishRenames() throws FsException {
     step.begin(window);
     try {
       for (Deferred.Entry entry : List.copyOf(state.deferred().all())) {
         if (entry.change() instanceof Change.Rename rename && renameStep.isMade(rename)) {
-          make(new Together(List.of(rename), List.of(rename)));
+          make(new Batch(List.of(rename), List.of(rename)));
         }
       }
     } finally {
@@ -140,7 +139,7 @@ public final class Committer {
     }
   }
 
-  /** Whether a former process may have made the next step at the source. */
+  /** Whether an earlier process may have made the next step at the source. */
   public boolean isPerhapsMade(Change next) throws FsException {
     fillWindow();
     return isRenameNext()
@@ -154,7 +153,7 @@ public final class Committer {
         && Shortcut.of(window.subList(0, freeCount())).step() instanceof Change.Rename;
   }
 
-  /** Makes the next step; returns false if there is none. */
+  /** Makes the next step; returns false if there is nothing to do. */
   public boolean step() throws FsException {
     step.begin(window);
     try {
@@ -178,21 +177,21 @@ public final class Committer {
     }
     Change first = window.get(0);
     current = first;
-    Together together = together(first);
-    if (together == null && state.deferred().before(first, Set.of()) != null) {
+    Batch batch = batch(first);
+    if (batch == null && state.deferred().before(first, Set.of()) != null) {
       defer(first, null);
       return true;
     }
     if (first.sequence() != attempted || !isRenameNext()) {
-      copyAhead(); // Else directories may lie elsewhere than the tables say.
+      copyAhead(); // Otherwise directories may be elsewhere than the tables say.
     }
-    step.setAgain(together != null || first.sequence() == attempted);
-    make(together == null ? run() : together);
+    step.setAgain(batch != null || first.sequence() == attempted);
+    make(batch == null ? run() : batch);
     return true;
   }
 
-  /** What the next change makes of those of its node that wait; null if it is one for itself. */
-  private @Nullable Together together(Change first) throws FsException {
+  /** Merges the next change with deferred changes of its node; null if it is made alone. */
+  private @Nullable Batch batch(Change first) throws FsException {
     List<Change> own =
         state.deferred().isEmpty() || first.sequence() <= singlyTo
             ? List.of()
@@ -205,34 +204,34 @@ public final class Committer {
       Inode inode = state.find(first.inode());
       homes = inode == null ? List.of() : step.homes().all(inode);
     }
-    Together together = Together.of(own, first, homes, state);
-    if (together == null) {
+    Batch batch = Batch.of(own, first, homes, state);
+    if (batch == null) {
       return null;
     }
     Set<Long> except = sequences(own);
     boolean isFree = state.deferred().before(first, except) == null;
-    for (Change change : together.steps()) {
+    for (Change change : batch.steps()) {
       isFree &= state.deferred().before(change, except) == null;
     }
-    return isFree || together.steps().isEmpty() ? together : null;
+    return isFree || batch.steps().isEmpty() ? batch : null;
   }
 
-  /** The next changes that one step stands for, or that are made together. */
-  private Together run() throws FsException {
+  /** The next changes that are made in one step, coalesced or side by side. */
+  private Batch run() throws FsException {
     List<Change> files = newFiles();
     if (files.size() > 1) {
       attempted = window.get(0).sequence();
-      return new Together(files, files);
+      return new Batch(files, files);
     }
     Shortcut shortcut = shortcut();
     attempted = window.get(0).sequence();
     Change change = shortcut.step();
-    return new Together(
+    return new Batch(
         List.copyOf(window.subList(0, shortcut.count())),
         change == null ? List.of() : List.of(change));
   }
 
-  /** The next changes as far as they are small new files that nothing else changes. */
+  /** The next changes, as long as they are small new files that no later change touches. */
   private List<Change> newFiles() throws FsException {
     if (window.get(0).sequence() <= singlyTo || !state.deferred().isEmpty()) {
       return List.of();
@@ -251,7 +250,7 @@ public final class Committer {
     return files.stream().takeWhile(change -> counts.getOrDefault(change.inode(), 0) == 1).toList();
   }
 
-  private void make(Together what) throws FsException {
+  private void make(Batch what) throws FsException {
     List<Change> done = what.done();
     for (Change left : done) {
       if (left instanceof Change.Content content && !isMade(content, what.steps())) {
@@ -266,8 +265,8 @@ public final class Committer {
     settle(what, recording);
   }
 
-  /** Records what was made; what remains to be done is tried again. */
-  private void settle(Together what, Recording recording) throws FsException {
+  /** Records what was made; an incomplete change is deferred to be completed. */
+  private void settle(Batch what, Recording recording) throws FsException {
     List<Change> done = what.done();
     FsException failure = recording.failure();
     Deferred.Entry kept = failure == null ? null : kept(what, failure);
@@ -297,33 +296,34 @@ public final class Committer {
       window.subList(0, indexBehind(lastOf(done).sequence())).clear();
     }
     if (!state.deferred().isEmpty() && givesRoom(settled)) {
-      again.soon();
+      retries.soon();
     }
     if (kept == null || failure == null) {
       inARow = 0;
     } else {
-      tell(kept, isNew, failure);
+      incomplete(kept, isNew, failure);
     }
   }
 
-  /** Something of a change remains to be done. */
-  private void tell(Deferred.Entry kept, boolean isNew, FsException failure) throws FsException {
+  /** Handles a change that was made but not completed. */
+  private void incomplete(Deferred.Entry kept, boolean isNew, FsException failure)
+      throws FsException {
     step.tree().disturbed().leave(kept.change().sequence());
     if (isNew) {
       log.warn(
           "a change of {} is at the source, but not completed: {}",
           step.path(kept.change()),
           failure.getMessage());
-      untold.add(kept.change().inode(), failure);
-      again.soon();
+      unreported.add(kept.change().inode(), failure);
+      retries.soon();
     }
     if (++inARow > MOST_IN_A_ROW) {
       throw failure; // It may be the source as a whole.
     }
   }
 
-  /** The change of which something remains to be done. */
-  private Deferred.Entry kept(Together what, FsException failure) throws FsException {
+  /** The change that must be completed later. */
+  private Deferred.Entry kept(Batch what, FsException failure) throws FsException {
     Change change = what.steps().size() == 1 ? what.steps().get(0) : lastOf(what.done());
     if (state.deferred().size() >= Deferred.MOST && !state.deferred().contains(change.sequence())) {
       throw failure;
@@ -359,27 +359,26 @@ public final class Committer {
         .anyMatch(change -> change instanceof Change.Removal || change instanceof Change.Content);
   }
 
-  // ---- what the source does not have
+  // ---- changes that the source lacks
 
-  /** When those that wait are tried again. */
-  public Again again() {
-    return again;
+  public Retries retries() {
+    return retries;
   }
 
-  /** Tries the next one of those that wait, if it is time; returns false if it is not. */
+  /** Retries the next deferred change if a pass is due; returns false if not. */
   private boolean tryAgain() throws FsException {
     Deferred deferred = state.deferred();
-    while (again.isRunning(!deferred.isEmpty())) {
-      Deferred.Entry entry = deferred.from(again.next());
+    while (retries.isRunning(!deferred.isEmpty())) {
+      Deferred.Entry entry = deferred.from(retries.next());
       if (entry == null) {
-        again.end();
+        retries.end();
         temporaries.tidy();
         return false;
       }
       long sequence = entry.change().sequence();
-      again.behind(sequence);
+      retries.behind(sequence);
       boolean isWanted =
-          (!entry.isAside() || again.isAsked(sequence)) && !isBegunTogether(entry.change());
+          (!entry.isAside() || retries.isAsked(sequence)) && !isBegunTogether(entry.change());
       if (isWanted && deferred.before(entry.change(), Set.of()) == null) {
         current = entry.change();
         List<Change> own = deferred.of(entry.change().inode());
@@ -387,19 +386,19 @@ public final class Committer {
         Shortcut shortcut = Shortcut.of(own.subList(Math.max(0, at), own.size()));
         boolean isRun =
             at == 0
-                && !Together.isPerhapsMade(entry.change(), state)
+                && !Batch.isPerhapsMade(entry.change(), state)
                 && isFree(own.subList(0, shortcut.count()));
         Change run = shortcut.step();
         int before = deferred.size();
         step.setAgain(true);
         make(
             isRun
-                ? new Together(
+                ? new Batch(
                     List.copyOf(own.subList(0, shortcut.count())),
                     run == null ? List.of() : List.of(run))
-                : new Together(List.of(entry.change()), List.of(entry.change())));
+                : new Batch(List.of(entry.change()), List.of(entry.change())));
         if (deferred.size() < before) {
-          again.succeeded();
+          retries.succeeded();
         }
         return true;
       }
@@ -407,7 +406,7 @@ public final class Committer {
     return false;
   }
 
-  /** Whether a later content of a file may be in its place already: it is made first, with it. */
+  /** Whether a later content of the file may have its name already: then both are made together. */
   private boolean isBegunTogether(Change change) throws FsException {
     for (Change later : window) {
       if (later.inode() == change.inode()
@@ -419,18 +418,18 @@ public final class Committer {
     return false;
   }
 
-  /** Whether changes wait for none but each other. */
+  /** Whether these changes depend on no other change. */
   private boolean isFree(List<Change> changes) {
     Set<Long> except = sequences(changes);
     return changes.stream().allMatch(change -> state.deferred().before(change, except) == null);
   }
 
-  /** Goes on without a change that the source refuses, or that waits for such a one. */
+  /** Defers a change that the source refuses, or that depends on a refused one. */
   private void defer(Change change, @Nullable Refusal refusal) throws FsException {
     if (state.deferred().size() >= Deferred.MOST && !state.deferred().contains(change.sequence())) {
       throw new FsException(
           refusal == null ? Errno.EIO : refusal.errno(),
-          "%,d changes are not at the source; nothing more is tried until some of them are"
+          "%,d changes wait; no further ones are tried until some of them succeed"
               .formatted(state.deferred().size()));
     }
     try (State.Held held = state.hold()) {
@@ -444,7 +443,7 @@ public final class Committer {
     }
   }
 
-  /** The source did not make a change. */
+  /** Handles a change that the source refused. */
   private void refuse(Change change, FsException e) throws FsException {
     Refusal refusal = Refusal.of(e);
     if (!refusal.isAside() && !refusal.isOfRoom() && ++inARow > MOST_IN_A_ROW) {
@@ -465,16 +464,16 @@ public final class Committer {
     defer(change, refusal);
     if (before == null || before.refusal() == null) {
       log.warn(
-          "a change of {} is not at the source: {}; {}",
+          "a change of {} failed at the source: {}; {}",
           step.path(change),
           refusal.reason(),
-          refusal.isAside() ? "it is set aside" : "it is tried again");
-      untold.add(change.inode(), e);
-      again.soon();
+          refusal.isAside() ? "set aside" : "it will be retried");
+      unreported.add(change.inode(), e);
+      retries.soon();
     }
   }
 
-  /** Whether an answer is about the source as a whole: then nothing can go on. */
+  /** Whether an error concerns the source as a whole: then nothing can proceed. */
   private boolean isSourceGone(FsException e) {
     boolean isPossible =
         switch (e.errno()) {
@@ -505,15 +504,15 @@ public final class Committer {
     }
   }
 
-  /** The node that a change waits for; null if it is none. */
+  /** The unreachable node that a change waits for; null if there is none. */
   @Nullable
   public NodeAway awayNode(long sequence) {
     return away.get(sequence);
   }
 
   /**
-   * The source is never ahead of what a power cut leaves of the journal; and of steps on the same
-   * file or name, only the last may be lost from the records.
+   * Syncs the journal first where it must not lose a record: the source must never be ahead of a
+   * journal cut by a power failure, and only the last step on a file or name may lose its record.
    */
   private void syncBefore(List<Change> done) throws FsException {
     boolean isSynced = lastOf(done).sequence() <= syncedTo;
@@ -552,7 +551,7 @@ public final class Committer {
     return changes.get(changes.size() - 1);
   }
 
-  /** Most changes are the only ones of their file, and need no search. */
+  /** Most changes are the only ones of their file and need no search. */
   private Shortcut shortcut() throws FsException {
     Change first = window.get(0);
     for (int i = 1; i < window.size() && first.sequence() > singlyTo; i++) {
@@ -563,7 +562,10 @@ public final class Committer {
     return new Shortcut(1, first);
   }
 
-  /** Where the first change is taken back, if the source has it already: both are made then. */
+  /**
+   * Limits the window if the first change may be at the source already and a later one removes its
+   * name: then both are made.
+   */
   private int indexOfRemoval() throws FsException {
     Change first = window.get(0);
     boolean isPerhapsThere =
@@ -589,7 +591,7 @@ public final class Committer {
     return false;
   }
 
-  /** The first changes that wait for none of those that the source does not have. */
+  /** The number of first changes that depend on no deferred change. */
   private int freeCount() {
     int count = 1;
     while (count < window.size() && state.deferred().before(window.get(count), Set.of()) == null) {
@@ -598,7 +600,7 @@ public final class Committer {
     return count;
   }
 
-  /** Begins copies of contents that will be needed, as far as that is known. */
+  /** Starts copies of contents that will be needed. */
   private void copyAhead() throws FsException {
     if (!isMoreToCopy || copies.aheadCount() > COPIES_AHEAD / 2) {
       return;
@@ -629,9 +631,9 @@ public final class Committer {
   /**
    * Makes changes.
    *
-   * @return null if they were not made, or something else is to be tried in their place
+   * @return null if they were not made, or if something else is to be tried instead
    */
-  private @Nullable Recording apply(Together what) throws FsException {
+  private @Nullable Recording apply(Batch what) throws FsException {
     List<Change> done = what.done();
     Recording recording = Recording.NOTHING;
     if (what.isOfNewFiles()) {
@@ -642,7 +644,7 @@ public final class Committer {
         recording = recording.and(steps.make(change));
       } catch (FsException e) {
         if (change instanceof Change.Rename rename && renameStep.isMade(rename)) {
-          // Others look there: it is recorded, or nothing else is made before it is.
+          // Others look there: it is recorded before anything else is made.
           recording = recording.and(rename.match(steps));
         } else {
           step.recordNow(recording);
@@ -654,8 +656,8 @@ public final class Committer {
     return recording;
   }
 
-  /** If that fails each is made for itself: the names that were given are found then. */
-  private @Nullable Recording applyNewFiles(Together what) throws FsException {
+  /** If that fails, each file is created by itself, which finds names that were already given. */
+  private @Nullable Recording applyNewFiles(Batch what) throws FsException {
     List<Change.Content> files = new ArrayList<>();
     what.steps().forEach(change -> files.add((Change.Content) change));
     try {
@@ -671,7 +673,6 @@ public final class Committer {
     }
   }
 
-  /** What is done about a change that failed. */
   private @Nullable Recording otherwise(Change change, List<Change> done, FsException e)
       throws FsException {
     if (state.failure() != null || isSourceGone(e)) {
@@ -706,14 +707,12 @@ public final class Committer {
     return null;
   }
 
-  /**
-   * The change that is told to be refused: the longest waiting of those that were made together.
-   */
+  /** The change that is reported as refused: the longest waiting of those made together. */
   private Change firstOf(Change change, List<Change> done) {
     return state.deferred().contains(done.get(0).sequence()) ? done.get(0) : change;
   }
 
-  /** The next change waits for those that it was to take the place of. */
+  /** Defers the next change too, because it depends on those that it was merged with. */
   private void deferFirst(List<Change> done) throws FsException {
     if (!window.isEmpty() && lastOf(done).sequence() == window.get(0).sequence()) {
       defer(window.get(0), null);
@@ -721,8 +720,8 @@ public final class Committer {
   }
 
   /**
-   * Whether the source cannot do what a change wants, and never will: later changes go on without
-   * it. Contents and names are tried for ever, as nothing else has them.
+   * Whether the source can never make a change, so that later changes proceed without it. Contents
+   * and names are retried forever, because they exist nowhere else.
    */
   private static boolean isForGood(Change change, Errno errno) {
     boolean isUnable =

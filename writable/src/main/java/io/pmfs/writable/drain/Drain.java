@@ -22,9 +22,9 @@ import io.pmfs.writable.steps.Actors;
 import io.pmfs.writable.steps.Conflicts;
 import io.pmfs.writable.steps.Copies;
 import io.pmfs.writable.steps.Pace;
-import io.pmfs.writable.steps.Remains;
 import io.pmfs.writable.steps.Step;
 import io.pmfs.writable.steps.Temporaries;
+import io.pmfs.writable.steps.UnlinkedFiles;
 import io.pmfs.writable.tree.OutputTree;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,10 +35,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets the committer work while there is something to do, tries again what the source refuses, and
- * brings files that stay open and grow there in pieces. Safe for use by many threads.
+ * Runs the committer while there is work, retries what the source refuses, and copies growing open
+ * files to the source in pieces. Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Drain implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Drain.class);
 
@@ -55,7 +55,7 @@ public final class Drain implements AutoCloseable {
   private final OutputData data;
   private final WritableSettings settings;
   private final Conflicts conflicts = new Conflicts();
-  private final Untold untold;
+  private final UnreportedFailures unreported;
   private final Unclosed unclosed;
   private final Pace pace;
   private final Step step;
@@ -67,7 +67,7 @@ public final class Drain implements AutoCloseable {
   private final List<Thread> threads = new ArrayList<>();
   private volatile boolean closed;
 
-  /** Why nothing is made at the source; null if changes are made. */
+  /** Why nothing is written to the source; null if changes are made. */
   private volatile @Nullable Stop stopped;
 
   private final AtomicLong refusals = new AtomicLong();
@@ -75,9 +75,9 @@ public final class Drain implements AutoCloseable {
   private @Nullable Due due;
 
   /**
-   * The way of a mount's changes to the source.
+   * Brings a mount's changes to the source.
    *
-   * @param mount in the names of unfinished copies
+   * @param mount part of the names of unfinished copies
    */
   public Drain(
       State state, OutputTree tree, OutputData data, WritableSettings settings, String mount) {
@@ -86,7 +86,7 @@ public final class Drain implements AutoCloseable {
     this.settings = settings;
     DataPlaces places = data.places();
     Actors actors = new Actors(tree.source().calls());
-    untold = new Untold(state);
+    unreported = new UnreportedFailures(state);
     unclosed = new Unclosed(state, data.files());
     pace = new Pace(settings.drainBytesPerSecond(), System::nanoTime);
     step = new Step(state, tree.source(), actors, conflicts, settings.hostName());
@@ -94,15 +94,15 @@ public final class Drain implements AutoCloseable {
     copies =
         new Copies(state, tree.source(), places, temporaries, actors, pace, settings.copiers());
     lost = new LostData(state, places, data.files(), step);
-    Remains remains = new Remains(state, data.files(), tree.extended());
+    UnlinkedFiles unlinked = new UnlinkedFiles(state, data.files(), tree.extended());
     Settlement settlement = new Settlement(state, places, tree, temporaries);
-    committer = new Committer(step, copies, temporaries, settlement, lost, remains, untold);
-    refused = new Refused(step, data.files(), untold, committer.again());
+    committer = new Committer(step, copies, temporaries, settlement, lost, unlinked, unreported);
+    refused = new Refused(step, data.files(), unreported, committer.retries());
     report =
         new DrainReport(state, data.files(), step, committer, conflicts, unclosed, () -> stopped);
   }
 
-  /** Finds what former processes left, and finishes steps that one of them may have made. */
+  /** Finds what earlier processes left, and finishes steps that one of them may have made. */
   public void begin() throws FsException {
     committer.begin();
     try {
@@ -112,7 +112,7 @@ public final class Drain implements AutoCloseable {
         attempt();
       }
     } catch (FsException e) {
-      log.info("the source has not taken the next change yet: {}", e.getMessage());
+      log.info("the next change is not at the source yet: {}", e.getMessage());
     }
   }
 
@@ -122,8 +122,8 @@ public final class Drain implements AutoCloseable {
     return conflicts;
   }
 
-  public Untold untold() {
-    return untold;
+  public UnreportedFailures unreported() {
+    return unreported;
   }
 
   public Unclosed unclosed() {
@@ -176,7 +176,7 @@ public final class Drain implements AutoCloseable {
     }
   }
 
-  /** The same, with what the loop does about a refusal. */
+  /** Makes a step, and handles a refusal as the loop does. */
   public boolean attempt() throws FsException {
     try {
       return step();
@@ -198,14 +198,13 @@ public final class Drain implements AutoCloseable {
     return isDone;
   }
 
-  /** What is done once the source has the changes up to one. */
   public interface Task {
     void run() throws FsException;
   }
 
   private record Due(long sequence, Task task) {}
 
-  /** Runs a task once the source has the changes up to one: at once, or in a step. */
+  /** Runs a task once the source has all changes up to this one: now, or in a later step. */
   public void whenDone(long sequence, Task task) throws FsException {
     due = new Due(sequence, task);
     callIfDone();
@@ -237,14 +236,14 @@ public final class Drain implements AutoCloseable {
     stopped = new Stop(failure, cause == null ? null : NodeAway.of(cause));
     refusals.incrementAndGet();
     if (!isNew) {
-      log.debug("not made for another {} ms", pause, e);
+      log.debug("next attempt in {} ms", pause, e);
     } else if (stateFailure != null) {
-      log.warn("the state is not recorded, and changes wait: {}", stateFailure);
+      log.warn("the state cannot be recorded; changes wait: {}", stateFailure);
     } else {
       log.warn(
-          "a change of {} is not at the source: {}; it is tried again", path, failure.reason());
+          "a change of {} failed at the source: {}; it will be retried", path, failure.reason());
       if (change != null && cause != null) {
-        untold.add(change.inode(), cause);
+        unreported.add(change.inode(), cause);
       }
     }
     if (stateFailure == null && cause == null) {
@@ -253,22 +252,22 @@ public final class Drain implements AutoCloseable {
     state.wake();
   }
 
-  /** What failed may succeed now: a node that was away is back. */
+  /** Retries soon, because a node that was away is back. */
   public void hurry() {
     isHurried = true;
     tryAgain();
   }
 
-  /** What the source does not have is tried again in the next steps. */
+  /** Makes the next steps retry deferred changes. */
   public void tryAgain() {
-    committer.again().ask();
+    committer.retries().ask();
   }
 
   /**
-   * Pauses unless a caller of {@link #drain} waits: who waits is told after a second refusal, so
-   * the pauses are short again then.
+   * Pauses, except while a caller of {@link #drain} waits: it gets an error after the second
+   * refusal, so pauses are short then.
    *
-   * @return the next pause; 0 if the thread is to end
+   * @return the next pause; 0 if the thread must end
    */
   private long pauseAfter(long millis) {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
@@ -306,7 +305,7 @@ public final class Drain implements AutoCloseable {
     }
   }
 
-  /** Announces what files that only grow have now. */
+  /** Announces the present content of files that only grow. */
   public void announcePieces() throws FsException {
     for (long number : data.files().numbers()) {
       try {
@@ -339,18 +338,18 @@ public final class Drain implements AutoCloseable {
   public boolean drain(long timeoutMillis) throws InterruptedException {
     long begin = System.nanoTime();
     if (!unclosed.tryAll()) {
-      // A state that failed is opened again after a pause.
+      // A failed state is reopened after a pause.
       Thread.sleep(Math.max(0, Math.min(timeoutMillis, REOPEN_MILLIS)));
       unclosed.tryAll();
     }
     long until = state.head();
     long refusedBefore = refusals.get();
     isHurried = true;
-    long pass = committer.again().ask();
+    long pass = committer.retries().ask();
     while (state.committed() < until || isDeferred(until)) {
       long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
       boolean isStopped = stopped != null && refusals.get() > refusedBefore + 1;
-      boolean isTried = state.committed() >= until && committer.again().hasEnded(pass);
+      boolean isTried = state.committed() >= until && committer.retries().hasEnded(pass);
       if (left <= 0 || closed || isStopped || isTried) {
         return false;
       }
@@ -360,7 +359,7 @@ public final class Drain implements AutoCloseable {
     return conflicts.givenUpCount() == 0 && unclosed.count() == 0;
   }
 
-  /** Nothing of pmfs stays at the source. */
+  /** Removes the last traces of pmfs from the source. */
   private void tidyUp() {
     try {
       tidy();
@@ -369,7 +368,6 @@ public final class Drain implements AutoCloseable {
     }
   }
 
-  /** Removes data files without use. */
   public void tidy() throws FsException {
     while (!closed && data.room().collect()) {
       log.trace("removed data files");
@@ -377,7 +375,6 @@ public final class Drain implements AutoCloseable {
     data.room().tidyAtSource();
   }
 
-  /** Whether one of the changes up to one was passed and is not at the source. */
   private boolean isDeferred(long until) {
     Deferred.Entry first = state.deferred().from(0);
     return first != null && first.change().sequence() <= until;
@@ -386,17 +383,17 @@ public final class Drain implements AutoCloseable {
   /**
    * Waits until the source has the changes of a node.
    *
-   * @throws FsException with the source's answer, if it refuses one of them or one that they depend
+   * @throws FsException with the source's error, if it refuses one of them or one that they depend
    *     on
    */
   public void await(Inode inode) throws FsException {
     long refusedBefore = refusals.get();
     isHurried = true;
-    long pass = committer.again().ask();
+    long pass = committer.retries().ask();
     while (isMissing(inode)) {
       Stop now = stopped;
       if (now != null && refusals.get() > refusedBefore) {
-        untold.forget(inode.number());
+        unreported.forget(inode.number());
         FsException cause = now.failure().cause();
         String reason = now.failure().reason();
         throw cause == null
@@ -404,12 +401,12 @@ public final class Drain implements AutoCloseable {
             : new FsException(cause.errno(), "the source: " + reason, cause);
       }
       Refusal refusal = refusal(inode);
-      if (refusal != null && (refusal.isAside() || committer.again().hasEnded(pass))) {
-        untold.forget(inode.number());
+      if (refusal != null && (refusal.isAside() || committer.retries().hasEnded(pass))) {
+        unreported.forget(inode.number());
         throw refusal.toException();
       }
       if (closed) {
-        throw new FsException(Errno.EIO, "the mount ends before the source has the change");
+        throw new FsException(Errno.EIO, "the mount ended before the change reached the source");
       }
       step.tree().looks().checkInterrupted();
       try {
@@ -425,7 +422,7 @@ public final class Drain implements AutoCloseable {
     return state.isPending(inode.change()) || state.isPending(inode.contentChange());
   }
 
-  /** Why the source does not have the changes of a node; null if that is not known yet. */
+  /** Why the source lacks changes of a node; null if that is not known yet. */
   private @Nullable Refusal refusal(Inode inode) {
     for (Change change : state.deferred().of(inode.number())) {
       Deferred.Entry entry = report.root(state.deferred().get(change.sequence()));
@@ -436,13 +433,13 @@ public final class Drain implements AutoCloseable {
     return null;
   }
 
-  // ---- what can be said about it
+  // ---- status
 
   public DrainStatus status() {
     return report.status(pace, data.places().usedBytes());
   }
 
-  /** The user knows of the conflicts: they are not reported any more; returns what they were. */
+  /** Acknowledges the conflicts: they are no longer reported; returns what they were. */
   public DrainStatus acknowledge() throws FsException {
     DrainStatus before;
     try (State.Held held = state.hold()) {
@@ -458,11 +455,11 @@ public final class Drain implements AutoCloseable {
       update.afterwards(conflicts::acknowledge);
       update.commit();
     }
-    state.sync(); // It is not told again after a power cut.
+    state.sync(); // So that it is not reported again after a power failure.
     return before;
   }
 
-  /** Paths of what the source does not have, the longest waiting first. */
+  /** Paths of changes that the source lacks, the oldest first. */
   public List<String> waiting(int most) {
     return report.waiting(most);
   }

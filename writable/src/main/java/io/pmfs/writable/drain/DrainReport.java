@@ -25,11 +25,11 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What can be said about what the source does not have. Safe for use by many threads. */
+/** Reports the changes that the source lacks. Thread-safe. */
 final class DrainReport {
   private static final Logger log = LoggerFactory.getLogger(DrainReport.class);
 
-  private static final int TOLD = 100;
+  private static final int MOST_FAILURES = 100;
   private static final int SCANNED = 10_000;
   private static final int MILLIS = 1000;
 
@@ -44,7 +44,7 @@ final class DrainReport {
   /**
    * Why no change is made at the moment.
    *
-   * @param away the node that does not answer; null if it is not for one
+   * @param away the unreachable node that is the reason; null if there is none
    */
   record Stop(Failure failure, @Nullable NodeAway away) {}
 
@@ -69,13 +69,13 @@ final class DrainReport {
    * How far the source is behind.
    *
    * @param pace of copying
-   * @param localBytes room of data files on this node
+   * @param localBytes disk usage of data files on this node
    */
   DrainStatus status(Pace pace, long localBytes) {
     return status(refusedCount() + conflicts.givenUpCount(), failures(), pace, localBytes);
   }
 
-  /** The same with nothing but what {@link Conflicts#acknowledge} forgets. */
+  /** A status of only what {@link Conflicts#acknowledge} clears. */
   DrainStatus conflicts(Pace pace, long localBytes) {
     return status(conflicts.givenUpCount(), conflicts.last(), pace, localBytes);
   }
@@ -106,7 +106,7 @@ final class DrainReport {
     }
   }
 
-  /** The path of a change, or another name for it. */
+  /** The path of a change, or the other name that it has. */
   String path(Change change) {
     try {
       return step.path(change);
@@ -115,7 +115,6 @@ final class DrainReport {
     }
   }
 
-  /** Changes that the source refuses at the moment. */
   private long refusedCount() {
     Stop stop = stopped.get();
     boolean isStopped = stop != null && stop.away() == null && state.failure() == null;
@@ -129,7 +128,7 @@ final class DrainReport {
     return committer.awayNode(entry.change().sequence());
   }
 
-  /** The node that changes wait for; null if there is none. */
+  /** The unreachable node that changes wait for; null if there is none. */
   private DrainStatus.@Nullable Away away() {
     Stop stop = stopped.get();
     NodeAway node = stop == null ? null : stop.away();
@@ -172,12 +171,12 @@ final class DrainReport {
         .failures()
         .forEach(
             (number, why) -> {
-              if (all.size() < TOLD && NodeAway.of(why) == null) {
+              if (all.size() < MOST_FAILURES && NodeAway.of(why) == null) {
                 all.add(unclosed(path(number), why));
               }
             });
     for (Failure conflict : conflicts.last()) {
-      if (all.size() < TOLD) {
+      if (all.size() < MOST_FAILURES) {
         all.add(conflict);
       }
     }
@@ -195,7 +194,7 @@ final class DrainReport {
     }
     for (Deferred.Entry entry : state.deferred().all()) {
       Refusal refusal = entry.refusal();
-      if (all.size() >= TOLD) {
+      if (all.size() >= MOST_FAILURES) {
         return;
       }
       if (refusal != null && awayNode(entry) == null) {
@@ -217,7 +216,7 @@ final class DrainReport {
         null);
   }
 
-  /** Paths of what the source does not have, the longest waiting first. */
+  /** Paths of changes that the source lacks, the oldest first. */
   List<String> waiting(int most) {
     Set<String> paths = new LinkedHashSet<>();
     try {
@@ -245,7 +244,7 @@ final class DrainReport {
     return new ArrayList<>(paths);
   }
 
-  /** The refused change that another one waits for, or that it is. */
+  /** The refused change that this one depends on, or itself. */
   Deferred.@Nullable Entry root(Deferred.@Nullable Entry entry) {
     Deferred.Entry at = entry;
     while (at != null && at.refusal() == null) {

@@ -30,12 +30,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Contents that a power cut or another program took: their data file is gone or shorter than the
- * journal says. What is left of a content are its first bytes, and these become the content, on the
- * mount and at the source. If nothing is left, or not more than the content before has of it, that
- * one stays. Used by one thread.
+ * Contents lost in a power failure or to another program: their data file is gone or shorter than
+ * the journal says. The first bytes that remain become the content, on the mount and at the source.
+ * If nothing remains that the previous content lacks, the previous content is kept. Used by one
+ * thread.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class LostData {
   private static final Logger log = LoggerFactory.getLogger(LostData.class);
 
@@ -46,7 +46,7 @@ public final class LostData {
   private final OutputFiles files;
   private final Step step;
 
-  /** Data files that could not be looked at since the machine was started. */
+  /** Data files that could not be checked since the machine was started. */
   private final Set<Data> unseen = new HashSet<>();
 
   public LostData(State state, DataPlaces places, OutputFiles files, Step step) {
@@ -56,7 +56,6 @@ public final class LostData {
     this.step = step;
   }
 
-  /** A data file. */
   private record Data(long number, long generation, DataRow row) {
     boolean isOf(Change.Content change) {
       return number == change.inode() && generation == change.generation();
@@ -66,16 +65,17 @@ public final class LostData {
   /**
    * What a file contains after some of its changes.
    *
-   * @param generation of the data file that has it, or had it before the source
-   * @param size how many bytes of that data file it is; -1 if it is not from there
-   * @param seen if it is read from the source, what the file is there
+   * @param generation of the data file that has it, or had it before it was drained
+   * @param size how many bytes of that data file it includes; -1 if it does not come from a data
+   *     file
+   * @param seen the source's file if the content is read from there
    */
   private record Content(long generation, long size, Instant modified, @Nullable Stat seen) {
     Content at(Instant time) {
       return new Content(generation, size, time, seen);
     }
 
-    /** Whether it has the first bytes of a data file, so many of them. */
+    /** Whether it includes this many first bytes of a data file. */
     boolean covers(long other, long left) {
       return left == 0 || (generation == other && left <= size);
     }
@@ -83,7 +83,7 @@ public final class LostData {
 
   // ---- the start of a mount
 
-  /** Makes sure that the places are there: a disk that is not mounted has lost nothing. */
+  /** Fails unless all places are there: a disk that is not mounted has lost nothing. */
   public void checkPlaces() throws FsException {
     Map<Integer, Long> inodes = new HashMap<>();
     for (Data data : all()) {
@@ -109,15 +109,15 @@ public final class LostData {
   }
 
   /**
-   * Looks at all data files, as the machine was started anew; nothing else uses the mount. One that
-   * cannot be looked at is left until it is needed.
+   * Checks all data files after a restart of the machine, while nothing else uses the mount. One
+   * that cannot be checked now is checked when it is needed.
    */
   public void mendAll() throws FsException {
     Map<Long, Long> sizes = new HashMap<>();
     Set<Long> torn = new TreeSet<>();
     for (Data data : all()) {
       if (places.get(data.row().place()).isOfNode()) {
-        continue; // Another machine, which was not started anew.
+        continue; // Another machine, which was not restarted.
       }
       try {
         long size = size(data.row(), data.number(), data.generation());
@@ -150,23 +150,22 @@ public final class LostData {
     }
   }
 
-  /** How many bytes of its present data file a file was told to have. */
+  /** The announced size of a file's present data file. */
   private long promised(Inode inode) {
     if (!inode.is(Inode.WRITING)) {
       return inode.attributes().size();
     }
-    boolean isTold = state.isPending(inode.contentChange());
-    return Math.max(inode.drainedSize(), isTold ? inode.announcedSize() : 0);
+    boolean isWaiting = state.isPending(inode.contentChange());
+    return Math.max(inode.drainedSize(), isWaiting ? inode.announcedSize() : 0);
   }
 
-  /** How many of the bytes that a change told of are left. */
+  /** How many of a change's announced bytes are left. */
   private static long left(Change.Content change, Map<Long, Long> sizes) {
     return !change.isLost() && change.generation() != 0
         ? Math.min(change.size(), sizes.getOrDefault(change.generation(), change.size()))
         : change.size();
   }
 
-  /** The changes of some nodes that the source does not have. */
   private Map<Long, List<Change>> changes(Set<Long> numbers) throws FsException {
     Map<Long, List<Change>> found = new TreeMap<>();
     if (!numbers.isEmpty()) {
@@ -187,9 +186,9 @@ public final class LostData {
   // ---- one file
 
   /**
-   * Looks at the data files of one file, which a step at the source has failed to read.
+   * Checks the data files of a file that a step at the source failed to read.
    *
-   * @return whether something was lost: then the step is another one
+   * @return whether something was lost: then the step must be chosen anew
    */
   public boolean mend(long number) throws FsException {
     Map<Long, Long> sizes = new HashMap<>();
@@ -212,7 +211,7 @@ public final class LostData {
       if (locked != null) {
         mend(number, changes, sizes, true);
       }
-      return locked != null; // Who has it may wait for the committer.
+      return locked != null; // The lock's holder may be waiting for the committer.
     }
   }
 
@@ -234,7 +233,7 @@ public final class LostData {
           Change.Content kept = mended(announced, left(announced, sizes), content);
           if (!kept.equals(announced)) {
             update.replace(announced, kept);
-            tell(update, inode, announced, kept, isInUse);
+            report(update, inode, announced, kept, isInUse);
           }
           if (!kept.isLost()) {
             Instant modified = kept.attributes().modificationTime();
@@ -262,7 +261,7 @@ public final class LostData {
             inode.generation(), inode.drainedSize(), seen.attributes().modificationTime(), seen);
   }
 
-  /** A change with what is left of it. */
+  /** The change reduced to what is left of it. */
   private Change.Content mended(Change.Content change, long left, @Nullable Content before)
       throws FsException {
     if (left == change.size()) {
@@ -274,14 +273,14 @@ public final class LostData {
         : change.withSize(left);
   }
 
-  /** Of several contents that were lost, only the last is missed. */
-  private void tell(
+  /** Reports the loss; of several lost contents, only the last is reported. */
+  private void report(
       State.Update update, Inode inode, Change.Content change, Change.Content kept, boolean isInUse)
       throws FsException {
     if (change.sequence() == inode.contentChange() && !inode.isRemoved()) {
       String left =
           kept.isLost()
-              ? "the content before is kept"
+              ? "the previous content is kept"
               : "%,d of %,d bytes are left".formatted(kept.size(), change.size());
       step.lost(
               change,
@@ -291,19 +290,19 @@ public final class LostData {
     }
   }
 
-  /** The machine did it only if it was started anew since its data file was seen last. */
+  /** A restart of the machine is the cause only if the data file was not checked since. */
   private String cause(Change.Content change, boolean isInUse) throws FsException {
     DataRow row = state.data(change.inode(), change.generation());
     DataPlace place = row == null ? null : places.get(row.place());
     if (place != null && place.isOfNode()) {
-      return "as " + place.name() + " no longer has it";
+      return "because " + place.name() + " no longer has it";
     }
     return !isInUse || unseen.stream().anyMatch(data -> data.isOf(change))
-        ? "as it was not synced when the machine stopped"
-        : "as its data file was removed or cut by another program";
+        ? "because it was not synced when the machine stopped"
+        : "because another program removed or cut its data file";
   }
 
-  /** From now on, the mount shows a content that another one had replaced. */
+  /** Makes the mount show an earlier content again. */
   private void show(State.Update update, Inode inode, Content content) throws FsException {
     Attributes a = inode.attributes();
     Stat seen = content.seen();

@@ -25,27 +25,24 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/**
- * What a user may do about changes that the source refuses: have them tried again, or give them up.
- * Safe for use by many threads.
- */
-@SuppressWarnings("try") // What is held is not otherwise used.
+/** Retries changes that the source refuses, or gives them up, on a user's request. Thread-safe. */
+@SuppressWarnings("try")
 public final class Refused {
   private final State state;
   private final Step step;
   private final OutputFiles files;
-  private final Untold untold;
-  private final Again again;
+  private final UnreportedFailures unreported;
+  private final Retries retries;
 
-  public Refused(Step step, OutputFiles files, Untold untold, Again again) {
+  public Refused(Step step, OutputFiles files, UnreportedFailures unreported, Retries retries) {
     this.state = step.state();
     this.step = step;
     this.files = files;
-    this.untold = untold;
-    this.again = again;
+    this.unreported = unreported;
+    this.retries = retries;
   }
 
-  /** Has refused changes at a path, and below it, tried again; returns their paths. */
+  /** Retries the refused changes at and below a path; returns their paths. */
   public List<String> retry(FileName path) throws FsException {
     Set<Long> sequences = new HashSet<>();
     Set<String> paths = new LinkedHashSet<>();
@@ -53,12 +50,11 @@ public final class Refused {
       sequences.add(entry.change().sequence());
       paths.add(step.path(entry.change()));
     }
-    again.ask(sequences);
+    retries.ask(sequences);
     state.wake();
     return List.copyOf(paths);
   }
 
-  /** The refused changes at a path, and below it. */
   private List<Deferred.Entry> at(FileName path) throws FsException {
     List<Deferred.Entry> found = new ArrayList<>();
     String wanted = path.toString();
@@ -80,10 +76,10 @@ public final class Refused {
   }
 
   /**
-   * Gives up the refused changes at a path and below it, and all that wait for them: the mount
-   * shows what the source has. Returns the paths.
+   * Gives up the refused changes at and below a path, and all changes that depend on them; the
+   * mount then shows what the source has. Returns the paths.
    *
-   * @throws FsException EBUSY while changes are on their way that may depend on these
+   * @throws FsException EBUSY while changes are being made that may depend on these
    */
   public List<String> drop(FileName path) throws FsException {
     Set<String> paths = new LinkedHashSet<>();
@@ -149,7 +145,7 @@ public final class Refused {
       Map<List<Long>, DataRow> data = new LinkedHashMap<>();
       for (Change change : dropped.values()) {
         update.done(change);
-        update.afterwards(() -> untold.forget(change.inode()));
+        update.afterwards(() -> unreported.forget(change.inode()));
         update.delete(Tables.INTENTS, Tables.key(change.sequence()));
         for (At name : change.names()) {
           update.deleteName(name.directory(), name.name());
@@ -191,7 +187,7 @@ public final class Refused {
     }
   }
 
-  /** The mount shows a node as the source has it, or no longer. */
+  /** Makes the mount show a node as the source has it, or remove it. */
   private void reset(State.Update update, Inode inode) throws FsException {
     Stat seen = inode.seen();
     Extended.remove(state, update, inode);

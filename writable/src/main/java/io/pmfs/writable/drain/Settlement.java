@@ -28,8 +28,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** What the tables keep no more of changes that the source has. Used by one thread. */
-@SuppressWarnings("try") // What is held is not otherwise used.
+/** Cleans up the tables after changes that the source has. Used by one thread. */
+@SuppressWarnings("try")
 final class Settlement {
   private final State state;
   private final DataPlaces places;
@@ -46,9 +46,9 @@ final class Settlement {
   }
 
   /**
-   * The source has these changes: forgets what the tables keep of them.
+   * Records that the source has these changes, and removes what the tables keep for them.
    *
-   * @param kept one of which something remains to be done; null if there is none
+   * @param kept the one that must still be completed; null if there is none
    */
   void record(List<Change> all, Deferred.@Nullable Entry kept, Recording recording)
       throws FsException {
@@ -85,7 +85,7 @@ final class Settlement {
     }
   }
 
-  /** One of some changes waits, as what they are together; returns the others. */
+  /** Replaces the incomplete change by what the changes amount to together; returns the others. */
   private static List<Change> keep(State.Update update, List<Change> all, Deferred.Entry kept) {
     List<Change> others = new ArrayList<>();
     for (Change change : all) {
@@ -101,7 +101,7 @@ final class Settlement {
     return others;
   }
 
-  /** A name that the source has as the mount has it needs no row. */
+  /** Removes a name's row if the source has the name as the mount does. */
   private void settleName(State.Update update, At name, long last, Set<Long> made)
       throws FsException {
     NameRow row = state.name(name.directory(), name.name());
@@ -156,7 +156,7 @@ final class Settlement {
         && inode.drainedSize() == inode.attributes().size();
   }
 
-  /** What the source does not have once some changes are recorded. */
+  /** The changes that the source lacks once some changes are recorded. */
   private interface Left {
     boolean concerns(Inode inode);
   }
@@ -185,7 +185,7 @@ final class Settlement {
     }
   }
 
-  /** The source may not be able to keep the times that a file was given. */
+  /** The source may not be able to store the exact times. */
   private static void settleTimes(State.Update update, Change change, Left left)
       throws FsException {
     Inode inode = update.inode(change.inode());

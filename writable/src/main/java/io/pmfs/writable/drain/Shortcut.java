@@ -7,23 +7,22 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many of the next changes one step at the source can stand for.
+ * Coalesces the next changes into one step at the source.
  *
- * <p>The source must always show an earlier state of the mount. A run of changes may be left out
- * only if the source goes from the state before the run to the state after it in one step, or in
- * none: then every state that it shows is one that the mount had. So changes are folded together
- * while they say what happened to one file, those of files that came and went within the run are
- * dropped, and the run counts only if at most one change is left of it. A version that was replaced
- * is copied nevertheless if anything else happened in between.
+ * <p>The source must always show an earlier state of the mount. A run of changes may be coalesced
+ * only if the source goes from the state before the run to the state after it in at most one step;
+ * then it shows only states that the mount had. Changes of the same file are folded, and files
+ * created and removed within the run are dropped; the run counts only if at most one change is
+ * left. A replaced version is therefore copied if anything else happened in between.
  *
- * @param count how many changes the step stands for
- * @param step what is to be done; null for nothing
+ * @param count how many changes the step replaces
+ * @param step what is made; null for nothing
  */
 public record Shortcut(int count, @Nullable Change step) {
-  /** With more, the run is not going to become one step. */
+  /** A longer run will not become one step. */
   private static final int MAX_LEFT = 64;
 
-  /** The longest run at the beginning of these changes, which are not empty. */
+  /** The longest run at the beginning of these changes, at least one. */
   public static Shortcut of(List<Change> changes) {
     Shortcut best = new Shortcut(1, changes.get(0));
     List<Change> left = new ArrayList<>();
@@ -55,7 +54,7 @@ public record Shortcut(int count, @Nullable Change step) {
     left.add(next);
   }
 
-  /** The last change of an inode, or one that speaks of it: then it cannot be folded. */
+  /** Index of an inode's last change; -1 if a later change refers to it, which prevents folding. */
   private static int lastOf(List<Change> left, long inode) {
     for (int i = left.size() - 1; i >= 0; i--) {
       Change change = left.get(i);
@@ -69,7 +68,7 @@ public record Shortcut(int count, @Nullable Change step) {
     return -1;
   }
 
-  /** One change for two of the same file; null if there is none. */
+  /** Folds two changes of the same file; null if that is not possible. */
   private static @Nullable Change fold(Change before, Change next) {
     if (before instanceof Change.Content content) {
       return fold(content, next);
@@ -84,7 +83,7 @@ public record Shortcut(int count, @Nullable Change step) {
 
   private static @Nullable Change fold(Change.Content before, Change next) {
     if (next instanceof Change.Content content) {
-      return content.isLost() ? null : content.after(before); // What was lost stands for nothing.
+      return content.isLost() ? null : content.after(before); // A lost content replaces nothing.
     }
     if (next instanceof Change.SetAttributes set) {
       return before.isLost() ? null : before.with(merge(before.attributes(), set));
@@ -100,14 +99,14 @@ public record Shortcut(int count, @Nullable Change step) {
         : merged.withTimes(before.accessTime(), before.modificationTime());
   }
 
-  /** Whether a change made the name that the next one removes, and nothing else did. */
+  /** Whether a change created the name that the next one removes. */
   private static boolean isBirthUnder(Change before, Change.Removal next) {
     return before instanceof Change.Content content
         ? content.isFirst() && next.at().equals(content.name())
         : before instanceof Change.Made made && next.at().equals(made.at());
   }
 
-  /** What a file became before its last name went is never visible. */
+  /** Drops a content that was never visible, because the file's last name was removed after it. */
   private static void dropContent(List<Change> left, Change.Unlink removal) {
     int last = lastOf(left, removal.inode());
     if (last < 0) {

@@ -10,10 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Files that were closed without the journal being told, as that failed: it is tried again. Safe
- * for use by many threads.
- */
+/** Closed files whose content could not be recorded in the journal; retried later. Thread-safe. */
 public final class Unclosed {
   private static final Logger log = LoggerFactory.getLogger(Unclosed.class);
 
@@ -26,7 +23,7 @@ public final class Unclosed {
     this.files = files;
   }
 
-  /** Tells the journal of what was written to a file that nothing has open. */
+  /** Records the content of a file that nothing has open. */
   public void close(long number) throws FsException {
     Inode inode = state.find(number);
     if (inode != null) {
@@ -35,12 +32,12 @@ public final class Unclosed {
     failures.remove(number);
   }
 
-  /** A file was closed, but the journal could not be told. */
+  /** Adds a closed file whose content could not be recorded. */
   public void closeLater(long number, Exception why) {
     failures.put(number, why);
   }
 
-  /** Tells the journal of all of them; returns whether none is left. */
+  /** Retries all of them; returns whether none is left. */
   boolean tryAll() {
     for (long number : failures.keySet()) {
       try {
@@ -57,7 +54,7 @@ public final class Unclosed {
     return failures.size();
   }
 
-  /** The numbers of the files, and why they could not be closed. */
+  /** The inode numbers, and why each file could not be closed. */
   Map<Long, Exception> failures() {
     return Map.copyOf(failures);
   }

@@ -6,9 +6,9 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * What the steps at the source were about whose records a power cut would take. A step that was
- * made and not recorded is made again; that is right for one step, but not for two of the same file
- * or name. Used by one thread.
+ * The files and names of steps whose records a power failure would lose. A step that is not
+ * recorded is repeated; that is safe for one step, but not for two of the same file or name. Used
+ * by one thread.
  */
 public final class Unsynced {
   private static final int MOST = 4096;
@@ -16,7 +16,7 @@ public final class Unsynced {
   private final Set<Long> inodes = new HashSet<>();
   private final Set<At> names = new HashSet<>();
 
-  /** Whether a change needs the records of former steps on the disk before it is made. */
+  /** Whether earlier records must be synced before this change is made. */
   public boolean concerns(Change change, boolean isDirectory) {
     boolean moves = change instanceof Change.Rename || change instanceof Change.RemoveDirectory;
     return inodes.size() > MOST

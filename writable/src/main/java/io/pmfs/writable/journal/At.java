@@ -2,5 +2,5 @@ package io.pmfs.writable.journal;
 
 import io.pmfs.metadata.FileName;
 
-/** Where a name is: in the mount, or at the source. */
+/** A name in a directory, in the mount or at the source. */
 public record At(long directory, FileName name) {}

@@ -9,17 +9,17 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A change that the source is to get: one row of the journal, and one record for each kind. It says
- * all that is needed then, as the mount goes on changing. Immutable.
+ * A change to make at the source: one row of the journal, one record for each kind. It is
+ * self-contained, because the mount goes on changing. Immutable.
  */
 public sealed interface Change {
   Head head();
 
   /**
-   * What every change has.
+   * The fields of every change.
    *
-   * @param inode what is changed, or loses or gets a name
-   * @param uid whose change it is
+   * @param inode the node that is changed, or gets or loses a name
+   * @param uid of the user who made the change
    * @param madeMillis when the change was made
    */
   record Head(long sequence, long inode, int uid, int gid, long madeMillis) {}
@@ -40,17 +40,17 @@ public sealed interface Change {
     return head().gid();
   }
 
-  /** The names that it is about; the last one is what users know it by. */
+  /** The names that it concerns; the last one is shown to users. */
   default List<At> names() {
     return List.of();
   }
 
-  /** Another node that it is about; 0 for none. */
+  /** Another node that it concerns; 0 for none. */
   default long other() {
     return 0;
   }
 
-  /** What changes behind this one may have to wait for, as long as the source does not have it. */
+  /** What later changes may depend on, while the source lacks this change. */
   default Set<Dependency> leaves() {
     Set<Dependency> leaves = common();
     for (At name : names()) {
@@ -59,7 +59,7 @@ public sealed interface Change {
     return leaves;
   }
 
-  /** What this change waits for, if a change before it left it undone. */
+  /** What this change depends on, if an earlier change left it undone. */
   default Set<Dependency> needs() {
     Set<Dependency> needs = common();
     for (At name : names()) {
@@ -80,7 +80,7 @@ public sealed interface Change {
     return both;
   }
 
-  /** Whether it gives the source's file the times that the mount shows. */
+  /** Whether it sets the times of the source's file. */
   default boolean setsTimes() {
     return false;
   }
@@ -88,13 +88,13 @@ public sealed interface Change {
   // ---- kinds
 
   /**
-   * An announced content: nothing of it changes from now on.
+   * An announced content, which no longer changes.
    *
-   * @param name if the announcement gives the file its first name at the source
-   * @param isLost whether nothing is left of the content, or the content before has that too
+   * @param name the file's first name at the source; null if it has one already
+   * @param isLost whether nothing is left of the content that the previous content lacks
    * @param generation of the data file; 0 if the file is empty
-   * @param size how many bytes of the data file were announced, or what a power cut left of them;
-   *     the attributes have the first
+   * @param size how many bytes of the data file were announced, or are left after a power failure;
+   *     the attributes have the former
    * @param extended the encoded extended attributes of a new file
    */
   record Content(
@@ -111,7 +111,7 @@ public sealed interface Change {
       return name != null && !isLost;
     }
 
-    /** Whether a power cut took some of it. */
+    /** Whether a power failure took some of it. */
     public boolean isTorn() {
       return isLost || size < attributes.size();
     }
@@ -134,14 +134,12 @@ public sealed interface Change {
       return new Content(head, name, isLost, generation, left, attributes, extended);
     }
 
-    /** An announcement of which nothing will come. */
+    /** This content, lost completely. */
     public Content lost() {
       return new Content(head, name, true, generation, size, attributes, extended);
     }
 
-    /**
-     * This content for a file that gets its first name by an earlier one, whose writer it keeps.
-     */
+    /** This content for a file that an earlier content names first; keeps that one's writer. */
     public Content after(Content earlier) {
       Head by =
           new Head(head.sequence(), head.inode(), earlier.uid(), earlier.gid(), head.madeMillis());
@@ -165,7 +163,6 @@ public sealed interface Change {
     }
   }
 
-  /** A change that is about one name. */
   sealed interface Named extends Change {
     At at();
 
@@ -175,7 +172,7 @@ public sealed interface Change {
     }
   }
 
-  /** A new node that is no regular file, with its first name. */
+  /** A new node other than a regular file, with its first name. */
   sealed interface Made extends Named {
     Attributes attributes();
   }
@@ -212,7 +209,6 @@ public sealed interface Change {
     }
   }
 
-  /** A named pipe, a socket or a device. */
   record MakeNode(Head head, At at, Attributes attributes) implements Made {
     @Override
     public void write(Encoder out) {
@@ -225,7 +221,7 @@ public sealed interface Change {
     }
   }
 
-  /** One more name of a node. */
+  /** A further name of a node. */
   record Link(Head head, At at) implements Named {
     @Override
     public void write(Encoder out) {
@@ -238,13 +234,13 @@ public sealed interface Change {
     }
   }
 
-  /** A name that goes, with or without the node. */
+  /** The removal of a name, and of the node with its last one. */
   sealed interface Removal extends Named {}
 
   /**
-   * A name less of a node that is no directory.
+   * The removal of a name of a node other than a directory.
    *
-   * @param isLast whether it was the last one
+   * @param isLast whether it was the last name
    */
   record Unlink(Head head, At at, boolean isLast) implements Removal {
     @Override
@@ -278,11 +274,11 @@ public sealed interface Change {
   }
 
   /**
-   * Another name for a node.
+   * A rename.
    *
-   * @param other what it replaces or is exchanged with; 0 for nothing
-   * @param isExchange whether the other node gets the first name
-   * @param isOfTree whether a directory gets another place
+   * @param other the node that is replaced or exchanged; 0 for none
+   * @param isExchange whether the other node gets the old name
+   * @param isOfTree whether a directory gets another parent
    */
   record Rename(Head head, At from, At to, long other, boolean isExchange, boolean isOfTree)
       implements Change {
@@ -325,7 +321,7 @@ public sealed interface Change {
   }
 
   /**
-   * Other attributes.
+   * New attributes.
    *
    * @param attributes all of them, as they were after the change
    * @param mask which of them it set
@@ -335,10 +331,10 @@ public sealed interface Change {
     public static final int OWNER = 2;
     public static final int TIMES = 4;
 
-    /** A name of a directory came and went that the source never heard of. */
+    /** A name that the source never had came and went in a directory. */
     public static final int TOUCH = 8;
 
-    /** Whether nothing is to be done but what is done about all directories. */
+    /** Whether only the times of the directory are set. */
     public boolean isTouch() {
       return mask == TOUCH;
     }
@@ -353,7 +349,7 @@ public sealed interface Change {
     }
 
     /**
-     * Attributes without what this change made of them.
+     * Undoes this change in attributes.
      *
      * @param shown with it, and perhaps later ones
      * @param before without it
@@ -380,7 +376,7 @@ public sealed interface Change {
   }
 
   /**
-   * Another value of an extended attribute.
+   * A new value of an extended attribute.
    *
    * @param value null to remove it
    */
@@ -397,7 +393,6 @@ public sealed interface Change {
     }
   }
 
-  /** Something for each kind. */
   interface Cases<R> {
     R content(Content change) throws FsException;
 
@@ -422,6 +417,6 @@ public sealed interface Change {
 
   <R> R match(Cases<R> cases) throws FsException;
 
-  /** Writes what the kind has beside its head, for {@link ChangeRow}. */
+  /** Writes the fields of the kind, without the head, for {@link ChangeRow}. */
   void write(Encoder out);
 }

@@ -4,14 +4,13 @@ import java.util.List;
 
 /** A change as a row of the journal. */
 public final class ChangeRow {
-  /** How a kind is read from a row. */
   private record Kind(Class<? extends Change> type, Reader reader) {
     interface Reader {
       Change read(Change.Head head, Decoder in);
     }
   }
 
-  /** The kinds, by the numbers that they have in a row. */
+  /** The kinds, by their numbers in a row. */
   private static final List<Kind> KINDS =
       List.of(
           new Kind(
@@ -54,7 +53,7 @@ public final class ChangeRow {
 
   private ChangeRow() {}
 
-  /** All but the sequence number, which is the key of the row. */
+  /** All fields but the sequence number, which is the row's key. */
   public static byte[] encode(Change change) {
     int kind = 0;
     while (KINDS.get(kind).type() != change.getClass()) {

@@ -4,7 +4,7 @@ package io.pmfs.writable.journal;
  * A data file.
  *
  * @param place index of the place that holds it
- * @param waiting announcements of it that the source does not have yet
+ * @param waiting its announcements that the source lacks
  */
 public record DataRow(int place, int waiting) {
   public byte[] encode() {

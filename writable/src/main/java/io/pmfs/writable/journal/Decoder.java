@@ -49,7 +49,6 @@ public final class Decoder {
     return new At(number(), name());
   }
 
-  /** Reads a flag. */
   public boolean isNext() {
     return number() != 0;
   }

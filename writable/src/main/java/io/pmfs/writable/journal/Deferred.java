@@ -13,21 +13,20 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The changes that the committer has passed and the source does not have: those that were refused,
- * and those that depend on them. They stay in the journal, behind the position. Changed while the
- * state's lock is held; read by many threads.
+ * The changes that the committer skipped: refused ones and those that depend on them. They stay in
+ * the journal. Changed while the state's lock is held; read by many threads.
  */
 public final class Deferred {
-  /** More are not passed: then the position stays where it is. */
+  /** Limit of deferred changes; the committer waits when it is reached. */
   public static final int MOST = 50_000;
 
   /**
-   * A change that was passed.
+   * A deferred change.
    *
    * @param refusal null if it only depends on another one
    */
   public record Entry(Change change, @Nullable Refusal refusal) {
-    /** Whether the source refuses the change, and may accept it later. */
+    /** Whether the source refuses the change now and may accept it later. */
     public boolean mayPass() {
       return refusal != null && !refusal.isAside();
     }
@@ -60,7 +59,7 @@ public final class Deferred {
     }
   }
 
-  /** A change is at the source now, or is no more. */
+  /** Removes a change that is at the source, or was given up. */
   public void remove(long sequence) {
     Entry before = entries.remove(sequence);
     if (before != null) {
@@ -87,7 +86,6 @@ public final class Deferred {
     settled.incrementAndGet();
   }
 
-  /** Counts those that came to the source or are no more. */
   public long settledCount() {
     return settled.get();
   }
@@ -109,19 +107,18 @@ public final class Deferred {
     return entries.get(sequence);
   }
 
-  /** The first one from a sequence number on; null if there is none. */
+  /** The first change at or after a sequence number; null if there is none. */
   @Nullable
   public Entry from(long sequence) {
     Map.Entry<Long, Entry> found = entries.ceilingEntry(sequence);
     return found == null ? null : found.getValue();
   }
 
-  /** All of them, in their order. */
   public Collection<Entry> all() {
     return entries.values();
   }
 
-  /** Those of a node, in their order. */
+  /** Those of a node, in order. */
   public List<Change> of(long inode) {
     List<Change> found = new ArrayList<>();
     for (long sequence : sequences(new Dependency.Node(inode))) {
@@ -138,14 +135,14 @@ public final class Deferred {
     return found == null ? Set.of() : found;
   }
 
-  /** Whether the source lacks changes of a node, or of names in a directory. */
+  /** Whether changes of a node, or of names in a directory, are deferred. */
   public boolean concerns(long inode) {
     return !entries.isEmpty()
         && (left.containsKey(new Dependency.Node(inode))
             || left.containsKey(new Dependency.Entries(inode)));
   }
 
-  /** The same without some changes. */
+  /** Like {@link #concerns(long)}, ignoring some changes. */
   public boolean concerns(long inode, Set<Long> except) {
     if (!concerns(inode)) {
       return false;
@@ -156,7 +153,7 @@ public final class Deferred {
   }
 
   /**
-   * The first change that another one has to wait for.
+   * The first deferred change that another one depends on.
    *
    * @param except changes that are made together with it
    * @return null if there is none

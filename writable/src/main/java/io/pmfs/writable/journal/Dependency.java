@@ -1,29 +1,27 @@
 package io.pmfs.writable.journal;
 
 /**
- * What one change needs and another one leaves undone: a change waits for an earlier one that the
- * source does not have if this is in {@link Change#leaves} of the earlier and in {@link
- * Change#needs} of the later one.
+ * What one change needs and another leaves undone. A change waits for an earlier one that the
+ * source lacks if both have this, the earlier in {@link Change#leaves} and the later in {@link
+ * Change#needs}.
  */
 public sealed interface Dependency {
-  /** A file, directory or other node. */
   record Node(long inode) implements Dependency {}
 
-  /** A name. */
   record Name(At at) implements Dependency {}
 
-  /** That a directory is there, and stays there. */
+  /** The existence of a directory. */
   record Directory(long inode) implements Dependency {}
 
-  /** The names in a directory that goes. */
+  /** The names in a directory that is removed. */
   record Entries(long directory) implements Dependency {}
 
-  /** Where directories are: a directory must not become its own descendant. */
+  /** The places of directories: a directory must not become its own descendant. */
   record Tree() implements Dependency {}
 
   /**
-   * What a user did before renaming something: an index must not appear before its parts. Programs
-   * rename in other processes than the ones that write, so it is all that the user did.
+   * What a user did before a rename: an index must not appear before its parts. Programs often
+   * rename in other processes than those that write, so this includes everything the user did.
    */
   record Parts(int uid) implements Dependency {}
 }

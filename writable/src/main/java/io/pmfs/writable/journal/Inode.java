@@ -9,21 +9,19 @@ import org.jspecify.annotations.Nullable;
 /**
  * What the mount knows of a file, directory or other node. Immutable.
  *
- * @param attributes as the mount shows them, unless the source has changed meanwhile
+ * @param attributes as the mount shows them, unless the source has changed since
  * @param flags see the constants
- * @param parent the directory of a name that it has in the mount; 0 if it has none
+ * @param parent the directory of one of its names in the mount; 0 if it has none
  * @param name that name
- * @param homeParent the directory of a name that it has at the source, as far as the source has
- *     come; 0 if it is not there
+ * @param homeParent the directory of one of its names at the source now; 0 if it is not there
  * @param homeName that name
- * @param change sequence number of the last change of it, or of an entry if it is a directory
+ * @param change sequence number of its last change, including changes of its entries
  * @param contentChange sequence number of the last announcement of its content
  * @param generation number of its data file; 0 if its data are at the source
- * @param announcedSize how many bytes of that data file an announcement promises
- * @param drainedSize how many bytes of that data file the source has, from the first on; -1 if the
- *     source has other content
- * @param seen what it was at the source when the mount looked last, or left it; null if it is not
- *     there
+ * @param announcedSize how many bytes of that data file are announced
+ * @param drainedSize how many first bytes of that data file the source has; -1 if the source has
+ *     other content
+ * @param seen its state at the source when last read or written; null if it is not there
  * @param target of a symbolic link
  */
 public record Inode(
@@ -42,15 +40,14 @@ public record Inode(
     @Nullable Stat seen,
     @Nullable FileName target) {
 
-  /** The number of the root. */
   public static final long ROOT = 1;
 
   public static final FileName NO_NAME = FileName.of(new byte[0]);
 
-  /** The journal has it, or the source. */
+  /** The journal or the source has it. */
   public static final int ANNOUNCED = 1;
 
-  /** Its data file was perhaps written to since it was last announced. */
+  /** Its data file may have been written since it was last announced. */
   public static final int WRITING = 2;
 
   /** It has a row in {@link Tables#XATTRS}. */
@@ -62,7 +59,7 @@ public record Inode(
   /** The kernel has forgotten it, and it has no name. */
   public static final int FORGOTTEN = 16;
 
-  /** The conflict file that holds it has another name at the source than in the mount. */
+  /** It is in a conflict file: its name at the source differs from that in the mount. */
   public static final int ASIDE = 32;
 
   /** It has several names at the source: {@link Tables#HOMES} has all of them. */
@@ -152,12 +149,12 @@ public record Inode(
     return edit.done();
   }
 
-  /** With another count of links, changed now. */
+  /** With another link count, changed now. */
   public Inode withLinks(int count, Instant now) {
     return with(attributes.withLinkCount(Math.max(0, count)).withChangeTime(now));
   }
 
-  /** With other times of the content and of the attributes. */
+  /** With other modification and change times. */
   public Inode withTimes(Instant modified, Instant changed) {
     return with(attributes.withTimes(attributes.accessTime(), modified).withChangeTime(changed));
   }
@@ -166,12 +163,12 @@ public record Inode(
     return with(attributes.withSize(size, blocks));
   }
 
-  /** A node that neither the journal nor the source has yet. */
+  /** A node that is new to the journal and the source. */
   public static Inode fresh(long number, Attributes attributes, long parent, FileName name) {
     return new Inode(number, attributes, 0, parent, name, 0, NO_NAME, 0, 0, 0, 0, -1, null, null);
   }
 
-  /** A node that was found at the source. */
+  /** A node found at the source. */
   public static Inode found(long number, Stat stat, long parent, FileName name) {
     return new Inode(
         number,
@@ -190,7 +187,7 @@ public record Inode(
         null);
   }
 
-  /** What the source forbids of it. */
+  /** With the protection that the source gives it. */
   public Protection protection() {
     return seen == null ? Protection.NONE : seen.protection();
   }
@@ -235,7 +232,7 @@ public record Inode(
         in.number() == 0 ? null : in.name());
   }
 
-  /** A copy being made: what is not set stays as it is. */
+  /** A builder for a modified copy: fields that are not set keep their values. */
   private final class Edit {
     long number = Inode.this.number;
     Attributes attributes = Inode.this.attributes;

@@ -5,26 +5,23 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a step at the source is about to do, or has done. For a content it is on the disk before the
- * step, so that what is found later can be told from what another program made.
+ * What a step at the source is about to do, or has done. For a content it is synced before the
+ * step, so that its own files can be distinguished from those of other programs.
  *
- * @param directory that has the temporary file, or whose names were changed
- * @param mark what is done to the file itself, and not to a temporary one
- * @param inode of the temporary file at the source, which becomes the file, or of what was made; 0
- *     while there is none
+ * @param directory of the temporary file, or of the changed names
+ * @param mark what is done to the file in place
+ * @param inode of the temporary file at the source, or of the new node; 0 while there is none
  * @param birth when it was created; the epoch if the file system does not say
  */
 public record Intent(long directory, Mark mark, long inode, Instant birth) {
-  /** What is done to a file in its place. */
   public enum Mark {
     NOTHING(0),
     OVERWRITES(1),
     APPENDS(2),
 
-    /** The change was made and is recorded; only calls that can be repeated remain. */
+    /** The change was made and recorded; only repeatable calls remain. */
     MADE(3);
 
-    /** In a row. */
     public final int number;
 
     Mark(int number) {
@@ -54,13 +51,13 @@ public record Intent(long directory, Mark mark, long inode, Instant birth) {
     return row == null ? null : decode(row);
   }
 
-  /** Whether a change was made, and something remains to be done. */
+  /** Whether a change was made and must still be completed. */
   public static boolean isMade(State state, Change change) throws FsException {
     Intent intent = of(state, change.sequence());
     return intent != null && intent.mark() == Mark.MADE;
   }
 
-  /** Whether a file has become of the temporary one. */
+  /** Whether the temporary file has become the file. */
   public boolean isOf(Stat there) {
     return inode != 0 && inode == there.inode() && birth.equals(there.birth());
   }

@@ -3,13 +3,13 @@ package io.pmfs.writable.journal;
 import io.pmfs.metadata.FileType;
 
 /**
- * A name that differs from what the source has, or will when the source has come further.
+ * A name that differs from the source's, now or once the source has more changes.
  *
  * @param inode its number; 0 if the name was removed
- * @param type of the inode; of no meaning if the name was removed
+ * @param type of the inode; meaningless if the name was removed
  * @param change sequence number of the last change of the name in the journal; 0 if there is none
- * @param announced whether that change says what this row says; if not, the file was created since
- *     and the journal does not have it yet
+ * @param announced whether that change already includes this row; if not, the file was created
+ *     since and is not in the journal yet
  */
 public record NameRow(long inode, FileType type, long change, boolean announced) {
   public static NameRow removed(long change) {

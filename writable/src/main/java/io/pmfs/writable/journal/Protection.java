@@ -4,16 +4,17 @@ import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 
 /**
- * What chattr(1) forbids at the source, also to root. The kernel of a mount does not know of it, so
- * it is checked where Linux does: in its inode_permission, may_delete and notify_change.
+ * Protection by chattr(1) at the source, which also binds root. The mount's kernel does not know
+ * it, so it is checked here where Linux does: in its inode_permission, may_delete and
+ * notify_change.
  */
 public enum Protection {
   NONE(0),
-  /** Only appended to: bytes of a file, names of a directory. */
+  /** Append-only: bytes of a file, names of a directory. */
   APPEND_ONLY(256),
   IMMUTABLE(512);
 
-  /** The bits of {@link Inode#flags} that are a protection, in the tables only. */
+  /** The bits of {@link Inode#flags} for a protection, in the tables only. */
   static final int BITS = 768;
 
   private final int bits;
@@ -33,7 +34,8 @@ public enum Protection {
   }
 
   /**
-   * Before attributes or names of a file are changed, it is emptied, or a name of a directory goes.
+   * Checks before attributes or names of a file change, it is truncated, or a name of a directory
+   * is removed.
    *
    * @throws FsException EPERM
    */
@@ -44,7 +46,7 @@ public enum Protection {
   }
 
   /**
-   * Before something is added: bytes to a file, a name to a directory.
+   * Checks before bytes are added to a file, or a name to a directory.
    *
    * @throws FsException EPERM
    */

@@ -6,11 +6,11 @@ import io.pmfs.posix.FsException;
 import java.io.IOException;
 
 /**
- * What the source, or a node that has the data, answered to a change.
+ * The error with which the source, or the node that has the data, refused a change.
  *
- * @param isAside whether it will not pass by itself: the change is tried again only when the user
- *     asks for it, or together with a later one of the same file
- * @param isOfNode whether the node answered, and not the source
+ * @param isAside whether it is permanent: the change is retried only on the user's request, or with
+ *     a later one of the same file
+ * @param isOfNode whether the node refused, not the source
  */
 public record Refusal(Errno errno, String reason, boolean isAside, boolean isOfNode) {
   public static Refusal of(FsException e) {
@@ -23,7 +23,7 @@ public record Refusal(Errno errno, String reason, boolean isAside, boolean isOfN
         isOfNode);
   }
 
-  /** Whether trying again, and nothing else, may help. */
+  /** Whether only a retry may help. */
   private static boolean mayPass(Errno errno) {
     return switch (errno) {
       case EPERM, EACCES, EXDEV, ENAMETOOLONG, EINVAL, EILSEQ, EFBIG, EROFS, EOPNOTSUPP -> false;
@@ -31,7 +31,6 @@ public record Refusal(Errno errno, String reason, boolean isAside, boolean isOfN
     };
   }
 
-  /** Whether an answer says that there is no room. */
   public static boolean isOfRoom(Errno errno) {
     return errno == Errno.ENOSPC || errno == Errno.EDQUOT;
   }

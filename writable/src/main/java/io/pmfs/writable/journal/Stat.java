@@ -4,7 +4,7 @@ import io.pmfs.metadata.Attributes;
 import java.time.Instant;
 
 /**
- * A file as stat(2) shows it where it lies.
+ * A file's stat(2) at the source.
  *
  * @param device st_dev
  * @param inode st_ino
@@ -12,7 +12,6 @@ import java.time.Instant;
  */
 public record Stat(
     long device, long inode, Instant birth, Attributes attributes, Protection protection) {
-  /** A file that may be changed. */
   public Stat(long device, long inode, Instant birth, Attributes attributes) {
     this(device, inode, birth, attributes, Protection.NONE);
   }
@@ -21,7 +20,6 @@ public record Stat(
     return new Stat(device, inode, birth, attributes, next);
   }
 
-  /** Whether both are states of one file. */
   public boolean isSameFile(Stat other) {
     return device == other.device
         && inode == other.inode
@@ -29,7 +27,7 @@ public record Stat(
         && attributes.type() == other.attributes.type();
   }
 
-  /** Whether the file did not change between the two. */
+  /** Whether the file has not changed between the two. */
   public boolean isUnchanged(Stat other) {
     Attributes one = attributes;
     Attributes two = other.attributes;
@@ -40,8 +38,8 @@ public record Stat(
   }
 
   /**
-   * Whether the content is the same, even if rights, owners or names are others. Another change
-   * time without any of these is that of a content whose time was set back.
+   * Whether the content is the same, although mode, owner or names may differ. If only the change
+   * time differs, the content may have changed and its time been set back.
    */
   public boolean hasSameContent(Stat other) {
     Attributes one = attributes;

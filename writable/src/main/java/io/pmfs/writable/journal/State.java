@@ -25,9 +25,8 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tables of a writable mount, what is kept of them in memory, and the lock under which they
- * change. Every change is one {@link Update}. A disk that fails makes every call fail with EIO
- * until it works again.
+ * The tables of a writable mount, their cached part in memory, and the lock for changes. Every
+ * change is one {@link Update}. While the disk fails, every call fails with EIO.
  */
 public final class State implements AutoCloseable {
   private static final int CACHED_INODES = 30_000;
@@ -42,7 +41,8 @@ public final class State implements AutoCloseable {
   // LOCK ORDER: OutputFile.lock < State.lock < Listing. No call to the source while holding it.
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  private final Held held = lock::unlock; // Made now: with the lock held, memory may be short.
+  private final Held held =
+      lock::unlock; // Allocated now: once the lock is held, memory may be short.
   private final TableStore store;
   private final InstantSource clock;
   private final Cache<Long, Inode> inodes =
@@ -54,7 +54,7 @@ public final class State implements AutoCloseable {
   private int openings; // GUARDED_BY(lock)
   private long wakeUps; // GUARDED_BY(lock)
 
-  /** Whether an error came between a change of the tables and what is kept of it here. */
+  /** Whether an error struck between changing the tables and updating the cached values. */
   private boolean isUncertain; // GUARDED_BY(lock)
 
   private final Deferred deferred = new Deferred();
@@ -63,7 +63,11 @@ public final class State implements AutoCloseable {
   private volatile long head;
   private volatile long committed;
 
-  /** Takes ownership of the tables; what is recorded is dated by a clock. */
+  /**
+   * Takes ownership of the tables.
+   *
+   * @param clock dates the records
+   */
   public State(TableStore store, InstantSource clock) throws FsException {
     this.store = store;
     this.clock = clock;
@@ -92,7 +96,7 @@ public final class State implements AutoCloseable {
     byte[] done = get(Tables.FACTS, COMMITTED);
     committed = done == null ? 0 : Tables.first(done);
     long[] last = {committed};
-    // Changes are numbered without gaps, so the last one is found without reading them all.
+    // Changes are numbered without gaps, so the last one is found by binary search.
     long step = 1L << 40;
     while (step > 0) {
       long probe = last[0] + step;
@@ -125,7 +129,7 @@ public final class State implements AutoCloseable {
     }
   }
 
-  /** A state of another version is left alone: what it holds may exist nowhere else. */
+  /** Rejects a state of another version: its contents may exist nowhere else. */
   private void checkFormat() throws FsException {
     byte[] there = get(Tables.FACTS, FORMAT);
     if (there == null) {
@@ -141,9 +145,9 @@ public final class State implements AutoCloseable {
   }
 
   /**
-   * What another session of the kernel asked for is forgotten. Returns whether it is another.
+   * Forgets the requests of other kernel sessions. Returns whether this is a new session.
    *
-   * @param isHere whether a request with a number was one of this node's kernel
+   * @param isHere whether a request number is from this node's kernel
    */
   public boolean beginSession(String session, boolean resumed, LongPredicate isHere)
       throws FsException {
@@ -185,7 +189,7 @@ public final class State implements AutoCloseable {
 
   // ---- the lock
 
-  /** Begins a time in which nothing changes but by the calling thread. */
+  /** Takes the lock: only the calling thread changes the state until it is released. */
   public Held hold() throws FsException {
     lock.lock();
     try {
@@ -202,13 +206,13 @@ public final class State implements AutoCloseable {
     }
   }
 
-  /** The time in which a thread holds the lock. */
+  /** The scope in which a thread holds the lock. */
   public interface Held extends AutoCloseable {
     @Override
     void close();
   }
 
-  /** Waits for the next change, or for some milliseconds. The caller does not hold the lock. */
+  /** Waits for the next change, or for some milliseconds. The caller must not hold the lock. */
   public void awaitChange(long headThen, long committedThen, long millis)
       throws InterruptedException {
     lock.lock();
@@ -223,7 +227,6 @@ public final class State implements AutoCloseable {
     }
   }
 
-  /** Lets every waiting thread look again. */
   public void wake() {
     lock.lock();
     try {
@@ -241,17 +244,16 @@ public final class State implements AutoCloseable {
     return head;
   }
 
-  /** The committer has passed all changes up to this one: the source has them but for deferred. */
+  /** The last change that the committer has handled: the source has these, except deferred ones. */
   public long committed() {
     return committed;
   }
 
-  /** Those changes up to the committed one that the source does not have. */
+  /** The changes up to the committed one that the source lacks. */
   public Deferred deferred() {
     return deferred;
   }
 
-  /** The contents that the source does not have. */
   public Waiting waiting() {
     return waiting;
   }
@@ -268,37 +270,36 @@ public final class State implements AutoCloseable {
         });
   }
 
-  /** How many changes the source does not have. */
   public long waitingCount() {
     return head - committed + deferred.size();
   }
 
-  /** Whether the source does not have a change; 0 stands for none. */
+  /** Whether the source lacks a change; 0 stands for none. */
   public boolean isPending(long sequence) {
     return sequence > committed || deferred.contains(sequence);
   }
 
-  /** Whether the source lacks a change of a node, or of a name in it. */
+  /** Whether the source lacks a change of a node or of a name in it. */
   public boolean isPending(Inode inode) {
     return inode.change() > committed
         || inode.contentChange() > committed
         || deferred.concerns(inode.number());
   }
 
-  /** How far the source is, at a moment. */
+  /** The source's progress at a moment. */
   public record Progress(long committed, long settled) {}
 
   public Progress progress() {
     return new Progress(committed, deferred.settledCount());
   }
 
-  /** Whether the source does not have all changes of a node, or others are being made. */
+  /** Whether the source lacks changes of a node, or others are being made. */
   public boolean isBusy(Inode inode) {
     return isPending(inode) || inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED);
   }
 
   /**
-   * The same when the source was so far: what it showed of the node then may be older than the
+   * Whether the source lacked changes of a node at that moment: its answer may be older than the
    * node.
    */
   public boolean isBusy(Inode inode, Progress then) {
@@ -336,7 +337,7 @@ public final class State implements AutoCloseable {
     return new FsException(Errno.EIO, String.valueOf(e.getMessage()), e);
   }
 
-  /** The node with this number; null if it is not known. */
+  /** The node with this number; null if unknown. */
   @Nullable
   public Inode find(long number) throws FsException {
     Inode cached = inodes.getIfPresent(number);
@@ -384,7 +385,7 @@ public final class State implements AutoCloseable {
     return value == null ? null : ChangeRow.decode(sequence, value);
   }
 
-  /** The changes behind a sequence number, at most so many. */
+  /** At most this many changes after a sequence number. */
   public List<Change> changesAfter(long sequence, int count) throws FsException {
     List<Change> found = new ArrayList<>();
     if (sequence < head) {
@@ -399,7 +400,7 @@ public final class State implements AutoCloseable {
     return found;
   }
 
-  /** The number of the node that a request made when a former process ran it; else null. */
+  /** The node that an earlier process created for this request; null if there is none. */
   @Nullable
   public Long result(long unique) {
     if (unique == 0) {
@@ -422,7 +423,7 @@ public final class State implements AutoCloseable {
     afterSync.run();
   }
 
-  /** Runs something whenever the tables are on the disk, for tests of power cuts. */
+  /** Sets a hook that runs after each sync of the tables, for tests of power failures. */
   public void afterSyncs(Runnable then) {
     afterSync = then;
   }
@@ -433,7 +434,7 @@ public final class State implements AutoCloseable {
     return store.failure();
   }
 
-  /** Why nothing can be added at the moment, although other changes are made; null if it can. */
+  /** Why nothing can be added now, although other changes are possible; null if it can. */
   @Nullable
   public String shortage() {
     return store.shortage();
@@ -451,12 +452,12 @@ public final class State implements AutoCloseable {
 
   // ---- changing
 
-  /** Begins a change. The caller holds the lock until it is committed or given up. */
+  /** Begins an update. The caller holds the lock until it is committed or dropped. */
   public Update update() {
     return new Update();
   }
 
-  /** What changes together: all of it or nothing. */
+  /** An atomic set of changes. */
   public final class Update {
     private final TableStore.Changes changes = new TableStore.Changes();
     private final Map<Long, Inode> changedInodes = new LinkedHashMap<>();
@@ -465,7 +466,7 @@ public final class State implements AutoCloseable {
     private final List<Long> settled = new ArrayList<>();
     private final List<Deferred.Entry> passed = new ArrayList<>();
 
-    /** Numbers below this one are used once this is made; 0 if it changes nothing about them. */
+    /** Numbers below this one are in use once this is committed; 0 if unchanged. */
     private long reserves;
 
     private long lastSequence = head;
@@ -514,7 +515,6 @@ public final class State implements AutoCloseable {
       changes.put(Tables.DATA, Tables.key(number, generation), row.encode());
     }
 
-    /** A number that was never used. */
     public long newNumber() {
       if (next >= Math.max(reserved, reserves)) {
         reserves = next + RESERVED_NUMBERS;
@@ -523,7 +523,7 @@ public final class State implements AutoCloseable {
       return next++;
     }
 
-    /** An identity at the source is that of a node no more, unless it is another's by now. */
+    /** Detaches an identity at the source from a node, unless another node has it by now. */
     public void deleteSource(Stat seen, long number) throws FsException {
       byte[] key = Tables.key(seen.device(), seen.inode());
       byte[] row = get(Tables.SOURCES, key);
@@ -545,7 +545,7 @@ public final class State implements AutoCloseable {
       }
     }
 
-    /** A content that waits is another one now. */
+    /** A waiting content is replaced by another one. */
     public void replace(Change.Content before, Change.Content change) {
       afterwards(
           () -> {
@@ -559,7 +559,7 @@ public final class State implements AutoCloseable {
       }
     }
 
-    /** The source has a change, or never will. */
+    /** Removes a change that the source has, or that was given up. */
     public void done(Change change) {
       byte[] key = Tables.key(change.sequence());
       changes.delete(Tables.JOURNAL, key);
@@ -572,7 +572,7 @@ public final class State implements AutoCloseable {
       }
     }
 
-    /** The source does not have a change, and others go on without it. */
+    /** Defers a change, so that others proceed without it. */
     public void defer(Change change, @Nullable Refusal refusal) {
       changes.put(
           Tables.DEFERRED,
@@ -581,7 +581,6 @@ public final class State implements AutoCloseable {
       passed.add(new Deferred.Entry(change, refusal));
     }
 
-    /** The committer goes on behind this change. */
     public void committed(long sequence) {
       if (sequence > committedThen) {
         committedThen = sequence;
@@ -589,7 +588,7 @@ public final class State implements AutoCloseable {
       }
     }
 
-    /** Remembers what a request made, should it be sent again to the next process. */
+    /** Remembers what a request created, in case the next process gets the request again. */
     public void result(long request, long number) {
       if (request != 0) {
         unique = request;
@@ -597,12 +596,12 @@ public final class State implements AutoCloseable {
       }
     }
 
-    /** Runs while the lock is still held, if the change was made. */
+    /** Adds a task that runs after the commit, while the lock is still held. */
     public void afterwards(Runnable then) {
       afterwards.add(then);
     }
 
-    /** What changes adds something: on a full disk it is refused before all else. */
+    /** Marks the update as one that adds something: these are refused first on a full disk. */
     public void add() {
       changes.add();
     }

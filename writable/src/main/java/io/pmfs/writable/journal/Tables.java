@@ -8,7 +8,6 @@ import java.util.List;
 
 /** The tables of a writable mount and their keys; numbers are big-endian, so that they sort. */
 public final class Tables {
-  /** Facts about the mount as a whole. */
   public static final Table FACTS = new Table("facts", false);
 
   /** {@link Inode} by number. */
@@ -21,8 +20,8 @@ public final class Tables {
   public static final Table JOURNAL = new Table("journal", false);
 
   /**
-   * Changes that the committer has passed and the source does not have, by sequence number: the
-   * {@link Refusal}; empty for one that depends on another.
+   * Deferred changes by sequence number: the {@link Refusal}; empty if the change only depends on
+   * another one.
    */
   public static final Table DEFERRED = new Table("deferred", false);
 
@@ -32,37 +31,37 @@ public final class Tables {
   /** {@link DataRow} by inode number and generation. */
   public static final Table DATA = new Table("data", true);
 
-  /** Data files that may be removed, in the order in which that was found. */
+  /** Obsolete data files, in the order in which they became so. */
   public static final Table GARBAGE = new Table("garbage", false);
 
   /** Data files that are being filled, by inode number and generation: the index of their place. */
   public static final Table COPYING = new Table("copying", false);
 
-  /** Inode numbers of files that were written to since they were last announced. */
+  /** Inode numbers of files written since they were last announced. */
   public static final Table WRITING = new Table("writing", false);
 
   /** Inode numbers without a name. */
   public static final Table NAMELESS = new Table("nameless", false);
 
-  /** Places of a file with several names at the source, by inode number, directory and name. */
+  /** Names at the source of files with several, by inode number, directory and name. */
   public static final Table HOMES = new Table("homes", true);
 
   /** Changed extended attributes by inode number and name. */
   public static final Table XATTRS = new Table("xattrs", true);
 
-  /** Inode numbers that requests made, by the number of the request. */
+  /** Inode numbers created by requests, by the number of the request. */
   public static final Table RESULTS = new Table("results", false);
 
   /** What a step at the source is about to do, by the sequence number of its change. */
   public static final Table INTENTS = new Table("intents", false);
 
-  /** Data files that the source has too, in the order in which they came there. */
+  /** Data files that the source has too, in the order in which they were drained. */
   public static final Table CLEAN = new Table("clean", false);
 
-  /** Writes that were kept beside a file that another program changed, by sequence number. */
+  /** Conflict files, by sequence number. */
   public static final Table CONFLICTS = new Table("conflicts", false);
 
-  /** Directories of data files by the numbers that {@link DataRow} has for them. */
+  /** Directories of data files, by the place numbers in {@link DataRow}. */
   public static final Table PLACES = new Table("places", false);
 
   public static final List<Table> ALL =
@@ -113,8 +112,8 @@ public final class Tables {
   }
 
   /**
-   * Where a name stands in a listing of its directory: a hash, so that the position of a name is
-   * the same in every listing, whatever is created and removed. Not below 64.
+   * The position of a name in listings of its directory, at least 64: a hash, so that it does not
+   * depend on other names.
    */
   public static long position(FileName name) {
     long hash = 0xcbf29ce484222325L;

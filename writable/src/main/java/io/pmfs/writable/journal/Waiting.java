@@ -2,18 +2,17 @@ package io.pmfs.writable.journal;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** How much content the journal holds. Safe for use by many threads. */
+/** The amount of content in the journal. Thread-safe. */
 public final class Waiting {
   private final AtomicLong files = new AtomicLong();
   private final AtomicLong bytes = new AtomicLong();
 
-  /** A content of so many bytes was announced. */
   void add(long size) {
     files.incrementAndGet();
     bytes.addAndGet(size);
   }
 
-  /** The source has it, or does not need it any more. */
+  /** Removes a content that the source has or no longer needs. */
   void remove(long size) {
     files.decrementAndGet();
     bytes.addAndGet(-size);

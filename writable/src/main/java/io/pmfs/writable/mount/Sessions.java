@@ -22,16 +22,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The beginning and the end of the kernel's sessions with a writable mount. Used by one thread
- * while nothing else uses the mount.
+ * Starts and ends the kernel's sessions with a writable mount. Used by one thread while nothing
+ * else uses the mount.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Sessions {
   private static final Logger log = LoggerFactory.getLogger(Sessions.class);
 
   private static final byte[] NODES = "nodes".getBytes(StandardCharsets.US_ASCII);
 
-  /** The number of a node takes the upper bits of a request's number. */
+  /** The session number of a node is in the upper bits of a request number. */
   private static final int MOST_NODES = Short.MAX_VALUE;
 
   private static final byte[] BOOT = "boot".getBytes(StandardCharsets.US_ASCII);
@@ -48,7 +48,7 @@ public final class Sessions {
     this.drain = drain;
   }
 
-  /** Continues what a former process, or a former mount, left; then the source gets it. */
+  /** Continues after an earlier process or an earlier mount, and starts the drain. */
   public void begin(WritableSettings settings, byte[] bootId) throws FsException {
     if (!settings.resumed()) {
       drain.lost().checkPlaces();
@@ -75,13 +75,13 @@ public final class Sessions {
     try {
       DaemonThread.start("pmfs-outputs-count", () -> countRoom(end));
     } catch (OutOfMemoryError e) {
-      countRoom(end); // What there is decides what may still be written.
+      countRoom(end); // The data files that exist determine how much may still be written.
     }
   }
 
   /**
-   * Trusts data files only for as long as the machine runs, except those that were synced. A file
-   * whose content waits keeps what is left of its data, until the source has that.
+   * Drops data files that may be incomplete after a restart of the machine. A file with a waiting
+   * content keeps what is left of its data until the source has it.
    */
   private void forgetUnsynced(byte[] bootId) throws FsException {
     if (Arrays.equals(state.get(Tables.FACTS, BOOT), bootId)) {
@@ -101,7 +101,7 @@ public final class Sessions {
         });
   }
 
-  /** Nothing is open any more: what was written counts as closed, what has no name goes. */
+  /** Closes everything that was open: written files count as closed, unlinked ones are removed. */
   public void end() throws FsException {
     for (long number : numbers(Tables.NAMELESS)) {
       tree.names().forget(number);
@@ -115,7 +115,7 @@ public final class Sessions {
     }
   }
 
-  /** The number of another node's session, which persists. */
+  /** The persistent number of another node's session. */
   public int join(UUID session) throws FsException {
     try (State.Held held = state.hold()) {
       byte[] key = ("node " + session).getBytes(StandardCharsets.US_ASCII);
@@ -141,7 +141,7 @@ public final class Sessions {
     }
   }
 
-  /** Data files that may be removed are counted until they are. */
+  /** Obsolete data files count until they are removed. */
   private boolean isKnownData(LocalPlace place, NodeData.Id id) throws FsException {
     return state.data(id.inode(), id.generation()) != null
         || state.get(Tables.COPYING, Tables.key(id.inode(), id.generation())) != null

@@ -41,15 +41,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A directory of the source with changes over it: files are written to a tier at once, the changes
- * are journaled, and a committer brings them to the source in their order. What the source does not
- * have yet survives the process.
+ * A writable view of a source directory: files are written to a tier immediately, changes are
+ * journaled, and a committer makes them at the source in order. Changes that the source lacks
+ * survive the process.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   private static final Logger log = LoggerFactory.getLogger(WritableMount.class);
 
-  /** Another one after each start of the machine (random(4)). */
+  /** Differs after each start of the machine (random(4)). */
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
   private static final byte[] ID = "id".getBytes(StandardCharsets.US_ASCII);
@@ -82,7 +82,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   }
 
   /**
-   * Opens a mount, and continues what a former one left. The source need not be there.
+   * Opens a mount and continues an earlier one. The source need not be reachable.
    *
    * @throws StateException if the state belongs to another mount or cannot be read
    */
@@ -97,7 +97,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     try {
       return Files.readString(BOOT_ID);
     } catch (IOException e) {
-      log.warn("{}: {}; kept data is forgotten", BOOT_ID, e.getMessage());
+      log.warn("{}: {}; unsynced data files are not trusted", BOOT_ID, e.getMessage());
       return UUID.randomUUID().toString();
     }
   }
@@ -281,7 +281,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   @Override
   public void flush(long inode, long handle, Caller caller) throws FsException {
     data.open().announce(inode, caller);
-    drain.untold().tell(inode);
+    drain.unreported().report(inode);
   }
 
   @Override
@@ -293,7 +293,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     if (syncsAtSource) {
       awaitSource(inode);
     } else {
-      drain.untold().check(inode);
+      drain.unreported().check(inode);
     }
   }
 
@@ -303,7 +303,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     awaitSource(inode);
   }
 
-  /** Waits until the source has a node as it is now, if the user wants a sync to mean that. */
+  /** Waits until the source has the node's present state, if fsync is configured to mean that. */
   private void awaitSource(long number) throws FsException {
     Inode inode = syncsAtSource ? state.find(number) : null;
     if (inode != null && !inode.isRemoved()) {
@@ -316,7 +316,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     try {
       data.open().release(inode, handle);
     } catch (FsException e) {
-      log.warn("closing inode {}: {}; it is tried again", inode, e.getMessage());
+      log.warn("closing inode {}: {}; it will be retried", inode, e.getMessage());
       drain.unclosed().closeLater(inode, e);
     }
   }
@@ -393,18 +393,18 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     return interrupts;
   }
 
-  /** How the data files of other nodes are reached. Called once, before a node joins. */
+  /** Sets how the data files of other nodes are reached. Called once, before a node joins. */
   public void use(NodeData.Nodes others) {
     data.places().use(others);
   }
 
-  /** A name for the state of this mount, which persists. */
+  /** A persistent id of this mount's state. */
   public String id() {
     return id;
   }
 
   /**
-   * A session of another node's kernel begins or goes on.
+   * Starts or continues a session of another node's kernel.
    *
    * @param member the node's id, which persists
    * @param name of the node, for messages
@@ -416,12 +416,12 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     return node;
   }
 
-  /** Another node is back: what waits for it is tried again. */
+  /** Retries what waits for a node that is back. */
   public void isBack() {
     drain.hurry();
   }
 
-  /** Nothing is open any more on another node, in whatever way it ended. */
+  /** Closes everything that another node had open. */
   public void leave(int node) {
     data.handles()
         .handlesOf(node)
@@ -454,11 +454,11 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   }
 
   @Override
-  public void flushHere(long inode, long handle, NodeData.@Nullable Told told, Caller caller)
+  public void flushHere(long inode, long handle, NodeData.@Nullable Paused paused, Caller caller)
       throws FsException {
-    if (told != null) {
+    if (paused != null) {
       try (OutputFiles.Locked locked = data.files().lock(inode)) {
-        locked.file().told(told, data.handles().placeOf(caller));
+        locked.file().paused(paused, data.handles().placeOf(caller));
       }
     }
     flush(inode, handle, caller);
@@ -520,32 +520,32 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     return drain.drain(timeoutMillis);
   }
 
-  /** Makes one step at the source, for tests without threads; returns false if there is none. */
+  /** Makes one step at the source, for tests; returns false if there is nothing to do. */
   public boolean step() throws FsException {
     return drain.step();
   }
 
-  /** What the source does not have is tried again in the next steps, for tests without threads. */
+  /** Makes the next steps retry deferred changes, for tests without threads. */
   public void tryAgain() {
     drain.tryAgain();
   }
 
-  /** The same, with what the committer's thread does about a refusal. */
+  /** Makes one step and handles a refusal as the committer's thread does, for tests. */
   public boolean attempt() throws FsException {
     return drain.attempt();
   }
 
-  /** Runs something whenever the tables are on the disk, for tests of power cuts. */
+  /** Sets a hook that runs after each sync of the tables, for tests of power failures. */
   public void afterSyncs(Runnable then) {
     state.afterSyncs(then);
   }
 
-  /** Removes data files without use, for tests without threads. */
+  /** Removes obsolete data files, for tests without threads. */
   public void tidy() throws FsException {
     drain.tidy();
   }
 
-  /** Brings files that stay open and grow to the journal, for tests without threads. */
+  /** Announces growing open files, for tests without threads. */
   public void announcePieces() throws FsException {
     drain.announcePieces();
   }

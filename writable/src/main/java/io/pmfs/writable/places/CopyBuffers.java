@@ -3,7 +3,7 @@ package io.pmfs.writable.places;
 import java.nio.ByteBuffer;
 import java.util.concurrent.ArrayBlockingQueue;
 
-/** Direct memory for copying, kept for the next copy. Safe for use by many threads. */
+/** Reusable direct buffers for copying. Thread-safe. */
 public final class CopyBuffers {
   public static final int BYTES = 1 << 20;
   private static final int KEPT = 8;
@@ -12,13 +12,12 @@ public final class CopyBuffers {
 
   private CopyBuffers() {}
 
-  /** A buffer of {@link #BYTES}. */
   public static ByteBuffer take() {
     ByteBuffer free = FREE.poll();
     return free == null ? ByteBuffer.allocateDirect(BYTES) : free.clear();
   }
 
-  /** Takes back a buffer; the caller uses it no more. */
+  /** Takes back a buffer; the caller must not use it afterwards. */
   public static void give(ByteBuffer buffer) {
     FREE.offer(buffer);
   }

@@ -5,34 +5,32 @@ import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import java.nio.ByteBuffer;
 
-/** Copies the data of open files. Safe for use by many threads. */
+/** Copies the data of open files. Thread-safe. */
 public final class DataCopy {
-  /** Takes note of bytes before they are written, and may wait. */
+  /** Called with a number of bytes before they are written; may wait. */
   public interface Before {
     void writing(int bytes) throws FsException;
   }
 
-  /** Where data are copied to. */
   public interface Target {
     void write(ByteBuffer bytes, long offset) throws FsException;
   }
 
   private DataCopy() {}
 
-  /** Fails if a file is shorter than what is to be copied. */
   static void requireAll(long there, long end) throws FsException {
     if (there < end) {
       throw new FsException(Errno.EIO, "%d of %d bytes are left of the data".formatted(there, end));
     }
   }
 
-  /** Copies data from one offset to another; holes are left out. */
+  /** Copies data between two offsets; skips holes. */
   public static void copy(OutputCalls calls, int from, int to, long offset, long end, Before before)
       throws FsException {
     copy(calls, from, (bytes, at) -> calls.write(to, bytes, at), offset, end, before);
   }
 
-  /** The same to a target that need not be a file. */
+  /** Copies data to a target that need not be a file; skips holes. */
   public static void copy(
       OutputCalls calls, int from, Target to, long offset, long end, Before before)
       throws FsException {
@@ -49,7 +47,7 @@ public final class DataCopy {
     }
   }
 
-  /** Copies data to the beginning of a file that has other content. */
+  /** Copies data to the beginning of a file, replacing its other content. */
   public static void copyOver(OutputCalls calls, int from, int to, long end, Before before)
       throws FsException {
     long at = 0;
@@ -62,7 +60,7 @@ public final class DataCopy {
     }
   }
 
-  /** Makes a hole, or writes zeros where the file system has none. */
+  /** Punches a hole, or writes zeros where the file system does not support that. */
   private static void clear(OutputCalls calls, int file, long offset, long length)
       throws FsException {
     if (length == 0) {
@@ -116,7 +114,7 @@ public final class DataCopy {
     return at;
   }
 
-  /** The next data or hole; a file system that cannot tell has no holes. */
+  /** The next data or hole; a file system that cannot tell reports no holes. */
   private static long next(OutputCalls calls, int file, long offset, long end, int whence) {
     if (offset >= end) {
       return end;

@@ -7,8 +7,8 @@ import java.nio.ByteBuffer;
 import java.time.Instant;
 
 /**
- * A data file: the content of a file in one of its generations, in a place. The caller holds the
- * lock of the file, exclusively unless said otherwise.
+ * A data file: one generation of a file's content, in a place. The caller holds the file's lock,
+ * exclusively unless stated otherwise.
  */
 public interface DataFile {
   NodeData.Id id();
@@ -18,41 +18,41 @@ public interface DataFile {
   /** Whether this node keeps it. */
   boolean isHere();
 
-  /** Whether it is there, as far as this node can say without asking another one. */
+  /** Whether it exists, as far as this node can tell without asking another one. */
   boolean isThere();
 
-  /** Opens it if it is there and was closed. */
+  /** Opens it if it exists and is closed. */
   void open() throws FsException;
 
-  /** Whether it can be read as it is; the caller may hold the lock shared. */
+  /** Whether it can be read without further preparation; the caller may hold the lock shared. */
   boolean isReadable(boolean isWriting);
 
   /**
-   * Reads into the buffer, at most to the end of the file; the caller may hold the lock shared.
+   * Reads until the buffer is full or the file ends; the caller may hold the lock shared.
    *
    * @return how many bytes
    */
   int read(ByteBuffer destination, long offset) throws FsException;
 
-  /** The next data or hole at or behind an offset before the end, as lseek(2). */
+  /** The next data or hole at or after an offset before the end, as lseek(2). */
   long seek(long offset, long size, int whence) throws FsException;
 
   /**
-   * What a former process, or another node, wrote; it writes no more before it has asked again.
+   * The state that an earlier process or another node wrote; that node must ask before it writes
+   * again.
    *
-   * @param empty what it is if it was not made yet
+   * @param empty the state if the file was not created yet
    */
   Frozen freeze(Frozen empty) throws FsException;
 
-  /** Makes it and its name survive the machine. */
+  /** Syncs it and its name. */
   void sync(Frozen empty) throws FsException;
 
-  /** The next process does not take the file for one that was written. */
+  /** Sets its times, so that the next process does not take it for a written file. */
   void setTimes(Instant accessTime, Instant modificationTime) throws FsException;
 
-  /** Fills another data file with its first bytes. */
   void fill(LocalData to, long size) throws FsException;
 
-  /** Closes it; it can be opened again. */
+  /** Closes it; it can be reopened. */
   void close();
 }

@@ -4,10 +4,7 @@ import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A place for data files. The tables know it by a number, which persists. Safe for use by many
- * threads.
- */
+/** A place for data files, with a persistent number in the tables. Thread-safe. */
 public abstract class DataPlace {
   private final int number;
   private final String name;
@@ -21,7 +18,6 @@ public abstract class DataPlace {
     return number;
   }
 
-  /** Its name, for messages. */
   public String name() {
     return name;
   }
@@ -31,47 +27,46 @@ public abstract class DataPlace {
     return false;
   }
 
-  /** Whether a data file here is no use once the source has its content. */
+  /** Whether a data file here is obsolete once the source has its content. */
   public boolean isElsewhere() {
     return isOfNode();
   }
 
-  /** A data file, which need not be there, and is not open. */
+  /** A data file, not open; it need not exist. */
   public abstract DataFile file(NodeData.Id id) throws FsException;
 
-  /** The data file that another node keeps here; null if this node does. */
+  /** The data file if another node keeps it; null if this node does. */
   public @Nullable RemoteData remote(NodeData.Id id) throws FsException {
     return null;
   }
 
-  /** The size of a data file; 0 if it is gone here. Another node may not have its disk yet. */
+  /** The size of a data file; 0 if it is gone here. Fails if another node has no answer. */
   public abstract long size(NodeData.Id id) throws FsException;
 
   /**
    * Copies a range of a data file to an open file of the source.
    *
-   * @param isOver whether that file has other content, of which nothing is to be left in holes
+   * @param isOver whether that file has other content, so that holes are written as zeros
    * @throws FsException EIO if the data end before {@code end}
    */
   public abstract void copy(
       NodeData.Id id, int to, long from, long end, boolean isOver, DataCopy.Before before)
       throws FsException;
 
-  /** Removes a data file, which need not be there. */
+  /** Removes a data file, which need not exist. */
   public abstract void remove(NodeData.Id id) throws FsException;
 
-  /** Makes sure that the directory is there in which the data files of an inode were. */
+  /** Fails unless the directory exists that held the data files of an inode. */
   public void checkThere(long inode) throws FsException {}
 
-  /** Whether it seems to take so many more bytes. */
+  /** Whether it probably has room for this many more bytes. */
   public abstract boolean hasRoom(long bytes);
 
-  /** The room that its data files take, in bytes. */
   long usedBytes() {
     return 0;
   }
 
-  /** Counts the data files of former processes; removes those that are not known. */
+  /** Counts the data files of earlier processes; removes unknown ones. */
   void count(long end, DataPlaces.Left left) throws FsException {}
 
   void close() {}

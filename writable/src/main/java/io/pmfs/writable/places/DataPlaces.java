@@ -20,14 +20,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The places for data files: tiers of this node, other nodes, and at last a hidden directory of the
- * source. Which place has a data file is in the tables. Safe for use by many threads.
+ * The places for data files: tiers of this node, other nodes, and as a last resort a hidden
+ * directory of the source. The tables record which place has a data file. Thread-safe.
  */
 public final class DataPlaces implements AutoCloseable {
-  /** The size of the largest file, in bytes. */
+  /** The largest file size, in bytes. */
   public static final long MAX_SIZE = Long.MAX_VALUE - 4096;
 
-  /** The number of the place at the source. */
   private static final int AT_SOURCE = 0;
 
   /** Prefix of a place's path in the tables if another node keeps its files. */
@@ -35,17 +34,14 @@ public final class DataPlaces implements AutoCloseable {
 
   private final OutputCalls calls;
 
-  /** Where new data files are made, the fastest first. */
+  /** Places for new data files, the fastest first. */
   private final List<TierPlace> tiers = new ArrayList<>();
 
   private final Map<Integer, DataPlace> places = new ConcurrentHashMap<>();
   private final @Nullable SourcePlace atSource;
   private volatile NodeData.Nodes nodes = DataPlaces::unknownNode;
 
-  /**
-   * The places of a mount. They keep their numbers in the tables, also those that are no longer
-   * among the settings.
-   */
+  /** The places of a mount, including earlier ones that are no longer configured. */
   public DataPlaces(List<Place> configured, State state, SourceTree tree, String mount)
       throws FsException {
     this.calls = tree.calls();
@@ -68,7 +64,7 @@ public final class DataPlaces implements AutoCloseable {
     known.forEach((text, number) -> places.put(number, former(number, text, state, clock)));
   }
 
-  /** The places for what a node keeps for the owner of a mount. */
+  /** The places for data that a node keeps for a mount's owner. */
   public DataPlaces(OutputCalls calls, List<Place> configured, InstantSource clock) {
     this.calls = calls;
     this.atSource = null;
@@ -91,7 +87,7 @@ public final class DataPlaces implements AutoCloseable {
     return new NodePlace(number, node, text.substring(end + 1), this, state);
   }
 
-  @SuppressWarnings("try") // The lock is held, not used.
+  @SuppressWarnings("try")
   private static int register(State state, String path) throws FsException {
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
@@ -106,7 +102,6 @@ public final class DataPlaces implements AutoCloseable {
     return calls;
   }
 
-  /** The place with this number. */
   public DataPlace get(int number) throws FsException {
     DataPlace place = places.get(number);
     if (place == null) {
@@ -115,23 +110,23 @@ public final class DataPlaces implements AutoCloseable {
     return place;
   }
 
-  /** A place of this node with this number. */
+  /** The place of this node with this number. */
   LocalPlace here(int number) throws FsException {
     DataPlace place = get(number);
     if (place instanceof LocalPlace here) {
       return here;
     }
-    throw new FsException(Errno.EIO, place.name() + " keeps these data files");
+    throw new FsException(
+        Errno.EIO, place.name() + " is another node, which keeps these data files");
   }
 
-  /** The place at the source. */
   public LocalPlace atSource() throws FsException {
     return here(AT_SOURCE);
   }
 
   // ---- other nodes
 
-  /** How data files of other nodes are reached. Called once. */
+  /** Sets how data files of other nodes are reached. Called once. */
   public void use(NodeData.Nodes others) {
     nodes = others;
   }
@@ -146,7 +141,7 @@ public final class DataPlaces implements AutoCloseable {
   }
 
   /**
-   * The number of the place whose data files a node keeps.
+   * The number of the place for another node's data files.
    *
    * @param node its id, which persists
    * @param name for messages
@@ -166,12 +161,12 @@ public final class DataPlaces implements AutoCloseable {
 
   // ---- room
 
-  /** Whether a file can go on elsewhere after this failure: another place may take it. */
+  /** Whether the failure is a refusal: another place may take the file. */
   public static boolean isRefusal(FsException e) {
     return e.getCause() instanceof TierPlace.Refusal;
   }
 
-  /** The first tier that seems to take a file of so many bytes; null if none does. */
+  /** The first tier that probably has room for a file of this size; null if none has. */
   public @Nullable LocalPlace withRoom(long bytes) {
     for (TierPlace tier : tiers) {
       if (!tier.isAvoided() && tier.hasRoom(bytes)) {
@@ -187,7 +182,7 @@ public final class DataPlaces implements AutoCloseable {
     return place == null ? tiers.get(0) : place;
   }
 
-  /** Whether a tier takes more once the source has what it has: not if all disks fail. */
+  /** Whether a tier will have room once the source has the content; false if all disks fail. */
   public boolean mayGetRoom() {
     return tiers.stream().anyMatch(TierPlace::mayGetRoom);
   }
@@ -203,24 +198,21 @@ public final class DataPlaces implements AutoCloseable {
     }
   }
 
-  // ---- what former processes left
+  // ---- data files of earlier processes
 
-  /** A data file that a former process left. */
+  /** A data file that an earlier process left. */
   public interface Left {
-    /** Whether the tables know it. */
     boolean isKnown(LocalPlace place, NodeData.Id id) throws FsException;
   }
 
-  /** Something that may fail. */
   interface Action {
     void run() throws FsException;
   }
 
   /**
-   * Counts the room of all data files of former processes, and removes those that the state does
-   * not know.
+   * Counts the data files of earlier processes, and removes those unknown to the state.
    *
-   * @param end the first generation that is not a former process's
+   * @param end the first generation of this process
    */
   public void count(long end, Left left) throws FsException {
     for (DataPlace place : places.values()) {
@@ -229,7 +221,7 @@ public final class DataPlaces implements AutoCloseable {
       }
     }
     if (atSource != null) {
-      atSource.count(end, left); // At last: the source may take long.
+      atSource.count(end, left); // Last, because the source may be slow.
     }
   }
 

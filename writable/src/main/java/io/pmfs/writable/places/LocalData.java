@@ -26,7 +26,7 @@ public final class LocalData implements DataFile {
   private final NodeData.Id id;
   private int descriptor = -1;
 
-  /** The room that is counted for it, exactly when it was counted last, and roughly since. */
+  /** Its counted disk usage: exact when last measured, estimated since. */
   private long countedBytes;
 
   private long uncountedBytes;
@@ -69,7 +69,7 @@ public final class LocalData implements DataFile {
 
   // ---- opening and closing
 
-  /** Opens it, and makes it if it is not there. */
+  /** Opens it, and creates it if it does not exist. */
   public void make() throws FsException {
     if (descriptor < 0) {
       descriptor = place.create(id);
@@ -95,7 +95,7 @@ public final class LocalData implements DataFile {
     descriptor = place.open(id, OutputCalls.O_RDONLY);
   }
 
-  /** Whoever has the last use of a file closes it without its lock. */
+  /** The last user of a file closes it without the file's lock. */
   @Override
   public synchronized void close() {
     if (descriptor >= 0) {
@@ -108,7 +108,7 @@ public final class LocalData implements DataFile {
     }
   }
 
-  /** Another one has taken its place. */
+  /** Measures and closes a data file that was replaced. */
   public void closeCounted() {
     if (descriptor >= 0) {
       recountQuietly();
@@ -126,7 +126,7 @@ public final class LocalData implements DataFile {
     return calls.read(descriptor, destination, offset);
   }
 
-  /** The failure to read what was only in a data file that is not there any more. */
+  /** The error when content is needed from a data file that no longer exists. */
   public FsException gone() {
     return new FsException(
         Errno.EIO, "inode %d: its data file is gone from %s".formatted(id.inode(), place.name()));
@@ -166,7 +166,7 @@ public final class LocalData implements DataFile {
 
   // ---- changes
 
-  /** Writes all of the buffer, which is as it was if that fails; the place may refuse it. */
+  /** Writes all of the buffer, which is unchanged if that fails. The place may refuse. */
   public void write(ByteBuffer bytes, long offset) throws FsException {
     int start = bytes.position();
     place.asked(
@@ -181,7 +181,7 @@ public final class LocalData implements DataFile {
         });
   }
 
-  /** Sets its size; the place may refuse that. */
+  /** Sets its size. The place may refuse. */
   public void truncate(long size) throws FsException {
     place.asked(
         () -> {
@@ -190,7 +190,7 @@ public final class LocalData implements DataFile {
         });
   }
 
-  /** Allocates room, or makes holes; the place may refuse it. */
+  /** Allocates room or punches holes. The place may refuse. */
   public void allocate(int mode, long offset, long length) throws FsException {
     place.asked(
         () -> {
@@ -199,7 +199,7 @@ public final class LocalData implements DataFile {
         });
   }
 
-  /** What a change wrote before it failed is not taken for the file's. */
+  /** Removes the bytes of a failed change. */
   public void cutOff(long size) {
     if (descriptor >= 0) {
       try {
@@ -240,13 +240,12 @@ public final class LocalData implements DataFile {
     }
   }
 
-  /** Fills it with the first bytes of an open file. */
   public void fill(int from, long size) throws FsException {
     DataCopy.copy(calls, from, this::write, 0, size, bytes -> {});
     truncate(size);
   }
 
-  /** Copies a range to an open file, whose other content is left in no hole. */
+  /** Copies a range to an open file, overwriting its other content with holes. */
   void copy(int to, long from, long end, boolean isOver, DataCopy.Before before)
       throws FsException {
     if (isOver) {
@@ -256,7 +255,6 @@ public final class LocalData implements DataFile {
     }
   }
 
-  /** Copies a range to an open file. */
   public void copyTo(int to, long from, long end) throws FsException {
     copy(to, from, end, false, bytes -> {});
   }
@@ -282,15 +280,15 @@ public final class LocalData implements DataFile {
 
   // ---- its room
 
-  /** What the room is after a write, roughly: in blocks of 512 bytes. */
+  /** The estimated disk usage after a write, in blocks of 512 bytes. */
   public long blocksAfter(int length) {
     return 8 * ((countedBytes + length + 4095) / 4096);
   }
 
   /**
-   * Counts the room of what was written, roughly until it is much.
+   * Estimates the disk usage of a write, and measures it after many bytes.
    *
-   * @return its room as {@link #recount} says, if that was counted; else -1
+   * @return as {@link #recount}, if it was measured; else -1
    */
   public long wrote(long more) throws FsException {
     uncountedBytes += more;
@@ -299,7 +297,7 @@ public final class LocalData implements DataFile {
   }
 
   /**
-   * Counts its room exactly.
+   * Measures its disk usage.
    *
    * @return in blocks of 512 bytes; -1 if it is not open
    */

@@ -14,9 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * A directory with data files in {@link #FANS} directories below it. Safe for use by many threads.
- */
+/** A directory with data files in {@link #FANS} directories below it. Thread-safe. */
 public abstract class LocalPlace extends DataPlace {
   private static final Logger log = LoggerFactory.getLogger(LocalPlace.class);
 
@@ -24,7 +22,7 @@ public abstract class LocalPlace extends DataPlace {
   private static final int DIRECTORY_MODE = 0700;
   private static final int FILE_MODE = 0600;
 
-  /** Directories that were removed while they were open stay open; so many may. */
+  /** Limit of descriptors of directories that were removed while open. */
   private static final int MOST_STALE = 16 * FANS;
 
   final OutputCalls calls;
@@ -34,7 +32,7 @@ public abstract class LocalPlace extends DataPlace {
   private final List<Integer> stale = new ArrayList<>(); // GUARDED_BY(this); removed, but open
   private boolean isClosed; // GUARDED_BY(this)
 
-  /** Held by who uses one of the directories; alone by who removes them. */
+  /** Held shared by users of the directories, exclusively to remove them. */
   private final ReentrantReadWriteLock use = new ReentrantReadWriteLock();
 
   LocalPlace(int number, String name, OutputCalls calls) {
@@ -46,11 +44,10 @@ public abstract class LocalPlace extends DataPlace {
   /**
    * Opens the directory with the {@link #FANS} directories.
    *
-   * @param makes whether it need not be there: a full disk takes no directory, either
+   * @param makes whether to create it if it does not exist; a full disk may refuse that
    */
   abstract int openTop(boolean makes) throws FsException;
 
-  /** A call that the place may refuse. */
   interface Call<T> {
     T make() throws FsException;
   }
@@ -58,7 +55,8 @@ public abstract class LocalPlace extends DataPlace {
   /**
    * Makes a call that the place may refuse.
    *
-   * @throws FsException a {@linkplain DataPlaces#isRefusal refusal} if the file can go on elsewhere
+   * @throws FsException a {@linkplain DataPlaces#isRefusal refusal} if another place may take the
+   *     file
    */
   abstract <T> T asked(Call<T> call) throws FsException;
 
@@ -69,7 +67,7 @@ public abstract class LocalPlace extends DataPlace {
     return new LocalData(this, id);
   }
 
-  /** Opens a data file for reading and writing, and creates it if it is not there. */
+  /** Opens a data file for reading and writing, and creates it if it does not exist. */
   int create(NodeData.Id id) throws FsException {
     return asked(
         () -> {
@@ -102,7 +100,6 @@ public abstract class LocalPlace extends DataPlace {
         });
   }
 
-  /** Opens a data file that must be there. */
   int open(NodeData.Id id, int flags) throws FsException {
     return in(fan(id.inode()), false, directory -> calls.open(directory, name(id), flags, 0));
   }
@@ -157,10 +154,9 @@ public abstract class LocalPlace extends DataPlace {
     }
   }
 
-  /** A data file was removed. */
   abstract void removed();
 
-  /** Makes the names of data files survive the machine. */
+  /** Syncs the names of data files. */
   void syncName(NodeData.Id id) throws FsException {
     in(
         fan(id.inode()),
@@ -173,7 +169,7 @@ public abstract class LocalPlace extends DataPlace {
 
   // ---- room
 
-  /** Counts room that data files take more, or less if negative. */
+  /** Adds to the counted disk usage of data files; negative to subtract. */
   void charge(long bytes) {
     used.addAndGet(bytes);
   }
@@ -197,17 +193,15 @@ public abstract class LocalPlace extends DataPlace {
     return FileName.of("%02x".formatted(fan));
   }
 
-  /** The name of the directory with the data files of an inode. */
+  /** The name of the directory for the data files of an inode. */
   static FileName directoryName(long inode) {
     return fanName(fan(inode));
   }
 
-  /** Uses an open directory. */
   interface Use<T> {
     T of(int directory) throws FsException;
   }
 
-  /** Uses one of the directories. */
   <T> T in(int fan, boolean makes, Use<T> work) throws FsException {
     use.readLock().lock();
     try {
@@ -247,10 +241,10 @@ public abstract class LocalPlace extends DataPlace {
   }
 
   /**
-   * Somebody removed a directory that is open here. It stays open: other threads may be using its
-   * descriptor.
+   * Another program removed a directory that is open here. The descriptor stays open, because other
+   * threads may be using it.
    *
-   * @return whether it is to be made again
+   * @return whether to create the directory again
    */
   private synchronized boolean forgetRemoved(int fan) {
     if (directories[fan] < 0 || stale.size() >= MOST_STALE) {
@@ -261,7 +255,7 @@ public abstract class LocalPlace extends DataPlace {
     return true;
   }
 
-  /** Runs while nothing uses the directories, which are closed; returns false if something does. */
+  /** Closes the directories and runs an action, or returns false if they are in use. */
   boolean tryAlone(DataPlaces.Action action) throws FsException {
     if (!use.writeLock().tryLock()) {
       return false;
@@ -292,7 +286,7 @@ public abstract class LocalPlace extends DataPlace {
     closeDirectories();
   }
 
-  // ---- what former processes left
+  // ---- data files of earlier processes
 
   List<FileName> names(int directory) throws FsException {
     List<FileName> names = new ArrayList<>();
@@ -333,7 +327,7 @@ public abstract class LocalPlace extends DataPlace {
         if (isKnown) {
           charge(calls.status(directory, name).attributes().blocks() * LocalData.BLOCK_BYTES);
         } else {
-          log.info("{}: removes a data file that the state does not know: {}", name(), name);
+          log.info("{}: removing an unknown data file: {}", name(), name);
           calls.unlink(directory, name);
         }
       } catch (FsException e) {
@@ -344,7 +338,7 @@ public abstract class LocalPlace extends DataPlace {
     }
   }
 
-  /** The data file of a name; null for a foreign name. */
+  /** The data file with this name; null for a foreign name. */
   private static NodeData.@Nullable Id parse(String name) {
     int dot = name.indexOf('.');
     try {

@@ -6,7 +6,7 @@ import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.State;
 import java.util.UUID;
 
-/** The data files that another node of a cluster keeps. Safe for use by many threads. */
+/** The data files that another node of a cluster keeps. Thread-safe. */
 final class NodePlace extends DataPlace {
   private final UUID node;
   private final DataPlaces places;
@@ -44,7 +44,7 @@ final class NodePlace extends DataPlace {
     return remote(id);
   }
 
-  /** Whether the journal has promised what is in a data file. */
+  /** Whether the journal has announced what is in a data file. */
   boolean isPromised(NodeData.Id id) throws FsException {
     DataRow row = state.data(id.inode(), id.generation());
     return row == null || row.waiting() > 0;
@@ -63,7 +63,7 @@ final class NodePlace extends DataPlace {
     DataCopy.requireAll(remote(id).copyTo(target, from, end, before), end);
   }
 
-  /** The node asks which of its files are of no use. */
+  /** Does nothing: the node asks which of its files are obsolete. */
   @Override
   public void remove(NodeData.Id id) {}
 

@@ -10,22 +10,22 @@ import java.nio.ByteBuffer;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
-/** A data file that another node keeps. Safe for use by many threads. */
+/** A data file that another node keeps. Thread-safe. */
 public final class RemoteData implements DataFile {
   private final NodePlace place;
   private final NodeData node;
   private final NodeData.Id id;
 
-  /** What it was when it was frozen last, if it is small. */
+  /** The content when it was last frozen, if it is small. */
   private volatile @Nullable ByteBuffer content;
 
   /** How often the node had stopped when this process let it write; -1 if another process did. */
   private volatile long pauses = -1;
 
-  /** What the node has said of the file; null once it may write again. */
-  private volatile @Nullable Frozen told;
+  /** The state that the node has reported; null once it may write again. */
+  private volatile @Nullable Frozen reported;
 
-  /** Whether the file may have been synced: at any time before this process, or by it. */
+  /** Whether the file may have been synced, by this process or an earlier one. */
   private volatile boolean mayBeSynced = true;
 
   RemoteData(NodePlace place, NodeData node, NodeData.Id id) {
@@ -54,7 +54,7 @@ public final class RemoteData implements DataFile {
     return true;
   }
 
-  /** The node has answered ENOENT although the file is needed: only the user knows why. */
+  /** The error after ENOENT for a file that is needed: only the user can know the cause. */
   public FsException missing(FsException answer) {
     return new FsException(
         Errno.EIO,
@@ -62,22 +62,22 @@ public final class RemoteData implements DataFile {
         new IOException(answer));
   }
 
-  /** The file is about to be made. */
+  /** The file is about to be created. */
   public void begin() {
     mayBeSynced = false;
     resumed(0);
   }
 
-  /** The node goes on writing after it has stopped so often. */
+  /** The node continues writing, having stopped this often. */
   public void resumed(long count) {
     pauses = count;
-    told = null;
+    reported = null;
   }
 
-  /** The node has stopped writing, and says what the file is: that counts until it goes on. */
-  public void told(NodeData.Told news) {
-    if (pauses >= 0 && news.pauses() > pauses) {
-      told = news.frozen();
+  /** The node has stopped writing and reports the file's state, valid until it continues. */
+  public void paused(NodeData.Paused paused) {
+    if (pauses >= 0 && paused.pauses() > pauses) {
+      reported = paused.frozen();
     }
   }
 
@@ -91,14 +91,14 @@ public final class RemoteData implements DataFile {
 
   private Frozen freeze(boolean sync) throws FsException {
     mayBeSynced |= sync;
-    Frozen known = sync ? null : told;
-    told = null;
+    Frozen known = sync ? null : reported;
+    reported = null;
     Frozen frozen = known == null ? node.freeze(id, sync) : known;
     content = frozen.content();
     return frozen;
   }
 
-  /** A file that its node has not made is empty: it makes it when the owner has answered. */
+  /** Freezes the file; one that its node has not created yet is empty. */
   private Frozen freeze(boolean sync, Frozen empty) throws FsException {
     try {
       return freeze(sync);
@@ -131,7 +131,7 @@ public final class RemoteData implements DataFile {
     }
   }
 
-  /** Reads into the buffer until it is full or the file ends; returns how many bytes. */
+  /** Reads until the buffer is full or the file ends; returns the number of bytes. */
   @Override
   public int read(ByteBuffer destination, long offset) throws FsException {
     int count = 0;
@@ -139,7 +139,7 @@ public final class RemoteData implements DataFile {
       int wanted = Math.min(destination.remaining(), CopyBuffers.BYTES);
       byte[] bytes = node.read(id, offset + count, wanted);
       if (bytes.length > wanted) {
-        throw new FsException(Errno.EIO, "more bytes than were asked for");
+        throw new FsException(Errno.EIO, "more bytes than requested");
       }
       destination.put(bytes);
       count += bytes.length;
@@ -150,7 +150,7 @@ public final class RemoteData implements DataFile {
     return count;
   }
 
-  /** Its node knows of holes. */
+  /** The node knows the holes. */
   @Override
   public long seek(long offset, long size, int whence) {
     return whence == OutputCalls.SEEK_HOLE ? size : offset;
@@ -158,16 +158,16 @@ public final class RemoteData implements DataFile {
 
   @Override
   public void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
-    told = null;
+    reported = null;
     node.setTimes(id, accessTime, modificationTime);
   }
 
-  /** Lets the node copy a range to the source. */
+  /** Makes the node copy a range to the source. */
   public void copy(NodeData.Target target, long from, long end) throws FsException {
     node.copy(id, target, from, end);
   }
 
-  /** What was synced on the other node is synced here. */
+  /** If the data were synced on the other node, syncs the copy too. */
   @Override
   public void fill(LocalData to, long size) throws FsException {
     copyTo(to::write, 0, size, bytes -> {});
@@ -180,7 +180,7 @@ public final class RemoteData implements DataFile {
   /**
    * Copies a range.
    *
-   * @return where it ends: before {@code end} if the file is shorter
+   * @return its end: before {@code end} if the file is shorter
    */
   long copyTo(DataCopy.Target to, long from, long end, DataCopy.Before before) throws FsException {
     ByteBuffer known = content;

@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A hidden directory of the source, for what fits nowhere else: it takes everything, or fails as
- * the source does. Safe for use by many threads.
+ * A hidden directory of the source, the last resort: it never refuses, but fails as the source
+ * does. Thread-safe.
  */
 final class SourcePlace extends LocalPlace {
   private static final Logger log = LoggerFactory.getLogger(SourcePlace.class);
@@ -23,7 +23,7 @@ final class SourcePlace extends LocalPlace {
   private final SourceTree tree;
   private final FileName directory;
 
-  /** Whether the directory may be there without a data file. */
+  /** Whether the directory may exist without a data file. */
   private volatile boolean mayBeUnused;
 
   SourcePlace(int number, SourceTree tree, String mount, OutputCalls calls) {
@@ -62,7 +62,7 @@ final class SourcePlace extends LocalPlace {
     }
   }
 
-  /** The root of the source does not show that something hidden came or went there. */
+  /** Restores the times of the source's root, so that the hidden directory does not show there. */
   private void keepTimes(SourceTree.Directory root, Stat before) {
     try {
       Attributes times = before.attributes();

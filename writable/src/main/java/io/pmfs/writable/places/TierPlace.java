@@ -14,38 +14,38 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The directory of a mount on a tier of this node, which takes as much as its disk and the settings
- * allow. Safe for use by many threads.
+ * The directory of a mount on a tier of this node, limited by its disk and the settings.
+ * Thread-safe.
  */
 final class TierPlace extends LocalPlace {
   private static final Logger log = LoggerFactory.getLogger(TierPlace.class);
 
   private static final long STATISTICS_MILLIS = 200;
 
-  /** How long new files avoid a place that had no room although it seemed to. */
+  /** How long new files avoid a place that turned out to be full. */
   private static final long FULL_MILLIS = 1000;
 
-  /** The same for a place whose disk fails. */
+  /** How long new files avoid a place whose disk fails. */
   private static final long FAILED_MILLIS = 10_000;
 
-  private static final long TOLD_MILLIS = 60_000;
+  private static final long LOG_PAUSE_MILLIS = 60_000;
 
   private final Place place;
   private final InstantSource clock;
 
-  /** What the place's file system had left when it was asked, without what was written since. */
+  /** Free bytes of the place's file system when last asked, minus what was written since. */
   private final AtomicLong free = new AtomicLong();
 
   private volatile long askedMillis = Long.MIN_VALUE;
 
-  /** Until then no new file is made here, as the last one was refused. */
+  /** New files avoid this place until then, because it refused one. */
   private volatile long avoidedUntilMillis = Long.MIN_VALUE;
 
-  /** Whether that was because its disk fails. */
+  /** Whether it refused because its disk fails. */
   private volatile boolean isFailing;
 
-  /** When the log was told last that the place refuses what is written. */
-  private volatile long toldMillis = Long.MIN_VALUE;
+  /** When a refusal was last logged. */
+  private volatile long loggedMillis = Long.MIN_VALUE;
 
   TierPlace(int number, Place place, OutputCalls calls, InstantSource clock) {
     super(number, place.name(), calls);
@@ -53,9 +53,9 @@ final class TierPlace extends LocalPlace {
     this.clock = clock;
   }
 
-  // ---- what it refuses
+  // ---- refusals
 
-  /** The cause of a failure because a place has no room, or because its disk fails. */
+  /** The cause of a failure: the place has no room, or its disk fails. */
   static final class Refusal extends IOException {
     private static final long serialVersionUID = 1;
 
@@ -101,11 +101,11 @@ final class TierPlace extends LocalPlace {
     long now = clock.millis();
     isFailing = !isFull;
     avoidedUntilMillis = now + (isFull ? FULL_MILLIS : FAILED_MILLIS);
-    long told = toldMillis;
-    if (told == Long.MIN_VALUE || now - told >= TOLD_MILLIS || now < told) {
-      toldMillis = now;
+    long logged = loggedMillis;
+    if (logged == Long.MIN_VALUE || now - logged >= LOG_PAUSE_MILLIS || now < logged) {
+      loggedMillis = now;
       log.warn(
-          "{} ({}) takes no more: {}; what is written goes on elsewhere",
+          "{} ({}) takes no more: {}; new data goes to another place",
           name(),
           place.directory(),
           e.getMessage());
@@ -113,13 +113,13 @@ final class TierPlace extends LocalPlace {
     return new FsException(e.errno(), name(), new Refusal(e));
   }
 
-  /** Whether new files avoid it, as it has just refused one. */
+  /** Whether new files avoid it because it has just refused one. */
   boolean isAvoided() {
     long now = clock.millis();
     return now < avoidedUntilMillis && avoidedUntilMillis - now <= FAILED_MILLIS;
   }
 
-  /** Whether it takes more once the source has what it has: not if its disk fails. */
+  /** Whether it will have room once the source has its content; false if its disk fails. */
   boolean mayGetRoom() {
     return !isFailing || !isAvoided();
   }
@@ -143,7 +143,7 @@ final class TierPlace extends LocalPlace {
         && freeBytes() - bytes >= place.keepFreeBytes();
   }
 
-  /** What the place's file system has left, as last asked. */
+  /** Free bytes of the place's file system, as last asked. */
   private long freeBytes() {
     long now = clock.millis();
     long asked = askedMillis;

@@ -19,23 +19,23 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What this node's programs write to new files: it stays on this node, and the owner learns of it
- * when a file is closed, or when somebody asks. Everything here falls back to the owner, which then
- * takes the content. Safe for use by many threads.
+ * Content that this node's programs write to new files. It stays on this node; the owner learns of
+ * it when a file is closed, or when it asks. Every operation can fall back to the owner, which then
+ * takes the content. Thread-safe.
  */
 final class KeptContent {
-  private static final Caller NOBODY = new Caller(0, 0, 0, 0);
+  private static final Caller NO_CALLER = new Caller(0, 0, 0, 0);
 
   private final NodeFiles files;
   private final Owner owner;
 
   /**
-   * What the owner recorded last of files that are open here: a program that reads on while the
-   * owner is away needs their attributes, too.
+   * The owner's last attributes of files that are open here: programs that keep reading while the
+   * owner is away need them.
    */
   private final Map<Long, Node> recorded = new ConcurrentHashMap<>();
 
-  /** The files that this process's handles use. */
+  /** The kept file of each handle of this process. */
   private final Map<Long, KeptFile> handles = new ConcurrentHashMap<>();
 
   KeptContent(NodeFiles files, Owner owner) {
@@ -43,12 +43,10 @@ final class KeptContent {
     this.owner = owner;
   }
 
-  /** Whether new content can be kept here. */
   boolean hasRoom() {
     return files.hasRoom();
   }
 
-  /** How much is kept here. */
   long bytes() {
     return files.bytes();
   }
@@ -56,7 +54,7 @@ final class KeptContent {
   /**
    * The owner has opened a file.
    *
-   * @param begins whether its content begins now, so that this node may have to make its file
+   * @param begins whether the file is empty now, so that this node may create its data file
    */
   void opened(Opened opened, boolean begins) throws FsException {
     if (opened.generation() == 0) {
@@ -76,7 +74,7 @@ final class KeptContent {
     }
   }
 
-  /** A file that was removed meanwhile is read from the owner. */
+  /** Uses a file; if it was removed meanwhile, the content is read from the owner. */
   private void use(long handle, KeptFile file) throws FsException {
     try {
       file.acquire();
@@ -122,21 +120,24 @@ final class KeptContent {
   }
 
   /**
-   * Whether a close tells the owner nothing: a program has only copied the descriptor of a file
-   * that it has not written to. The last close tells of an empty file.
+   * Whether this close needs no report: a program has only duplicated the descriptor of a file that
+   * it has not written. The last close reports an empty file.
    */
   boolean isUntouched(long handle) {
     KeptFile file = handles.get(handle);
     return file != null && file.isUntouched();
   }
 
-  /** What the owner is told when a file is closed; null if this node did not write to it. */
-  NodeData.@Nullable Told pause(long handle) throws FsException {
+  /**
+   * Stops writing for a close, and returns the state to report to the owner; null if this node did
+   * not write.
+   */
+  NodeData.@Nullable Paused pause(long handle) throws FsException {
     KeptFile file = handles.get(handle);
     return file == null ? null : file.pause();
   }
 
-  /** Reads what is kept here; returns false if it is not. */
+  /** Reads kept content; returns false if it is not kept here. */
   boolean read(long handle, long offset, int size, ReadSink sink) throws FsException {
     KeptFile file = handles.get(handle);
     if (file == null) {
@@ -152,9 +153,8 @@ final class KeptContent {
     return true;
   }
 
-  /** A change of a file that is kept here. */
   private interface Change {
-    /** Returns false if the owner has to make it. */
+    /** Returns false if the owner must make it. */
     boolean make(KeptFile file) throws FsException, AskFirst;
   }
 
@@ -201,7 +201,7 @@ final class KeptContent {
     return true;
   }
 
-  /** From now on the owner has the content. */
+  /** Gives the content to the owner. */
   private void giveUp(KeptFile file) {
     files.giveUp(file);
     handles.forEach(
@@ -212,7 +212,7 @@ final class KeptContent {
         });
   }
 
-  /** Writes; returns false if the owner has to. */
+  /** Writes; returns false if the owner must do it. */
   boolean write(
       long inode, long handle, long offset, ByteBuffer bytes, boolean append, Caller caller)
       throws FsException {
@@ -225,7 +225,7 @@ final class KeptContent {
           if (!isAgain) {
             return file.write(offset, bytes, append, false);
           }
-          file.acquire(); // A handle of a former process has not opened it yet.
+          file.acquire(); // A handle of an earlier process has not opened it yet.
           try {
             return file.write(offset, bytes, append, true);
           } finally {
@@ -237,7 +237,7 @@ final class KeptContent {
   /**
    * Sets the size.
    *
-   * @return what is left for the owner to change; the same as {@code wanted} if that is all
+   * @return the attributes that the owner must still change; {@code wanted} itself if all
    */
   NewAttributes truncate(long inode, NewAttributes wanted, Caller caller) throws FsException {
     Long size = wanted.size();
@@ -258,7 +258,7 @@ final class KeptContent {
             wanted.clearSetId());
   }
 
-  /** Allocates room; returns false if the owner has to. */
+  /** Allocates room; returns false if the owner must do it. */
   boolean allocate(long inode, long handle, int mode, long offset, long length, Caller caller)
       throws FsException {
     boolean isPlain = (mode & ~OutputCalls.FALLOC_KEEP_SIZE) == 0;
@@ -268,15 +268,15 @@ final class KeptContent {
     return change(inode, handle, caller, file -> file.allocate(mode, offset, length));
   }
 
-  // ---- what is of no use any more
+  // ---- obsolete files
 
-  /** Removes what the owner does not need. */
+  /** Removes files that the owner no longer needs. */
   void tidy() throws FsException {
     List<NodeData.Id> idle = files.idle();
     for (int from = 0; from < idle.size(); from += Message.LISTED) {
       List<NodeData.Id> asked =
           List.copyOf(idle.subList(from, Math.min(idle.size(), from + Message.LISTED)));
-      MessageWriter values = Message.request().list(asked, MessageWriter::file).caller(NOBODY);
+      MessageWriter values = Message.request().list(asked, MessageWriter::file).caller(NO_CALLER);
       files.remove(owner.ask(OwnerRequest.UNUSED, values, in -> in.list(MessageReader::file)));
     }
   }

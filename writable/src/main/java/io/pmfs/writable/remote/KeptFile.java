@@ -16,9 +16,9 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A data file that this node keeps for the owner of the mount. It is open while something uses it.
- * Writers hold its lock exclusively, readers hold it shared; nobody asks the owner while holding
- * it. Safe for use by many threads.
+ * A data file that this node keeps for the owner of the mount. It is open while it is in use.
+ * Writers hold its lock exclusively, readers hold it shared; never call the owner while holding it.
+ * Thread-safe.
  */
 public final class KeptFile {
   final NodeData.Id id;
@@ -38,13 +38,13 @@ public final class KeptFile {
   /** The first byte that it may change. */
   private long floor;
 
-  /** How often this node has stopped writing, as the owner learned what the file is. */
+  /** How often this node has stopped writing and reported the state to the owner. */
   private long pauses;
 
-  /** Whether it only grew since this node asked the owner last. */
+  /** Whether it only grew since this node last asked the owner. */
   private boolean onlyGrew;
 
-  /** Whether the owner has the content, or nobody needs it. */
+  /** Whether the owner has the content, or it is no longer needed. */
   private volatile boolean isGone;
 
   KeptFile(NodeData.Id id, LocalPlace place, InstantSource clock) {
@@ -54,7 +54,6 @@ public final class KeptFile {
     this.clock = clock;
   }
 
-  /** The number of its inode and its generation. */
   public NodeData.Id id() {
     return id;
   }
@@ -77,7 +76,7 @@ public final class KeptFile {
     }
   }
 
-  /** Whether it is as it was made, and the owner has not asked. */
+  /** Whether it was not written since it was created, and never frozen. */
   public boolean isUntouched() {
     lock.readLock().lock();
     try {
@@ -87,7 +86,7 @@ public final class KeptFile {
     }
   }
 
-  /** What a program sees while this node writes the file; null if it does not. */
+  /** The attributes while this node writes the file; null if it does not. */
   public @Nullable Attributes shown(Attributes recorded) throws FsException {
     lock.readLock().lock();
     try {
@@ -107,7 +106,6 @@ public final class KeptFile {
 
   // ---- uses
 
-  /** Makes the file, which has a use from now on. */
   void make() throws FsException {
     lock.writeLock().lock();
     try {
@@ -122,7 +120,7 @@ public final class KeptFile {
   }
 
   /**
-   * A handle uses the file: it is open until as many uses have ended.
+   * Adds a use; the file is open until all uses have ended.
    *
    * @throws FsException with ENOENT if it was removed meanwhile
    */
@@ -148,7 +146,6 @@ public final class KeptFile {
     }
   }
 
-  /** Ends a use. */
   public void release() {
     lock.writeLock().lock();
     try {
@@ -165,7 +162,6 @@ public final class KeptFile {
     }
   }
 
-  /** Ends all uses. */
   void close() {
     lock.writeLock().lock();
     try {
@@ -182,17 +178,16 @@ public final class KeptFile {
 
   // ---- by this node's programs; the file is in use
 
-  /** The owner must be asked before a change. */
+  /** Thrown when the owner must be asked before a change. */
   public static final class AskFirst extends Exception {
     private static final long serialVersionUID = 1;
 
-    /** The first byte that is to change. */
+    /** The first byte that will change. */
     public final long low;
 
-    /** Whether the file only grew since the owner was asked last. */
+    /** Whether the file only grew since the owner was last asked. */
     public final boolean onlyGrew;
 
-    /** How often this node has stopped writing. */
     final long pauses;
 
     private AskFirst(KeptFile file, long low) {
@@ -209,10 +204,7 @@ public final class KeptFile {
     }
   }
 
-  /**
-   * The owner has answered {@link OwnedFileSystem#resume}; a file that was frozen meanwhile stays
-   * so.
-   */
+  /** The owner has answered {@link OwnedFileSystem#resume}; a file frozen since stays frozen. */
   public void resume(AskFirst asked, long lowest) {
     lock.writeLock().lock();
     try {
@@ -229,8 +221,8 @@ public final class KeptFile {
   /**
    * Writes all of the buffer.
    *
-   * @param isAgain whether a former process may have appended the same
-   * @return false if there is no room, or the owner has the content: it has to write
+   * @param isAgain whether an earlier process may have appended the same bytes
+   * @return false if the owner must do it, because there is no room or it has the content
    */
   public boolean write(long offset, ByteBuffer bytes, boolean append, boolean isAgain)
       throws FsException, AskFirst {
@@ -265,12 +257,11 @@ public final class KeptFile {
     }
   }
 
-  /** A change of the data file. */
   private interface Change {
     void make() throws FsException;
   }
 
-  /** Makes a change; returns false if the place has no room for it, or fails. */
+  /** Makes a change; returns false if the place has no room or fails. */
   private boolean isTaken(Change change) throws FsException {
     try {
       change.make();
@@ -279,13 +270,13 @@ public final class KeptFile {
       if (!DataPlaces.isRefusal(e)) {
         throw e;
       }
-      // The owner takes what there is: not more than was answered.
+      // The owner takes over exactly what was acknowledged.
       data.cutOff(size);
       return false;
     }
   }
 
-  /** Sets the size; returns false if there is no room, or the owner has the content. */
+  /** Sets the size; returns false if the owner must do it. */
   public boolean truncate(long next) throws FsException, AskFirst {
     lock.writeLock().lock();
     try {
@@ -309,7 +300,7 @@ public final class KeptFile {
    * Allocates room.
    *
    * @param mode 0 or FALLOC_KEEP_SIZE
-   * @return false if there is none, or the owner has the content: it has to allocate
+   * @return false if the owner must do it
    */
   public boolean allocate(int mode, long offset, long length) throws FsException, AskFirst {
     lock.writeLock().lock();
@@ -333,7 +324,7 @@ public final class KeptFile {
     }
   }
 
-  /** Reads into the buffer; fewer bytes at the end of the file only. Returns -1 if it is closed. */
+  /** Reads into the buffer; fewer bytes only at the end of the file. Returns -1 if it is closed. */
   public int read(ByteBuffer destination, long offset) throws FsException {
     lock.readLock().lock();
     try {
@@ -352,7 +343,7 @@ public final class KeptFile {
 
   // ---- by the owner
 
-  /** Something done with the file while it is open and locked. */
+  /** An action on the file while it is open and locked. */
   private interface Work<T> {
     T run() throws FsException;
   }
@@ -369,18 +360,18 @@ public final class KeptFile {
   }
 
   /**
-   * Stops writing until the owner has been asked: a program closes the file.
+   * Stops writing when a program closes the file; the owner must be asked before the next write.
    *
-   * @return what the file is; null if this node did not write to it, or the owner has the content
+   * @return the state to report; null if this node did not write, or the owner has the content
    */
-  NodeData.@Nullable Told pause() throws FsException {
+  NodeData.@Nullable Paused pause() throws FsException {
     lock.writeLock().lock();
     try {
       if (!isWriting || isGone) {
         return null;
       }
       NodeData.Frozen frozen = freeze(false);
-      return new NodeData.Told(id, pauses, frozen);
+      return new NodeData.Paused(id, pauses, frozen);
     } finally {
       lock.writeLock().unlock();
     }
@@ -444,7 +435,7 @@ public final class KeptFile {
     }
   }
 
-  /** Copies a range to an open file, beside this node's readers and writers. */
+  /** Copies a range to an open file, while this node's programs may read it. */
   void copy(int to, long from, long end) throws FsException {
     acquire();
     try {

@@ -6,24 +6,21 @@ import java.nio.ByteBuffer;
 import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
 
-/**
- * Requests to the owner of a writable mount and to other nodes, and their answers (docs/formats.md,
- * Peers).
- */
+/** Requests and answers between the nodes of a writable mount (docs/formats.md, Peers). */
 final class Message {
   /**
-   * Of the messages' bytes: a checksum of samples of all of them, so that nodes with other messages
-   * refuse each other. MessageTest says what it has to be.
+   * Version of the message format: a checksum over samples of all messages, so that nodes with
+   * different formats reject each other. MessageTest computes it.
    */
   static final int VERSION = 634059952;
 
-  /** Entries in the answer to one listing. */
+  /** Limit of entries in one listing. */
   static final int LISTED = 1024;
 
   private static final int NODE_AT = Integer.BYTES;
   private static final int ERA_AT = NODE_AT + Integer.BYTES;
 
-  /** Where the number of the kernel's request stands in the head. */
+  /** Offset of the kernel's request number in the head. */
   static final int UNIQUE_AT = ERA_AT + Long.BYTES;
 
   private Message() {}
@@ -31,11 +28,11 @@ final class Message {
   // ---- requests
 
   /**
-   * The beginning of a request.
+   * Starts a request.
    *
    * @param node the number of the node's session; 0 before it has joined
-   * @param era a number that grows whenever the node has given up a request
-   * @param unique the number of the kernel's request; 0 if the request may be made twice
+   * @param era a number that grows whenever the node gives up a request
+   * @param unique the number of the kernel's request; 0 if the request is idempotent
    */
   record Head(int version, int node, long era, long unique) {
     static final Head NONE = new Head(0, 0, 0, 0);
@@ -45,12 +42,11 @@ final class Message {
     }
   }
 
-  /** A request to which its values are to be added. */
+  /** A request without values yet. */
   static MessageWriter request() {
     return new MessageWriter().small(VERSION).small(0).number(0).number(0);
   }
 
-  /** Sets who asks. */
   static void from(int node, long era, byte[] request) {
     ByteBuffer.wrap(request).putInt(NODE_AT, node).putLong(ERA_AT, era);
   }
@@ -64,7 +60,7 @@ final class Message {
   record Joined(int node, String mount) {
     private static final Pattern MOUNT = Pattern.compile("[0-9a-zA-Z-]{1,64}");
 
-    /** The id becomes a part of a directory's name. */
+    /** The id becomes part of a directory's name, so it is checked. */
     Joined {
       if (!MOUNT.matcher(mount).matches()) {
         throw new IllegalArgumentException("not the id of a mount");
@@ -74,15 +70,15 @@ final class Message {
 
   // ---- answers
 
-  /** What an answer begins with. */
+  /** How an answer begins. */
   enum Kind {
     RESULT(0),
     FAILURE(1),
-    /** The owner does not know the node, or no longer: it joins, and asks again. */
+    /** The owner does not know the node, which must join and ask again. */
     NOT_JOINED(2),
-    /** The owner has another version of pmfs. */
+    /** The owner runs another version of pmfs. */
     OTHER_VERSION(3),
-    /** The node has sent later requests after it had given up this one. */
+    /** The node sent later requests after it had given up this one. */
     GIVEN_UP(4);
 
     final int number;
@@ -92,7 +88,7 @@ final class Message {
     }
   }
 
-  /** An answer to which its values are to be added. */
+  /** An answer without values yet. */
   static MessageWriter answer(Kind kind) {
     return new MessageWriter().small(0).octet(kind.number);
   }
@@ -114,17 +110,16 @@ final class Message {
     return (int) sum.getValue();
   }
 
-  /** An answer as it arrived, and its values. */
   record Answer(Kind kind, MessageReader in) {
     /**
      * Reads the beginning.
      *
-     * @throws IOException if the bytes are not what the other node sent
+     * @throws IOException if the bytes were damaged on the way
      */
     static Answer of(byte[] bytes) throws IOException {
       MessageReader in = new MessageReader(bytes);
       if (in.small() != sum(bytes)) {
-        throw new IOException("an answer that does not match its checksum");
+        throw new IOException("the answer does not match its checksum");
       }
       int number = in.octet();
       for (Kind kind : Kind.values()) {
@@ -132,7 +127,7 @@ final class Message {
           return new Answer(kind, in);
         }
       }
-      throw new IOException("an answer of an unknown kind");
+      throw new IOException("unknown kind of answer");
     }
   }
 }

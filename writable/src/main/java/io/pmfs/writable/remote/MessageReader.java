@@ -29,14 +29,13 @@ import java.util.UUID;
 import java.util.function.Supplier;
 
 /**
- * Reads the values of a message, which may be anything: an IOException says that they are not what
- * {@link MessageWriter} writes. No length is believed that is longer than the message.
+ * Reads the values of a message, which may contain anything: an IOException reports values that
+ * {@link MessageWriter} does not write. Lengths are checked against the message.
  */
 final class MessageReader {
   private final ByteBuffer bytes;
   private Message.Head head = Message.Head.NONE;
 
-  /** A value of a message. */
   interface Reading<T> {
     T from(MessageReader in) throws IOException;
   }
@@ -64,12 +63,11 @@ final class MessageReader {
     return Byte.toUnsignedInt(next(1).get());
   }
 
-  /** A flag. */
   boolean isNext() throws IOException {
     return octet() != 0;
   }
 
-  /** How many bytes, or values of at least one byte, follow. */
+  /** A count of following bytes, or of values of at least one byte each. */
   private int count() throws IOException {
     int count = small();
     if (count < 0 || count > bytes.remaining()) {
@@ -84,7 +82,6 @@ final class MessageReader {
     return value;
   }
 
-  /** The bytes where they lie in the message. */
   ByteBuffer content() throws IOException {
     int size = count();
     ByteBuffer value = bytes.slice(bytes.position(), size);
@@ -92,7 +89,7 @@ final class MessageReader {
     return value;
   }
 
-  /** Copies bytes to where system calls take them. */
+  /** Copies bytes to native memory for system calls. */
   ByteBuffer contentInto(ByteBuffer destination) throws IOException {
     ByteBuffer value = content();
     if (value.remaining() > destination.capacity()) {
@@ -113,7 +110,7 @@ final class MessageReader {
     try {
       return Instant.ofEpochSecond(number(), small());
     } catch (DateTimeException | ArithmeticException e) {
-      throw new IOException("a time that there is not", e);
+      throw new IOException("invalid time", e);
     }
   }
 
@@ -133,15 +130,13 @@ final class MessageReader {
     return values;
   }
 
-  // ---- what the file system knows
+  // ---- values of the file system
 
-  /** The beginning of a request. */
   Message.Head head() throws IOException {
     head = new Message.Head(small(), small(), number(), number());
     return head;
   }
 
-  /** A process of the node that asks. */
   Caller caller() throws IOException {
     return new Caller(head.unique(), small(), small(), 0).on(head.node());
   }
@@ -205,7 +200,7 @@ final class MessageReader {
     return new FsException(Errno.of(small()), text());
   }
 
-  /** A value whose type admits only some: what another node sends may be none. */
+  /** A value whose type rejects some values; another node may send such a value. */
   private static <T> T valid(Supplier<T> value) throws IOException {
     try {
       return value.get();
@@ -214,7 +209,7 @@ final class MessageReader {
     }
   }
 
-  // ---- how far the source is behind
+  // ---- drain status
 
   DrainStatus status() throws IOException {
     return new DrainStatus(
@@ -241,7 +236,7 @@ final class MessageReader {
     return new DrainStatus.Away(text(), isNext(), time(), text(), number());
   }
 
-  // ---- content that a node keeps
+  // ---- content kept by a node
 
   NodeData.Id file() throws IOException {
     return new NodeData.Id(number(), number());
@@ -256,8 +251,8 @@ final class MessageReader {
     return valid(() -> new NodeData.Target(directory, name, inode, uid, gid));
   }
 
-  NodeData.Told told() throws IOException {
-    return new NodeData.Told(file(), number(), frozen());
+  NodeData.Paused paused() throws IOException {
+    return new NodeData.Paused(file(), number(), frozen());
   }
 
   NodeData.Frozen frozen() throws IOException {

@@ -23,8 +23,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the values of a message; {@link MessageReader} reads them. Whoever changes the bytes
- * changes {@link Message#VERSION}.
+ * Writes the values of a message; {@link MessageReader} reads them. A change of the format must
+ * change {@link Message#VERSION}.
  */
 final class MessageWriter {
   private static final int FIRST_BYTES = 256;
@@ -81,7 +81,6 @@ final class MessageWriter {
     return this;
   }
 
-  /** Several pieces as one content. */
   MessageWriter pieces(List<ByteBuffer> pieces) {
     int size = pieces.stream().mapToInt(ByteBuffer::remaining).sum();
     room(Integer.BYTES + size).putInt(size);
@@ -119,13 +118,13 @@ final class MessageWriter {
     return this;
   }
 
-  // ---- what the file system knows
+  // ---- values of the file system
 
   MessageWriter at(long directory, FileName name) {
     return number(directory).name(name);
   }
 
-  /** On whose behalf a request is made; its number stands in the request's head. */
+  /** The process that asks; its request number is in the head. */
   MessageWriter caller(Caller caller) {
     bytes.putLong(Message.UNIQUE_AT, caller.unique());
     return small(caller.uid()).small(caller.gid());
@@ -187,12 +186,12 @@ final class MessageWriter {
 
   MessageWriter failure(FsException failure) {
     String whole = String.valueOf(failure.getMessage());
-    String prefix = failure.errno() + ": "; // As the constructor adds it.
+    String prefix = failure.errno() + ": "; // The constructor adds it again.
     return small(failure.errno().number())
         .text(whole.startsWith(prefix) ? whole.substring(prefix.length()) : whole);
   }
 
-  // ---- how far the source is behind
+  // ---- drain status
 
   MessageWriter status(DrainStatus s) {
     return numbers(s.dirtyBytes(), s.dirtyFiles(), s.waitingChanges(), s.oldestAgeSeconds())
@@ -218,7 +217,7 @@ final class MessageWriter {
         .number(away.changes());
   }
 
-  // ---- content that a node keeps
+  // ---- content kept by a node
 
   MessageWriter file(NodeData.Id file) {
     return number(file.inode()).number(file.generation());
@@ -232,8 +231,8 @@ final class MessageWriter {
         .small(target.gid());
   }
 
-  MessageWriter told(NodeData.Told told) {
-    return file(told.file()).number(told.pauses()).frozen(told.frozen());
+  MessageWriter paused(NodeData.Paused paused) {
+    return file(paused.file()).number(paused.pauses()).frozen(paused.frozen());
   }
 
   MessageWriter frozen(NodeData.Frozen frozen) {

@@ -25,11 +25,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The data files that this node keeps for the owner of a writable mount: what its programs write to
- * new files, until the source has it. A file is found again by the next process. Safe for use by
- * many threads.
+ * new files, until the source has it. The next process finds the files again. Thread-safe.
  */
 public final class NodeFiles implements NodeData, AutoCloseable {
-  /** The beginning of the name of the directory in each place; the owner's id follows. */
+  /** Prefix of the directory name in each place; the owner's id follows. */
   private static final String DIRECTORY = "of-";
 
   private final List<Place> places;
@@ -38,14 +37,14 @@ public final class NodeFiles implements NodeData, AutoCloseable {
   private final InstantSource clock;
   private final Map<Id, KeptFile> files = new ConcurrentHashMap<>();
 
-  /** The latest file of an inode. */
+  /** The latest file of each inode. */
   private final Map<Long, KeptFile> latest = new ConcurrentHashMap<>();
 
   private volatile @Nullable DataPlaces local;
   private volatile @Nullable String owner;
 
   /**
-   * Opens nothing yet.
+   * Creates the object without opening anything.
    *
    * @param places for data files, fastest first
    * @param source the directory that is mounted, as this node sees it
@@ -58,7 +57,7 @@ public final class NodeFiles implements NodeData, AutoCloseable {
   }
 
   /**
-   * The owner is known: finds what a former process kept for it.
+   * The owner is known: finds the files that an earlier process kept for it.
    *
    * @param id of the owner's state
    */
@@ -98,9 +97,9 @@ public final class NodeFiles implements NodeData, AutoCloseable {
   }
 
   /**
-   * A directory with files that were kept for another owner: they may exist nowhere else.
+   * A directory with files kept for another owner, which may exist nowhere else.
    *
-   * @param except the id of the owner whose files do not count; empty for none
+   * @param except the id of the owner to ignore; empty for none
    * @return null if there is none
    */
   public static @Nullable Path left(List<Place> places, String except) throws FsException {
@@ -128,7 +127,7 @@ public final class NodeFiles implements NodeData, AutoCloseable {
     }
   }
 
-  /** Why nothing else can be done while such a directory has files. */
+  /** The error while such a directory has files. */
   public static String leftReason(Path directory) {
     return directory
         + " has files that were written here as another node of a cluster; mount with the same"
@@ -156,27 +155,26 @@ public final class NodeFiles implements NodeData, AutoCloseable {
 
   // ---- for this node's programs
 
-  /** Whether a new file can be kept here. */
   public boolean hasRoom() {
     DataPlaces known = local;
     return known != null && known.withRoom(SMALL_BYTES) != null;
   }
 
-  /** The file of a content that the owner says is kept here; null if it is not here. */
+  /** The kept file of a content; null if it is not here. */
   public @Nullable KeptFile find(long inode, long generation) {
     return files.get(new Id(inode, generation));
   }
 
-  /** The latest file of an inode that this node may go on writing to; null if there is none. */
+  /** The latest file of an inode, if this node may continue writing it; else null. */
   public @Nullable KeptFile latest(long inode) {
     KeptFile file = latest.get(inode);
     return file == null || file.isGone() ? null : file;
   }
 
   /**
-   * Makes the file of a content that is still empty; it has a use.
+   * Creates the file of an empty content, with one use.
    *
-   * @return null if no place takes it: then the owner has the content
+   * @return null if no place has room: then the owner takes the content
    */
   public @Nullable KeptFile make(long inode, long generation) throws FsException {
     for (int left = places.size(); left > 0; left--) {
@@ -262,31 +260,29 @@ public final class NodeFiles implements NodeData, AutoCloseable {
     }
   }
 
-  // ---- what is of no use any more
+  // ---- obsolete files
 
-  /** From now on the owner has the content, which it reads here. */
+  /** Gives the content to the owner, which reads it here. */
   public void giveUp(KeptFile file) {
     file.end();
     latest.remove(file.id.inode(), file);
   }
 
-  /** Files that no program here is writing to, for {@link OwnedFileSystem#unused}. */
+  /** Files that no program here is writing, for {@link OwnedFileSystem#unused}. */
   public List<Id> idle() {
     return files.values().stream().filter(KeptFile::isIdle).map(KeptFile::id).toList();
   }
 
-  /** The room that the files take. */
   public long bytes() {
     DataPlaces known = local;
     return known == null ? 0 : known.usedBytes();
   }
 
-  /** How many files are kept. */
   public int count() {
     return files.size();
   }
 
-  /** Removes files; who has one open may read on. */
+  /** Removes files; open ones stay readable. */
   public void remove(List<Id> unused) throws FsException {
     for (Id id : unused) {
       KeptFile file = files.remove(id);

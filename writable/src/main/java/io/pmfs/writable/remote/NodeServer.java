@@ -7,9 +7,7 @@ import java.io.IOException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Answers the owner of a writable mount from this node's data files. Safe for use by many threads.
- */
+/** Serves this node's data files to the owner of a writable mount. Thread-safe. */
 public final class NodeServer {
   private static final Logger log = LoggerFactory.getLogger(NodeServer.class);
 

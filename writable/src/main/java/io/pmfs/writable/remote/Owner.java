@@ -9,12 +9,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The owner of a writable mount, as another node asks it: again and again while it does not answer,
- * for as long as its daemon may take to be replaced. Safe for use by many threads.
+ * Sends requests to the owner of a writable mount, and repeats them while it does not answer, for
+ * as long as its daemon may take to be replaced. Thread-safe.
  */
 final class Owner {
 
-  /** Of an answer that has no values. */
+  /** Reads an answer without values. */
   static final MessageReader.Reading<Boolean> NOTHING = in -> true;
 
   private static final long FIRST_PAUSE_MILLIS = 20;
@@ -24,13 +24,13 @@ final class Owner {
   private final Self self;
   private final long patienceMillis;
 
-  /** Grows whenever a request is given up; later than that of a former process. */
+  /** Grows whenever a request is given up; starts above that of an earlier process. */
   private final AtomicLong era = new AtomicLong(System.currentTimeMillis());
 
   /** The number of this node's session; 0 before it has joined. */
   private volatile int node;
 
-  /** Since when the owner does not answer, as {@link System#nanoTime}; 0 if it does. */
+  /** Time since which the owner does not answer, as {@link System#nanoTime}; 0 if it does. */
   private volatile long lostSince;
 
   private volatile boolean closed;
@@ -41,7 +41,6 @@ final class Owner {
     this.patienceMillis = patienceMillis;
   }
 
-  /** For messages. */
   String name() {
     return link.owner();
   }
@@ -51,13 +50,13 @@ final class Owner {
     return lostSince != 0;
   }
 
-  /** Whether the owner may have let another node write what this one had open. */
+  /** Whether the owner may have let another node write files that this one had open. */
   boolean isCutOff() {
     long since = lostSince;
     return since != 0 && TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since) >= patienceMillis;
   }
 
-  /** Requests fail at once from now on, if there is no answer. */
+  /** From now on, requests without an answer fail at once. */
   void close() {
     closed = true;
   }
@@ -68,9 +67,9 @@ final class Owner {
   }
 
   /**
-   * Asks the owner.
+   * Sends a request.
    *
-   * @param patience for how many milliseconds the owner may have been away
+   * @param patience limit of how long the owner may have been away, in milliseconds
    */
   <T> T ask(
       long patience, OwnerRequest request, MessageWriter values, MessageReader.Reading<T> result)
@@ -94,7 +93,7 @@ final class Owner {
           case NOT_JOINED -> join(asking);
           case GIVEN_UP -> {
             if (era.get() == now) {
-              join(asking); // Of a former process, whose clock was ahead, or of no process at all.
+              join(asking); // It belongs to an earlier process whose clock was ahead, or to none.
             }
           }
           case OTHER_VERSION ->
@@ -104,7 +103,7 @@ final class Owner {
       } catch (IOException e) {
         long away = awayMillis(begin);
         if (away >= patience || closed || !sleep(pause)) {
-          era.compareAndSet(now, now + 1); // It may arrive yet.
+          era.compareAndSet(now, now + 1); // It may still arrive.
           throw new FsException(Errno.EIO, lost(e), new NodeAway(link.owner(), true, away, e));
         }
         pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
@@ -112,7 +111,7 @@ final class Owner {
     }
   }
 
-  /** For how long the owner has not answered, if not even a request that began then. */
+  /** How long the owner has not answered, if a request started then is also unanswered. */
   private long awayMillis(long begin) {
     long since = lostSince;
     if (since == 0) {
@@ -152,7 +151,7 @@ final class Owner {
         node = joined.node();
       }
       case FAILURE -> throw answer.in().failure();
-      default -> throw new IOException("the owner did not understand");
+      default -> throw new IOException("the owner rejected the request");
     }
   }
 }

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The operations of a writable mount that are nothing but requests to its owner. */
+/** The operations of a writable mount that only forward a request to its owner. */
 abstract class OwnerCalls implements WritableFileSystem {
   final Owner owner;
 
@@ -22,12 +22,10 @@ abstract class OwnerCalls implements WritableFileSystem {
     this.owner = owner;
   }
 
-  /** The values of a request. */
   static MessageWriter with() {
     return Message.request();
   }
 
-  /** The values of a request about an open file. */
   static MessageWriter with(long inode, long handle) {
     return with().number(inode).number(handle);
   }
@@ -37,11 +35,11 @@ abstract class OwnerCalls implements WritableFileSystem {
     return owner.ask(request, values, result);
   }
 
-  final void tell(OwnerRequest request, MessageWriter values) throws FsException {
+  final void send(OwnerRequest request, MessageWriter values) throws FsException {
     owner.ask(request, values, Owner.NOTHING);
   }
 
-  // ---- looking
+  // ---- lookups
 
   @Override
   public void list(long directory, long position, EntryConsumer entries) throws FsException {
@@ -51,7 +49,7 @@ abstract class OwnerCalls implements WritableFileSystem {
       List<Entry> answer = ask(OwnerRequest.LIST, values, in -> in.list(MessageReader::entry));
       for (Entry entry : answer) {
         if (!entry.name().isEntry()) {
-          throw new FsException(Errno.EIO, "the owner has sent a name that is none");
+          throw new FsException(Errno.EIO, "the owner has sent a malformed name");
         }
         if (!entries.accept(entry)) {
           return;
@@ -117,19 +115,19 @@ abstract class OwnerCalls implements WritableFileSystem {
 
   @Override
   public void unlink(long directory, FileName name, Caller caller) throws FsException {
-    tell(OwnerRequest.UNLINK, with().at(directory, name).caller(caller));
+    send(OwnerRequest.UNLINK, with().at(directory, name).caller(caller));
   }
 
   @Override
   public void rmdir(long directory, FileName name, Caller caller) throws FsException {
-    tell(OwnerRequest.RMDIR, with().at(directory, name).caller(caller));
+    send(OwnerRequest.RMDIR, with().at(directory, name).caller(caller));
   }
 
   @Override
   public void rename(
       long directory, FileName name, long newDirectory, FileName newName, int flags, Caller caller)
       throws FsException {
-    tell(
+    send(
         OwnerRequest.RENAME,
         with().at(directory, name).at(newDirectory, newName).small(flags).caller(caller));
   }
@@ -143,7 +141,6 @@ abstract class OwnerCalls implements WritableFileSystem {
     return ask(OwnerRequest.CREATE_UNNAMED, values, MessageReader::opened);
   }
 
-  /** Passes all of a sink's buffer. */
   static void pass(ByteBuffer bytes, ReadSink sink) throws FsException {
     sink.expect(bytes.remaining());
     if (bytes.hasRemaining()) {
@@ -157,12 +154,12 @@ abstract class OwnerCalls implements WritableFileSystem {
 
   @Override
   public void fsync(long inode, long handle, boolean dataOnly, Caller caller) throws FsException {
-    tell(OwnerRequest.FSYNC, with(inode, handle).flag(dataOnly).caller(caller));
+    send(OwnerRequest.FSYNC, with(inode, handle).flag(dataOnly).caller(caller));
   }
 
   @Override
   public void fsyncDirectory(long inode, Caller caller) throws FsException {
-    tell(OwnerRequest.FSYNC_DIRECTORY, with().number(inode).caller(caller));
+    send(OwnerRequest.FSYNC_DIRECTORY, with().number(inode).caller(caller));
   }
 
   @Override
@@ -177,12 +174,12 @@ abstract class OwnerCalls implements WritableFileSystem {
   public void setExtendedAttribute(
       long inode, FileName name, byte[] value, int flags, Caller caller) throws FsException {
     MessageWriter values = with().number(inode).name(name).bytes(value).small(flags);
-    tell(OwnerRequest.SET_EXTENDED_ATTRIBUTE, values.caller(caller));
+    send(OwnerRequest.SET_EXTENDED_ATTRIBUTE, values.caller(caller));
   }
 
   @Override
   public void removeExtendedAttribute(long inode, FileName name, Caller caller) throws FsException {
-    tell(OwnerRequest.REMOVE_EXTENDED_ATTRIBUTE, with().number(inode).name(name).caller(caller));
+    send(OwnerRequest.REMOVE_EXTENDED_ATTRIBUTE, with().number(inode).name(name).caller(caller));
   }
 
   // ---- the way to the source

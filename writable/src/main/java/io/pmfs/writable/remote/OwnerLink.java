@@ -2,18 +2,17 @@ package io.pmfs.writable.remote;
 
 import java.io.IOException;
 
-/** The way to the owner of a writable mount. Safe for use by many threads. */
+/** The connection to the owner of a writable mount. Thread-safe. */
 public interface OwnerLink {
   /**
-   * Brings a request to the owner, once.
+   * Sends a request once.
    *
    * @param name of the request
    * @param body at most 2 MiB
    * @return the owner's answer
-   * @throws IOException if there is no answer; the owner may have the request nevertheless
+   * @throws IOException if there is no answer; the owner may still have received the request
    */
   byte[] ask(String name, byte[] body) throws IOException;
 
-  /** The owner, for messages. */
   String owner();
 }

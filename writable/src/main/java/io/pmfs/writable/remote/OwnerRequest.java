@@ -18,9 +18,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a node asks the owner of a writable mount, and what the owner does then: it reads the values
- * that {@link OwnerCalls} or {@link RemoteFileSystem} has written, calls the mount, and writes what
- * that returns.
+ * The requests to the owner of a writable mount. Each reads the values that {@link OwnerCalls} or
+ * {@link RemoteFileSystem} wrote, calls the mount, and writes the result.
  */
 enum OwnerRequest {
   JOIN(OwnerRequest::ofASession),
@@ -80,7 +79,7 @@ enum OwnerRequest {
           fs.flushHere(
               in.number(),
               in.number(),
-              in.optional(MessageReader::told).orElse(null),
+              in.optional(MessageReader::paused).orElse(null),
               in.caller())),
   FSYNC((fs, in, out) -> fs.fsync(in.number(), in.number(), in.isNext(), in.caller())),
   FSYNC_DIRECTORY((fs, in, out) -> fs.fsyncDirectory(in.number(), in.caller())),
@@ -113,7 +112,7 @@ enum OwnerRequest {
   REMOVE_EXTENDED_ATTRIBUTE(
       (fs, in, out) -> fs.removeExtendedAttribute(in.number(), in.name(), in.caller())),
 
-  /** And what else {@link Upkeep.Report} has. */
+  /** Returns an {@link Upkeep.Report}. */
   DRAIN_STATUS(
       (fs, in, out) ->
           out.status(fs.drainStatus())
@@ -127,13 +126,12 @@ enum OwnerRequest {
           out.list(fs.waiting(Math.min(in.small(), Message.LISTED)), MessageWriter::text)),
   DRAIN((fs, in, out) -> out.flag(fs.drain(Math.min(in.number(), Limits.MOST_WAIT_MILLIS))));
 
-  /** A request with a longer wait or copy is answered before it is done, and sent again. */
+  /** Limits of one request; the caller repeats it for the rest. */
   private static final class Limits {
     static final long MOST_WAIT_MILLIS = 60_000;
     static final long MOST_COPIED = 256 << 20;
   }
 
-  /** What the owner does. */
   private interface Making {
     void make(OwnedFileSystem fs, MessageReader in, MessageWriter out)
         throws FsException, IOException, InterruptedException;
@@ -142,17 +140,16 @@ enum OwnerRequest {
   private static final Map<String, OwnerRequest> BY_TITLE =
       Arrays.stream(values()).collect(Collectors.toMap(one -> one.title, Function.identity()));
 
-  /** In the request's path: {@code fsyncDirectory}. */
+  /** Name in the request's path: {@code fsyncDirectory}. */
   final String title = CaseFormat.UPPER_UNDERSCORE.to(CaseFormat.LOWER_CAMEL, name());
 
-  @SuppressWarnings("ImmutableEnumChecker") // All of them are functions without state.
+  @SuppressWarnings("ImmutableEnumChecker") // They are stateless functions.
   private final Making making;
 
   OwnerRequest(Making making) {
     this.making = making;
   }
 
-  /** Null if there is no such request. */
   static @Nullable OwnerRequest of(String title) {
     return BY_TITLE.get(title);
   }

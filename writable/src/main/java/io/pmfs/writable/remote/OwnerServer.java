@@ -26,16 +26,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers the other nodes of a writable mount from this node's, which owns all names. A change that
- * a node asks for again, because it had no answer, is made once. Safe for use by many threads.
+ * Serves a writable mount to the other nodes; this node owns all names. A change that a node
+ * requests again, because it got no answer, is made only once. Thread-safe.
  */
 public final class OwnerServer {
   private static final Logger log = LoggerFactory.getLogger(OwnerServer.class);
 
-  /** Longer than a daemon takes to be replaced. */
+  /** Longer than the replacement of a daemon takes. */
   private static final long AWAY_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-  /** Nodes at the same time, many more than a cluster has. */
+  /** Limit of nodes, far more than a cluster has. */
   private static final int MOST_NODES = 4096;
 
   private static final int MOST_ANSWERS = 16_384;
@@ -50,19 +50,18 @@ public final class OwnerServer {
 
   private final Map<UUID, Joined> joined = new HashMap<>(); // GUARDED_BY(this)
 
-  /** Former sessions of nodes that are here again; what they had open is still to be closed. */
+  /** Earlier sessions of nodes that are back; what they had open must still be closed. */
   private final Set<Integer> former = new HashSet<>(); // GUARDED_BY(this)
 
-  /** A node that is here. */
   private static final class Joined {
     final int node;
 
-    /** Held shared while a request is made, and exclusively when an era ends. */
+    /** Held shared by each request, and exclusively to end an era. */
     final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
 
     volatile long era;
 
-    /** Since when it is away; 0 if it is present. */
+    /** Time since which it is away; 0 if it is present. */
     long awaySince; // GUARDED_BY(OwnerServer.this)
 
     Joined(int node, long era) {
@@ -81,11 +80,6 @@ public final class OwnerServer {
     this.nanoTime = nanoTime;
   }
 
-  /**
-   * Answers a request.
-   *
-   * @throws IllegalArgumentException with a one-line message, if it is malformed
-   */
   public byte[] answer(String title, byte[] body) {
     OwnerRequest request = OwnerRequest.of(title);
     if (request == null) {
@@ -116,10 +110,7 @@ public final class OwnerServer {
     return Message.sealed(Message.answer(kind));
   }
 
-  /**
-   * A request that a node has given up may arrive late: it must not be made among those that the
-   * node sent afterwards.
-   */
+  /** A request that a node gave up may arrive late; it must not run among later requests. */
   private byte[] answerInTime(
       Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
     if (head.era() > asker.era) {
@@ -145,7 +136,7 @@ public final class OwnerServer {
     }
   }
 
-  // ---- who is here
+  // ---- members
 
   private byte[] join(UUID member, UUID session, String name, long era) {
     synchronized (this) {
@@ -172,12 +163,14 @@ public final class OwnerServer {
     }
   }
 
-  /** It may have to ask the node, which waits for the answer to another request. */
+  /** Closing may require asking the node, which is waiting for another answer. */
   private void leaveSoon() {
     try {
       DaemonThread.start("pmfs-node-left", this::leaveFormer);
     } catch (OutOfMemoryError e) {
-      log.debug("the next look at the members closes what a node left: {}", e.toString());
+      log.debug(
+          "closing the files of a lost node is retried at the next check of the members: {}",
+          e.toString());
     }
   }
 
@@ -207,12 +200,11 @@ public final class OwnerServer {
     return joined.values().stream().filter(one -> one.node == node).findFirst().orElse(null);
   }
 
-  /** The nodes that have joined. */
   public synchronized int count() {
     return joined.size();
   }
 
-  /** The members of the cluster at present: what the others had open is closed after a while. */
+  /** The present members of the cluster; files that others had open are closed after a while. */
   public void present(Set<UUID> members) {
     List<Integer> gone = new ArrayList<>();
     boolean isBack = false;
@@ -248,7 +240,7 @@ public final class OwnerServer {
 
   // ---- requests to the file system
 
-  /** The same answer for a request that a node repeats, also while it is being answered. */
+  /** Gives the same answer to a repeated request, also while the first one is running. */
   private byte[] performOnce(OwnerRequest request, Message.Head head, MessageReader in) {
     if (head.unique() == 0) {
       return perform(request, in);

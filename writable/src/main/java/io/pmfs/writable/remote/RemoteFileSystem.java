@@ -16,15 +16,15 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A writable mount that another node owns: what this node does itself, and then the owner. While
- * the owner does not answer, operations wait as long as its daemon may take to be replaced, and
- * fail with EIO after that; open files are read on, if their content is here or at the source. Safe
- * for use by many threads.
+ * A writable mount that another node owns. This node handles what it can and forwards the rest.
+ * While the owner does not answer, operations wait as long as its daemon may take to be replaced,
+ * then fail with EIO; open files stay readable if their content is here or at the source.
+ * Thread-safe.
  */
 public final class RemoteFileSystem extends OwnerCalls {
   /**
-   * Longer than a daemon takes to be replaced, and shorter than the supervisor of this node lets a
-   * daemon be silent: a change that waits locks its directory, and with the root all paths.
+   * Longer than the replacement of a daemon takes, and shorter than this node's supervisor
+   * tolerates silence: a waiting change locks its directory, and in the root all paths.
    */
   private static final long PATIENCE_MILLIS = 12_000;
 
@@ -34,14 +34,14 @@ public final class RemoteFileSystem extends OwnerCalls {
   private volatile @Nullable Node root;
 
   /**
-   * This node.
+   * This node's part.
    *
    * @param member its id, which persists
    * @param name for messages on other nodes
-   * @param session differs for each session of the kernel
-   * @param source the directory that is mounted, as this node sees it
+   * @param session identifies the kernel's session
+   * @param source the mounted directory, as this node sees it
    * @param calls on the source
-   * @param files what it keeps
+   * @param files that this node keeps
    */
   public record Self(
       UUID member, String name, UUID session, Path source, OutputCalls calls, NodeFiles files) {}
@@ -56,7 +56,7 @@ public final class RemoteFileSystem extends OwnerCalls {
   /**
    * Joins the owner.
    *
-   * @param isResumed whether a former process served the same session: then the owner may be away
+   * @param isResumed whether an earlier process served the same session: then the owner may be away
    * @param patience how long the owner may take to answer for the first time
    * @throws FsException if the owner cannot be reached, or has another version of pmfs
    */
@@ -65,7 +65,7 @@ public final class RemoteFileSystem extends OwnerCalls {
     return join(link, self, isResumed, patience, PATIENCE_MILLIS);
   }
 
-  /** With another time until operations fail, for tests. */
+  /** With another timeout, for tests. */
   public static WritableFileSystem join(
       OwnerLink link, Self self, boolean isResumed, Duration patience, long patienceMillis)
       throws FsException {
@@ -95,7 +95,10 @@ public final class RemoteFileSystem extends OwnerCalls {
     return node;
   }
 
-  /** The last known of open files while the owner does not answer: read(2) asks for them. */
+  /**
+   * Uses the last known attributes of open files while the owner does not answer, because read(2)
+   * asks for them.
+   */
   @Override
   public Node attributes(long inode) throws FsException {
     if (inode == ROOT) {
@@ -118,7 +121,8 @@ public final class RemoteFileSystem extends OwnerCalls {
   }
 
   /**
-   * The last known while the owner does not answer: each path, the heartbeat's too, begins here.
+   * Uses the last known attributes of the root while the owner does not answer, because every path
+   * starts there, the heartbeat's too.
    */
   private Node root() throws FsException {
     Node known = root;
@@ -215,7 +219,7 @@ public final class RemoteFileSystem extends OwnerCalls {
     ByteBuffer bytes = ask(OwnerRequest.READ, values, MessageReader::content);
     int count = bytes.remaining();
     if (count > size) {
-      throw new FsException(Errno.EIO, "the owner has sent more bytes than were asked for");
+      throw new FsException(Errno.EIO, "the owner has sent more bytes than requested");
     }
     pass(sink.buffer(count).position(0).limit(count).put(bytes).flip(), sink);
   }
@@ -247,8 +251,8 @@ public final class RemoteFileSystem extends OwnerCalls {
   public void flush(long inode, long handle, Caller caller) throws FsException {
     if (!kept.isUntouched(handle)) {
       MessageWriter values = with(inode, handle);
-      values.optional(kept.pause(handle), MessageWriter::told).caller(caller);
-      tell(OwnerRequest.FLUSH, values);
+      values.optional(kept.pause(handle), MessageWriter::paused).caller(caller);
+      send(OwnerRequest.FLUSH, values);
     }
   }
 
@@ -258,7 +262,7 @@ public final class RemoteFileSystem extends OwnerCalls {
     try {
       if (!kept.allocate(inode, handle, mode, offset, length, caller)) {
         MessageWriter values = with(inode, handle).small(mode).number(offset).number(length);
-        tell(OwnerRequest.ALLOCATE, values.caller(caller));
+        send(OwnerRequest.ALLOCATE, values.caller(caller));
       }
     } finally {
       sourceReads.changed(inode);
@@ -326,8 +330,8 @@ public final class RemoteFileSystem extends OwnerCalls {
 
   @Override
   public void endSession() throws FsException {
-    upkeep.tellAll();
-    tell(OwnerRequest.END_SESSION, with());
+    upkeep.sendAll();
+    send(OwnerRequest.END_SESSION, with());
   }
 
   @Override

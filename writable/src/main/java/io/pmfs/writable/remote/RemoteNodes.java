@@ -13,9 +13,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The data files of the other nodes of a writable mount, which this node owns. A request to a node
- * that does not answer waits as long as a daemon may take to be replaced, and fails at once when
- * the node has been away for longer. Safe for use by many threads.
+ * The data files of the other nodes of a writable mount, which this node owns. A request waits as
+ * long as a daemon may take to be replaced, and fails at once if the node has been away for longer.
+ * Thread-safe.
  */
 public final class RemoteNodes implements NodeData.Nodes {
   private static final long PATIENCE_MILLIS = 8000;
@@ -25,15 +25,15 @@ public final class RemoteNodes implements NodeData.Nodes {
   private final long patienceMillis;
   private final Map<UUID, NodeData> nodes = new ConcurrentHashMap<>();
 
-  /** Since when a node does not answer, as {@link System#nanoTime}. */
+  /** Time since which each unreachable node does not answer, as {@link System#nanoTime}. */
   private final Map<UUID, Long> lost = new ConcurrentHashMap<>();
 
-  /** The way to the other nodes. Safe for use by many threads. */
+  /** The connections to the other nodes. Thread-safe. */
   public interface NodeLink {
     /**
-     * Brings a request to a node, once.
+     * Sends a request to a node once.
      *
-     * @throws IOException if there is no answer; the node may have the request nevertheless
+     * @throws IOException if there is no answer; the node may still have received the request
      */
     byte[] ask(UUID node, String name, byte[] body) throws IOException;
   }
@@ -42,7 +42,7 @@ public final class RemoteNodes implements NodeData.Nodes {
     this(link, PATIENCE_MILLIS);
   }
 
-  /** With another time until requests fail, for tests. */
+  /** With another timeout, for tests. */
   public RemoteNodes(NodeLink link, long patienceMillis) {
     this.link = link;
     this.patienceMillis = patienceMillis;
@@ -53,7 +53,7 @@ public final class RemoteNodes implements NodeData.Nodes {
     return nodes.computeIfAbsent(node, id -> new RemoteData(id, name));
   }
 
-  /** What the owner asks of a node; {@link NodeServer} answers. */
+  /** The owner's requests to a node; {@link NodeServer} answers them. */
   enum NodeRequest {
     FREEZE("freeze"),
     READ("read"),
@@ -66,7 +66,6 @@ public final class RemoteNodes implements NodeData.Nodes {
       this.title = title;
     }
 
-    /** Null if there is no such request. */
     static @Nullable NodeRequest of(String title) {
       for (NodeRequest request : values()) {
         if (request.title.equals(title)) {
@@ -77,7 +76,7 @@ public final class RemoteNodes implements NodeData.Nodes {
     }
   }
 
-  /** The data files of one node: each method is a request that waits for the answer. */
+  /** The data files of one node; each method sends a request. */
   private final class RemoteData implements NodeData {
     private final UUID node;
     private final String name;

@@ -26,13 +26,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Content that only the source has: this node reads it there, not by way of the owner. A file is
- * read so from an open that the owner has answered until an answer of the owner shows another
- * version, or a program of this node changes it. Safe for use by many threads.
+ * Reads content that only the source has directly from the source, not through the owner: from an
+ * open answered by the owner until the owner reports another version, or a program of this node
+ * changes the file. Thread-safe.
  *
- * <p>The owner says which file that is, and who may read it: this node's own source decides. A file
- * is opened there once for each user who reads it, as that user. If that fails, or the source shows
- * other rights than the owner, the owner is asked for the content.
+ * <p>The owner identifies the file; this node's own source checks permissions: the file is opened
+ * there as each user who reads it. If that fails, or the attributes at the source differ from the
+ * owner's, the content is read through the owner.
  */
 final class SourceReads {
   private static final Logger log = LoggerFactory.getLogger(SourceReads.class);
@@ -42,12 +42,12 @@ final class SourceReads {
   private final OutputCalls calls;
   private final Path source;
 
-  /** By inode; changed only while this object is locked. */
+  /** By inode; changed only under this object's lock. */
   private final Map<Long, SourceFile> files = new ConcurrentHashMap<>();
 
   private final Map<Long, Reader> handles = new ConcurrentHashMap<>();
 
-  /** How often this node's programs changed files, by some of their inodes' bits. */
+  /** Counts of changes by this node's programs, by the low bits of the inode. */
   private final AtomicLongArray changes = new AtomicLongArray(COUNTERS);
 
   SourceReads(OutputCalls calls, Path source) {
@@ -55,7 +55,7 @@ final class SourceReads {
     this.source = source;
   }
 
-  /** A handle that reads a file, and on whose behalf. */
+  /** A handle that reads a file, and its user. */
   private record Reader(SourceFile file, int uid, int gid) {
     long user() {
       return (long) uid << Integer.SIZE | Integer.toUnsignedLong(gid);
@@ -69,13 +69,13 @@ final class SourceReads {
     final SourceVersion version;
     private final Attributes known;
 
-    /** Whether users may read it at the source. */
+    /** Whether each user may read it at the source. */
     private final Map<Long, Boolean> admitted = new ConcurrentHashMap<>();
 
     private final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
     private int file = -1; // GUARDED_BY(lock)
 
-    /** How many handles read it. Changed only while the outer object is locked. */
+    /** How many handles read it. Changed only under the outer object's lock. */
     int users;
 
     private volatile boolean isOver;
@@ -91,7 +91,7 @@ final class SourceReads {
       return place.inode() == other.inode() && version.equals(otherVersion);
     }
 
-    /** It is not read any more, and closed once those who read it now have ended. */
+    /** Stops further reads; the file is closed once running reads have ended. */
     void end() {
       isOver = true;
       closeUnread();
@@ -110,7 +110,7 @@ final class SourceReads {
       }
     }
 
-    /** Returns false if the owner has to be asked. */
+    /** Returns false if the content must be read through the owner. */
     boolean read(Reader by, long offset, int size, ReadSink sink) throws FsException {
       lock.readLock().lock();
       try {
@@ -126,7 +126,7 @@ final class SourceReads {
       return isAdmitted == null ? opens(by) : isAdmitted;
     }
 
-    /** Opens the file, by the first reader of each user. */
+    /** Opens the file as a user who reads it for the first time. */
     private boolean opens(Reader by) {
       lock.readLock().unlock();
       lock.writeLock().lock();
@@ -143,7 +143,7 @@ final class SourceReads {
         admitted.put(by.user(), true);
         return true;
       } catch (FsException e) {
-        log.debug("inode {} is read by way of the owner: {}", inode, e.getMessage());
+        log.debug("inode {} is read through the owner: {}", inode, e.getMessage());
         if (e.errno() == Errno.EACCES) {
           admitted.put(by.user(), false);
         } else {
@@ -173,7 +173,7 @@ final class SourceReads {
                 && stat.attributes().giveSameAccess(known);
         if (!isSame) {
           calls.close(opened);
-          throw new FsException(Errno.ESTALE, place.name() + " is another version here");
+          throw new FsException(Errno.ESTALE, place.name() + " is a different version here");
         }
         return opened;
       } finally {
@@ -192,7 +192,7 @@ final class SourceReads {
       try {
         count = wanted == 0 ? 0 : calls.read(file, buffer, offset);
       } catch (FsException e) {
-        log.debug("inode {} is read by way of the owner: {}", inode, e.getMessage());
+        log.debug("inode {} is read through the owner: {}", inode, e.getMessage());
         count = -1;
       }
       if (count < wanted) {
@@ -204,7 +204,7 @@ final class SourceReads {
     }
   }
 
-  /** What {@link #opened} is to be given after the owner was asked. */
+  /** The value to pass to {@link #opened}, taken before the owner is asked. */
   long changesOf(long inode) {
     return changes.get(counter(inode));
   }

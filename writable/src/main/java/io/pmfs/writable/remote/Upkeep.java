@@ -14,22 +14,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What a node and the owner of its mount tell each other while no program waits for it: closes and
- * forgotten inodes, which data files are of no use any more, and how far the source is. Safe for
- * use by many threads.
+ * Background messages between a node and the owner of its mount: closes, forgotten inodes, obsolete
+ * data files and the drain status. Thread-safe.
  */
 final class Upkeep {
   private static final Logger log = LoggerFactory.getLogger(Upkeep.class);
 
-  /** What commands, and the first look at the root, wait for an owner that does not answer. */
+  /** Timeout of commands, and of the first access to the root, while the owner does not answer. */
   static final long COMMAND_MILLIS = 2000;
 
   private static final long LOOK_MILLIS = 1000;
 
-  /** Data files that are of no use any more are asked for at every third look. */
+  /** Obsolete data files are looked up at every third status request. */
   private static final int TIDY_LOOKS = 3;
 
-  /** A wait for the source is asked for again after this long, lest it outlives this node. */
+  /** Limit of one wait for the source, so that none outlives this node; repeated. */
   private static final long DRAIN_MILLIS = 20_000;
 
   private static final int KEPT_LATER = 100_000;
@@ -42,10 +41,10 @@ final class Upkeep {
   private volatile Report report = new Report(DrainStatus.NONE, null, null);
 
   /**
-   * How far the source is.
+   * The drain status.
    *
-   * @param failure why nothing can be changed; null if it can
-   * @param sourceFailure that the owner's source does not answer; null if it does
+   * @param failure why the mount is read-only now; null if it is not
+   * @param sourceFailure says that the owner's source does not answer; null if it does
    */
   record Report(DrainStatus status, @Nullable String failure, @Nullable String sourceFailure) {
     static Report of(MessageReader in) throws IOException {
@@ -60,7 +59,7 @@ final class Upkeep {
     }
   }
 
-  /** A last close, or a forgotten inode if the handle is 0. */
+  /** A last close; with handle 0, a forgotten inode. */
   private record Closing(long inode, long handle) {}
 
   Upkeep(Owner owner, KeptContent kept) {
@@ -69,9 +68,9 @@ final class Upkeep {
   }
 
   /**
-   * Begins with a question.
+   * Starts, after a first request.
    *
-   * @param patienceMillis how long the owner may take to answer; null not to ask
+   * @param patienceMillis limit of the owner's first answer; null to skip that request
    */
   void start(@Nullable Long patienceMillis) throws FsException {
     if (patienceMillis != null) {
@@ -85,38 +84,38 @@ final class Upkeep {
     looking.interrupt();
   }
 
-  // ---- what the owner is told
+  // ---- reports to the owner
 
-  /** The last close of a handle: until it is told, the kernel asks the next daemon for the same. */
+  /** The last close of a handle; until it is reported, the kernel repeats it to the next daemon. */
   void closed(long inode, long handle) {
     Closing closing = new Closing(inode, handle);
     try {
-      tell(closing);
+      send(closing);
     } catch (FsException e) {
       log.debug("closing inode {}: {}", inode, e.getMessage());
-      tellLater(closing);
+      sendLater(closing);
     }
   }
 
   void forgotten(long inode) {
-    tellLater(new Closing(inode, 0));
+    sendLater(new Closing(inode, 0));
   }
 
-  private void tellLater(Closing closing) {
+  private void sendLater(Closing closing) {
     if (!later.offer(closing)) {
       log.debug("inode {} is closed by the end of the session", closing.inode());
     }
   }
 
-  private void tell(Closing closing) throws FsException {
+  private void send(Closing closing) throws FsException {
     MessageWriter values = Message.request().number(closing.inode()).number(closing.handle());
     owner.ask(OwnerRequest.RELEASE, values, Owner.NOTHING);
   }
 
-  void tellAll() throws FsException {
+  void sendAll() throws FsException {
     for (Closing next = later.peek(); next != null; next = later.peek()) {
       if (next.handle() != 0) {
-        tell(next);
+        send(next);
         later.remove(next);
       } else {
         List<Closing> forgotten =
@@ -136,7 +135,7 @@ final class Upkeep {
         Thread.sleep(LOOK_MILLIS);
         refresh();
         if (!owner.isLost()) {
-          tellAll();
+          sendAll();
           looks++;
           if (looks % TIDY_LOOKS == 0) {
             kept.tidy();
@@ -150,9 +149,8 @@ final class Upkeep {
     }
   }
 
-  // ---- how far the source is
+  // ---- drain status
 
-  /** As it was a moment ago. */
   Report report() {
     return report;
   }
@@ -166,7 +164,7 @@ final class Upkeep {
       Report now = owners(COMMAND_MILLIS);
       report = now.with(now.status().withLocalBytes(kept.bytes()));
     } catch (FsException e) {
-      // Whether the state of an owner is recorded that does not answer is not known.
+      // Whether an unreachable owner's state is recorded is unknown.
       DrainStatus last = report.status().withLocalBytes(kept.bytes());
       report =
           e.getCause() instanceof NodeAway away
@@ -175,11 +173,11 @@ final class Upkeep {
     }
   }
 
-  /** Waits until what was closed before the call, or a moment later, is at the source. */
+  /** Waits until everything closed before the call is at the source. */
   boolean drain(long timeoutMillis) throws InterruptedException {
     long begin = System.nanoTime();
     try {
-      tellAll();
+      sendAll();
       while (true) {
         long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
         long part = Math.max(0, Math.min(left, DRAIN_MILLIS));
@@ -203,7 +201,7 @@ final class Upkeep {
     }
   }
 
-  /** Paths of what is not at the source; none if the owner does not answer. */
+  /** Paths of changes that the source lacks; none if the owner does not answer. */
   List<String> waiting(int most) {
     MessageWriter values = Message.request().small(most);
     try {

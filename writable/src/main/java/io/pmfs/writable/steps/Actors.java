@@ -6,9 +6,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * As whom changes are made at the source: as the user who made them in the mount, and if the source
- * does not let that user, as the daemon: the mount's kernel has allowed them, by groups and
- * capabilities of a process that may have ended since. Safe for use by many threads.
+ * The user as whom each change is made at the source: the user who made it in the mount or, if the
+ * source refuses that user, the daemon. The mount's kernel has already allowed the change, by
+ * groups and capabilities of a process that may have ended. Thread-safe.
  */
 public final class Actors {
   private final OutputCalls calls;
@@ -22,7 +22,7 @@ public final class Actors {
     return daemons.contains(change.sequence()) ? () -> {} : calls.actAs(change.uid(), change.gid());
   }
 
-  /** From now on a change is made as the daemon; returns false if it was before. */
+  /** Makes a change as the daemon from now on; returns false if it already was. */
   public boolean useDaemon(Change change) {
     return daemons.add(change.sequence());
   }

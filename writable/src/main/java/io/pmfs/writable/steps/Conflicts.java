@@ -9,43 +9,40 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Changes that another program made at the source, where this mount changed the same, and changes
- * that the source refused for good. Counted until the user acknowledges them; the last ones are
- * told. Safe for use by many threads.
+ * Conflicts with changes of other programs at the source, and changes that were given up. Counted
+ * until the user acknowledges them; the last ones are reported. Thread-safe.
  */
 public final class Conflicts {
   private static final Logger log = LoggerFactory.getLogger(Conflicts.class);
 
-  private static final int TOLD = 100;
+  private static final int MOST_REPORTED = 100;
 
   private final AtomicLong count = new AtomicLong();
   private final AtomicLong givenUp = new AtomicLong();
   private final ArrayDeque<Failure> last = new ArrayDeque<>(); // GUARDED_BY(this)
 
-  /** Tells of a conflict at a path of the mount. */
   public void add(String path, String reason, boolean isGivenUp) {
     log.warn(
         "{}: {}: {}", isGivenUp ? "not at the source" : "conflict at the source", path, reason);
     restore(path, reason, isGivenUp);
   }
 
-  /** Tells of a conflict of a former process again. */
+  /** Restores a conflict of an earlier process. */
   public synchronized void restore(String path, String reason, boolean isGivenUp) {
     (isGivenUp ? givenUp : count).incrementAndGet();
-    if (last.size() == TOLD) {
+    if (last.size() == MOST_REPORTED) {
       last.remove();
     }
     last.add(new Failure(path, reason, null));
   }
 
-  /** Those until now are no longer told. */
+  /** Clears the counts and the reported conflicts. */
   public synchronized void acknowledge() {
     count.set(0);
     givenUp.set(0);
     last.clear();
   }
 
-  /** Changes that the source cannot make. */
   public long givenUpCount() {
     return givenUp.get();
   }

@@ -24,25 +24,25 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Brings announced contents to the source. A new file appears whole under its name; a file that
- * only grew is appended to; any other is replaced by a complete one. Used by one thread.
+ * Copies announced contents to the source. A new file appears complete under its name; growth is
+ * appended; any other content replaces the file as a whole. Used by one thread.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class ContentStep {
-  /** Larger files appear one by one: the first need not wait for the last. */
+  /** Larger files appear one by one, so that the first need not wait for the last. */
   private static final int SMALL_BYTES = 1 << 20;
 
   private final Step step;
   private final Copies copies;
   private final Temporaries temporaries;
-  private final Rests rests;
+  private final Completion completion;
   private final SourceAttributes attributes;
   private final State state;
   private final OutputCalls calls;
 
-  public ContentStep(Step step, Copies copies, Temporaries temporaries, Rests rests) {
+  public ContentStep(Step step, Copies copies, Temporaries temporaries, Completion completion) {
     this.step = step;
-    this.rests = rests;
+    this.completion = completion;
     this.copies = copies;
     this.temporaries = temporaries;
     this.attributes = step.attributes();
@@ -50,7 +50,7 @@ public final class ContentStep {
     this.calls = step.calls();
   }
 
-  /** Whether a content will be appended to what the source has, and needs no copy before. */
+  /** Whether a content will be appended, so that it needs no copy in advance. */
   public static boolean isAppended(Change.Content change, Inode inode) {
     return !change.isFirst()
         && inode.hasHome()
@@ -59,7 +59,7 @@ public final class ContentStep {
         && inode.drainedSize() <= change.size();
   }
 
-  /** Whether a former process brought a content to one of its names and did not record it. */
+  /** Whether an earlier process put a content under one of its names without recording it. */
   public boolean isDone(Change.Content change) throws FsException {
     Inode inode = state.find(change.inode());
     return inode != null
@@ -98,7 +98,8 @@ public final class ContentStep {
       Stat there = Step.find(directory, name);
       if (there != null && step.isMade(there, null, change)) {
         copies.discard(change);
-        return appeared(change, directory, where, name, () -> rests.agree(directory, name, change));
+        return appeared(
+            change, directory, where, name, () -> completion.agree(directory, name, change));
       }
       boolean isEarlier = there != null && step.isOwnVersion(there, change.inode());
       Copies.Copy copy = finish(copies.take(change), change);
@@ -118,7 +119,9 @@ public final class ContentStep {
                 name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
         return appeared(change, directory, where, beside)
             .and(step.aside(change.inode(), where))
-            .and(step.conflict(change, "another program made it; kept as " + beside));
+            .and(
+                step.conflict(
+                    change, "another program created this name; yours is saved as " + beside));
       }
     }
   }
@@ -155,10 +158,7 @@ public final class ContentStep {
     return step.added(change.inode(), where, name, there).and(drained(change, there));
   }
 
-  /**
-   * Whether a content is that of a small new file, and no former attempt may have given it its
-   * name.
-   */
+  /** Whether a content is a small new file that no earlier attempt may have named. */
   public boolean isNewFile(Change.Content change) throws FsException {
     return change.isFirst()
         && change.name() != null
@@ -168,10 +168,10 @@ public final class ContentStep {
   }
 
   /**
-   * New files, whose directories are synced once for all of them.
+   * Creates new files, and syncs their directories once for all of them.
    *
-   * @throws FsException also if a name is taken; then some may have their names already, as after a
-   *     former attempt
+   * @throws FsException also if a name is taken; some files may have their names already, as after
+   *     an earlier attempt
    */
   public Recording appear(List<Change.Content> changes) throws FsException {
     List<Copies.Copy> made = new ArrayList<>();
@@ -200,7 +200,7 @@ public final class ContentStep {
     return recording;
   }
 
-  /** The source has a content: bytes that are written behind it can be appended. */
+  /** Records that the source has a content, so that later growth can be appended. */
   private static Recording drained(Change.Content change, Stat there) {
     boolean isMore = change.isLost() || there.attributes().size() > change.size();
     return update -> {
@@ -215,14 +215,14 @@ public final class ContentStep {
     };
   }
 
-  /** Whether the mount shows what a power cut left of a content. */
+  /** Whether the mount shows what a power failure left of a content. */
   private static boolean isShown(Change.Content change, Inode inode) {
     boolean isLeft =
         inode.generation() == change.generation() && inode.attributes().size() == change.size();
     return !inode.is(Inode.WRITING) && (inode.generation() == 0 || isLeft);
   }
 
-  /** The mount shows the content that the source has. */
+  /** The node with the content that the source has. */
   private static Inode shown(Inode inode, Attributes there) {
     return inode
         .withData(0, 0, -1)
@@ -231,10 +231,10 @@ public final class ContentStep {
   }
 
   /**
-   * A power cut took some of a content, and the record that the source has it: then it has more
-   * than is left here.
+   * Handles a content cut by a power failure that also lost the record that the source has it: the
+   * source may have more than is left here.
    *
-   * @return null if the source has only the content before
+   * @return null if the source has only the previous content
    */
   private @Nullable Recording beforeCut(Change.Content change, Inode inode) throws FsException {
     Found found = look(change, inode);
@@ -255,7 +255,7 @@ public final class ContentStep {
     }
   }
 
-  /** A content for a file that vanished from the source. */
+  /** Creates a file again that vanished from the source. */
   private Recording reappear(Change.Content change, @Nullable Inode inode) throws FsException {
     if (inode == null || inode.isRemoved() || inode.parent() == 0) {
       copies.discard(change);
@@ -264,7 +264,7 @@ public final class ContentStep {
     return appear(change, inode.parent(), inode.name());
   }
 
-  /** A change of attributes that is made together with the content may be later than the copy. */
+  /** Replaces a copy that lacks later attributes: these may be set together with the content. */
   private Copies.Copy finish(Copies.Copy copy, Change.Content change) throws FsException {
     if (copy.attributes().equals(change.attributes())) {
       return copy;
@@ -295,7 +295,7 @@ public final class ContentStep {
         if (!step.isMade(there, inode.seen(), change)) {
           calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
         }
-        rests.agree(directory, inode.homeName(), change);
+        completion.agree(directory, inode.homeName(), change);
         calls.sync(file, false);
       } finally {
         calls.close(file);
@@ -306,10 +306,10 @@ public final class ContentStep {
   }
 
   /**
-   * Opens a file that the mount let its user write. The mode may forbid it by now, as it did not
-   * when the user opened the file; then root opens it.
+   * Opens a file for its writer. If the mode forbids that now, although it did not when the user
+   * opened the file, root opens it.
    *
-   * @return -1 if its mode forbids it
+   * @return -1 if its mode forbids it even to root
    */
   private int openToWrite(Change.Content change, SourceTree.Directory directory, FileName name)
       throws FsException {
@@ -330,7 +330,7 @@ public final class ContentStep {
     }
   }
 
-  /** Whether the file is as this mount saw it last. */
+  /** Whether the file is unchanged since this mount last saw it. */
   private boolean isUntouched(Stat there, Inode inode, Change.Content change, boolean isBegun)
       throws FsException {
     if (step.isOwnVersion(there, inode.number())) {
@@ -345,23 +345,23 @@ public final class ContentStep {
         || (isBegun && size >= inode.drainedSize() && size <= change.attributes().size());
   }
 
-  // ---- other content
+  // ---- replaced content
 
-  /** The names of a file at the source, by what is there now. */
+  /** The names of a file at the source, by what they lead to now. */
   private static final class Found {
-    /** Names with the version before. */
+    /** Names of the previous version. */
     final List<At> old = new ArrayList<>();
 
-    /** Names with the new version. */
+    /** Names of the new version. */
     final List<At> made = new ArrayList<>();
 
     /** Names that another program removed. */
     final List<At> gone = new ArrayList<>();
 
-    /** Names that another program gave to another file, or to other content. */
+    /** Names of another file, or of changed content. */
     final List<At> foreign = new ArrayList<>();
 
-    /** Whether the version before has names that the mount does not know. */
+    /** Whether the previous version has names unknown to the mount. */
     boolean hasOthers;
   }
 
@@ -391,16 +391,13 @@ public final class ContentStep {
     return found;
   }
 
-  /** Whether a former attempt has put the new version there: it is another file than before. */
+  /** Whether an earlier attempt has put the new version, as another file, under this name. */
   private boolean isMade(Stat there, Change.Content change, Inode inode) throws FsException {
     Stat seen = inode.seen();
     return (seen == null || !seen.isSameFile(there)) && step.isMade(there, seen, change);
   }
 
-  /**
-   * Puts a complete copy in the place of a file: over each of its names in turn, so that each has
-   * the version before or the new one.
-   */
+  /** Replaces a file by a complete copy, name by name; each name always has either version. */
   private Recording replace(Change.Content change, Inode inode) throws FsException {
     Found found = look(change, inode);
     if (found.old.isEmpty() && found.made.isEmpty()) {
@@ -431,13 +428,17 @@ public final class ContentStep {
         found.made.add(home);
       } else {
         found.gone.add(home);
-        kept = kept.and(conflict(change, home, "the source does not let this name be replaced"));
+        kept = kept.and(conflict(change, home, "the source does not allow replacing this name"));
       }
     }
     for (At home : found.foreign) {
       found.gone.add(home);
       kept =
-          kept.and(conflict(change, home, "another program changed it; its other names are new"));
+          kept.and(
+              conflict(
+                  change,
+                  home,
+                  "another program changed this name; the file's other names have the new content"));
     }
     Recording rested =
         step.finish(
@@ -455,7 +456,7 @@ public final class ContentStep {
 
   private void agree(Change.Content change, At home) throws FsException {
     try (SourceTree.Directory directory = step.open(home.directory())) {
-      rests.agree(directory, home.name(), change);
+      completion.agree(directory, home.name(), change);
     }
   }
 
@@ -477,7 +478,7 @@ public final class ContentStep {
     return step.conflict(change, step.path(home.directory(), home.name()), reason);
   }
 
-  /** Names that the file does not have at the source any more. */
+  /** Removes the names that the file no longer has at the source. */
   private Recording without(Change.Content change, List<At> gone) {
     return update -> {
       for (At home : gone) {
@@ -507,7 +508,7 @@ public final class ContentStep {
     }
   }
 
-  /** Gives a name to the file that another name has already. */
+  /** Gives a further name to a file. */
   private boolean putOver(Change.Content change, At made, At home) throws FsException {
     try (SourceTree.Directory directory = step.open(home.directory())) {
       Copies.Copy link = copies.link(change, made);
@@ -575,9 +576,9 @@ public final class ContentStep {
   }
 
   /**
-   * Writes into a file in its place: it has names that the mount does not know and that would keep
-   * the version before, or its directory may not be changed. It is never shorter than the shorter
-   * of both versions.
+   * Overwrites a file in place, because it has names unknown to the mount, which would keep the
+   * previous version, or because its directory cannot be changed. The file is never shorter than
+   * the shorter version.
    */
   private Recording overwrite(Change.Content change, At home) throws FsException {
     copies.discard(change);
@@ -589,7 +590,7 @@ public final class ContentStep {
       }
       try {
         calls.truncate(file, copies.transferOver(change, file));
-        rests.agree(directory, home.name(), change);
+        completion.agree(directory, home.name(), change);
         calls.sync(file, false);
       } finally {
         calls.close(file);
@@ -601,7 +602,7 @@ public final class ContentStep {
 
   // ---- conflicts
 
-  /** Another program changed the file: this mount's content gets a name beside it. */
+  /** Saves this mount's content under a name beside the file that another program changed. */
   private Recording keepBeside(Change.Content change, Inode inode) throws FsException {
     FileName name = inode.homeName();
     Copies.Copy copy = finish(copies.take(change), change);
@@ -625,7 +626,7 @@ public final class ContentStep {
                     step.conflict(
                         change,
                         step.path(where, name),
-                        "another program changed it; kept as " + beside))
+                        "another program changed this file; yours is saved as " + beside))
                 .record(update);
             Inode kept = update.inode(inode.number());
             update.put(kept.withPlace(where, beside));

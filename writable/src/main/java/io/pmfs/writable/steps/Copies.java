@@ -36,16 +36,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Copies of announced contents at the source, complete under temporary names, made ahead of their
- * turn. Safe for use by many threads.
+ * Copies of announced contents at the source, complete under temporary names and made in advance.
+ * Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Copies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Copies.class);
 
   private static final int TEMPORARY_MODE = 0600;
 
-  /** What a node copies in one request. */
+  /** How much a node copies in one request. */
   private static final int RANGE_BYTES = 16 << 20;
 
   private final State state;
@@ -62,9 +62,9 @@ public final class Copies implements AutoCloseable {
   /**
    * A complete copy under a temporary name.
    *
-   * @param directory the number of the directory that has it
-   * @param attributes that it was given
-   * @param made which file it is; null if it is a further name of one
+   * @param directory the number of its directory
+   * @param attributes that were set
+   * @param made the file; null if it is a further name of one
    */
   public record Copy(
       Change change, long directory, FileName name, Attributes attributes, @Nullable Stat made) {}
@@ -107,7 +107,7 @@ public final class Copies implements AutoCloseable {
     return ahead.containsKey(sequence);
   }
 
-  /** Begins to copy contents before their turn, which is recorded for all of them together. */
+  /** Starts copying contents in advance, recorded in one update. */
   public void begin(List<Change.Content> changes) throws FsException {
     ExecutorService workers = threads;
     if (workers == null) {
@@ -117,10 +117,10 @@ public final class Copies implements AutoCloseable {
     for (Change.Content change : changes) {
       Intent former = Intent.of(state, change);
       if (former != null && former.inode() != 0) {
-        continue; // Its copy may have its name already: that is looked at in its turn.
+        continue; // Its copy may have its name already, which is checked in its turn.
       }
       if (former != null) {
-        // A former attempt left something to remove.
+        // An earlier attempt left something to remove.
         begin(workers, change, () -> copy(change, nearest(change)));
       } else {
         untried.put(change, nearest(change));
@@ -130,7 +130,7 @@ public final class Copies implements AutoCloseable {
     untried.forEach((change, where) -> begin(workers, change, () -> make(change, where)));
   }
 
-  /** Without a thread the content is copied when it is its turn. */
+  /** If no thread can be started, the content is copied in its turn. */
   private void begin(ExecutorService workers, Change.Content change, Callable<Copy> copying) {
     try {
       ahead.put(change.sequence(), workers.submit(copying));
@@ -139,7 +139,7 @@ public final class Copies implements AutoCloseable {
     }
   }
 
-  /** The copy of a content, made now if it was not made ahead. */
+  /** The copy of a content, made now if it was not made in advance. */
   public Copy take(Change.Content change) throws FsException {
     Future<Copy> begun = ahead.remove(change.sequence());
     if (begun == null) {
@@ -152,7 +152,8 @@ public final class Copies implements AutoCloseable {
       }
       return copy(change, nearest(change));
     } catch (ExecutionException | CancellationException e) {
-      // It may have had to lie where the writer may not write; now its directory is there.
+      // The copy may have failed in a directory that the writer cannot write; now its own
+      // directory exists.
       log.debug("copying inode {} ahead: {}", change.inode(), e.getMessage());
       return copy(change, nearest(change));
     } catch (InterruptedException e) {
@@ -161,7 +162,7 @@ public final class Copies implements AutoCloseable {
     }
   }
 
-  /** A copy that is not needed goes, once it is complete: a running copy cannot be stopped. */
+  /** Removes an unneeded copy once it is complete, because a running copy cannot be stopped. */
   public void discard(Change.Content change) throws FsException {
     Future<Copy> begun = ahead.remove(change.sequence());
     if (begun != null) {
@@ -177,7 +178,7 @@ public final class Copies implements AutoCloseable {
     temporaries.settle(List.of(change));
   }
 
-  /** The directory where the copy will be, or the nearest above it that the source has. */
+  /** The directory of the future file, or its nearest ancestor at the source. */
   private long nearest(Change.Content change) throws FsException {
     Inode inode = state.find(change.inode());
     At name = change.name();
@@ -196,7 +197,6 @@ public final class Copies implements AutoCloseable {
     return WritableFileSystem.ROOT;
   }
 
-  /** A directory in which a copy was made may have been removed since. */
   private boolean isThere(long directory) throws FsException {
     Inode inode = state.find(directory);
     return directory == WritableFileSystem.ROOT || (inode != null && inode.hasHome());
@@ -214,7 +214,7 @@ public final class Copies implements AutoCloseable {
       int flags = OutputCalls.O_RDWR | OutputCalls.O_CREAT | OutputCalls.O_EXCL;
       int file;
       boolean isWriters = true;
-      // Only while it is made: the tables and the data file are not the user's.
+      // Only for these calls, because the tables and the data file are not the user's.
       try (OutputCalls.Acting acting = actors.as(change)) {
         file = calls.open(directory.file(), name, flags, TEMPORARY_MODE);
       } catch (FsException e) {
@@ -232,7 +232,7 @@ public final class Copies implements AutoCloseable {
           if (!isWriters) {
             acting.close();
           }
-          // Not by its name: others may change the directory.
+          // Not by name, because others may change the directory.
           attributes.setAnnounced(tree.opened(file), Inode.NO_NAME, change, acting);
         }
         calls.sync(file, false);
@@ -248,9 +248,9 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Copies a file at the source next to where it is to be, as it cannot be renamed.
+   * Copies a file at the source next to its new place, because it cannot be renamed there.
    *
-   * @param there what it is
+   * @param there the file now
    */
   public Copy duplicate(Change.Rename change, SourceTree.Directory from, FileName name, Stat there)
       throws FsException {
@@ -291,7 +291,7 @@ public final class Copies implements AutoCloseable {
     }
   }
 
-  /** Gives a file at the source the temporary name of a change too. */
+  /** Gives a file at the source the temporary name of a change as well. */
   public Copy link(Change.Content change, At home) throws FsException {
     temporaries.removeTemporary(change);
     temporaries.record(Map.of(change, home.directory()));
@@ -304,7 +304,7 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Copies the data of an announced content from an offset on; holes stay holes.
+   * Copies the data of an announced content, starting at an offset; preserves holes.
    *
    * @return where the content ends
    */
@@ -313,9 +313,9 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Lets the node that keeps the data write them to the source itself.
+   * Makes the node that keeps the data write them to the source.
    *
-   * @return false if that is not possible: then the data come through this node
+   * @return false if that is not possible: then the data go through this node
    */
   private boolean copyAtNode(Change.Content change, int to, long where, FileName name)
       throws FsException {
@@ -337,7 +337,7 @@ public final class Copies implements AutoCloseable {
       try {
         remote.copy(target, at, at + count);
       } catch (FsException e) {
-        log.debug("inode {} is copied by way of this node: {}", change.inode(), e.getMessage());
+        log.debug("inode {} is copied through this node: {}", change.inode(), e.getMessage());
         return false;
       }
     }
@@ -364,7 +364,7 @@ public final class Copies implements AutoCloseable {
     return change.size();
   }
 
-  /** The same into a file with other content; its holes become zeros. Returns the end. */
+  /** Copies into a file with other content; holes become zeros. Returns the end. */
   public long transferOver(Change.Content change, int to) throws FsException {
     return transfer(change, to, 0, true);
   }

@@ -21,35 +21,36 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes, links, removes and renames at the source. Each step can be repeated after a death at any
- * moment: it looks first whether it was done. Used by one thread.
+ * Creates, links and removes at the source, and sets attributes. Each step can be repeated after a
+ * crash at any moment, because it first checks whether it was done. Used by one thread.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class NameStep {
   private static final int PERMISSIONS = 07777;
 
-  /** Another owner drops these bits. */
+  /** A change of owner clears these bits. */
   private static final int SET_ID = 06000;
 
   private final Step step;
   private final Temporaries temporaries;
   private final SourceAttributes attributes;
-  private final Remains remains;
-  private final Rests rests;
+  private final UnlinkedFiles unlinked;
+  private final Completion completion;
   private final State state;
   private final OutputCalls calls;
 
-  public NameStep(Step step, Temporaries temporaries, Remains remains, Rests rests) {
+  public NameStep(
+      Step step, Temporaries temporaries, UnlinkedFiles unlinked, Completion completion) {
     this.step = step;
-    this.rests = rests;
+    this.completion = completion;
     this.temporaries = temporaries;
     this.attributes = step.attributes();
-    this.remains = remains;
+    this.unlinked = unlinked;
     this.state = step.state();
     this.calls = step.calls();
   }
 
-  // ---- making
+  // ---- creating
 
   public Recording mkdir(Change.MakeDirectory change) throws FsException {
     try (SourceTree.Directory directory = step.open(change.at().directory())) {
@@ -76,7 +77,7 @@ public final class NameStep {
               isOwn ? there : null,
               () -> {
                 if (isOwn) {
-                  rests.setAttributes(directory, name, change);
+                  completion.setAttributes(directory, name, change);
                 }
               });
       return isMade ? made.and(update -> step.tree().addEmpty(change.inode())) : made;
@@ -91,14 +92,13 @@ public final class NameStep {
     return change.attributes().mode() & PERMISSIONS;
   }
 
-  /** A call that makes a name. */
   private interface Call {
     void make() throws FsException;
   }
 
   /**
-   * Makes a call as the user of a change. Nothing else may happen meanwhile: the tables and local
-   * files are not the user's.
+   * Makes a call as the user of a change. The call must do nothing else: the tables and local files
+   * are not the user's.
    *
    * @return false if the name is taken
    */
@@ -134,12 +134,11 @@ public final class NameStep {
                 && there.attributes().device() == wanted.device());
   }
 
-  /** Makes a node under a name. */
   private interface Maker {
     void make(SourceTree.Directory directory, FileName name) throws FsException;
   }
 
-  /** Whether what is there is what was to be made. */
+  /** Whether the file that exists is the one to create. */
   private interface Check {
     boolean test(SourceTree.Directory directory, FileName name, Stat there) throws FsException;
   }
@@ -153,7 +152,7 @@ public final class NameStep {
         return makeBeside(change, directory, free -> as(change, () -> maker.make(directory, free)));
       }
       return made(
-          change, directory, name, there, () -> rests.setAttributes(directory, name, change));
+          change, directory, name, there, () -> completion.setAttributes(directory, name, change));
     }
   }
 
@@ -162,7 +161,7 @@ public final class NameStep {
     return made(change, directory, name, null, () -> {});
   }
 
-  /** A node has a name, and gets what else it is to have. */
+  /** Completes a node that has its name. */
   private Recording made(
       Change.Named change,
       SourceTree.Directory directory,
@@ -189,7 +188,9 @@ public final class NameStep {
     return made(change, directory, beside)
         .and(step.aside(change.inode(), change.at().directory()))
         .and(renamedInMount(change.inode(), change.at().directory(), beside))
-        .and(step.conflict(change, "another program made it; kept as " + beside));
+        .and(
+            step.conflict(
+                change, "another program created this name; yours is saved as " + beside));
   }
 
   private static Recording renamedInMount(long number, long directory, FileName name) {
@@ -214,7 +215,7 @@ public final class NameStep {
       FileName name = change.at().name();
       Stat linked = Step.find(source, from);
       if (linked == null) {
-        return step.conflict(change, "another program removed the file that it links to");
+        return step.conflict(change, "another program removed the linked file");
       }
       boolean isMade = as(change, () -> calls.link(source.file(), from, directory.file(), name));
       if (isMade || directory.status(name).isSameFile(linked)) {
@@ -225,19 +226,20 @@ public final class NameStep {
               name,
               free -> as(change, () -> calls.link(source.file(), from, directory.file(), free)));
       return made(change, directory, beside)
-          .and(step.conflict(change, "another program made it; kept as " + beside));
+          .and(
+              step.conflict(
+                  change, "another program created this name; yours is saved as " + beside));
     }
   }
 
   // ---- removing
 
-  /** Removes a name that is there. */
   private interface Removal {
     Recording remove(Inode inode, At home, SourceTree.Directory directory, Stat there)
         throws FsException;
   }
 
-  /** Removes the name that a change is about; one that is gone was removed. */
+  /** Removes the name of a change; does nothing if it is gone. */
   private Recording remove(Change.Removal change, Removal removal) throws FsException {
     Inode inode = state.find(change.inode());
     At known = inode == null ? null : home(inode, change.at());
@@ -257,7 +259,7 @@ public final class NameStep {
     }
   }
 
-  /** Where a file is if an attempt to bring it failed late; null if there was none. */
+  /** The name under which a late failure left the file; null if there was none. */
   private @Nullable At birth(Inode inode) throws FsException {
     for (Change.Content content : step.contents(inode.number())) {
       if (content.isFirst() && temporaries.isIntended(content)) {
@@ -287,9 +289,9 @@ public final class NameStep {
             : seen == null || !seen.isSameFile(there);
     if (isOther && !step.isOwnVersion(there, inode.number())) {
       return lost(inode, home)
-          .and(step.conflict(change, "another program changed it; it was not removed"));
+          .and(step.conflict(change, "another program changed this file; it was not removed"));
     }
-    Recording remaining = remains.of(inode);
+    Recording remaining = unlinked.of(inode);
     step.tree().beginMove();
     try (OutputCalls.Acting acting = step.actors().as(change)) {
       calls.unlink(directory.file(), home.name());
@@ -298,7 +300,7 @@ public final class NameStep {
     return removed(inode, home).and(remaining).and(linksOf(inode, home)).and(rested);
   }
 
-  /** Other names of a file have another change time now, which this mount caused itself. */
+  /** Updates the change time of the file's other names, which this mount caused itself. */
   private Recording linksOf(Inode inode, At gone) throws FsException {
     List<At> left;
     try (State.Held held = state.hold()) {
@@ -315,7 +317,7 @@ public final class NameStep {
     }
   }
 
-  /** Another program's file has the name now. */
+  /** Handles a name that another program's file has now. */
   private Recording lost(Inode inode, At home) {
     return update -> {
       Inode now = update.find(inode.number());
@@ -327,7 +329,7 @@ public final class NameStep {
     };
   }
 
-  /** The name of a node at the source that a change is about; null if it has none. */
+  /** The name at the source of a change's node; null if it has none. */
   private @Nullable At home(Inode inode, At exact) throws FsException {
     List<At> homes;
     try (State.Held held = state.hold()) {
@@ -336,7 +338,7 @@ public final class NameStep {
     if (homes.contains(exact)) {
       return exact;
     }
-    // A node that was kept beside another's, or that another program moved.
+    // A node saved under another name, or moved by another program.
     return homes.size() == 1 && (inode.is(Inode.ASIDE) || inode.isDirectory())
         ? homes.get(0)
         : null;
@@ -396,19 +398,21 @@ public final class NameStep {
       Stat there = Step.find(directory, name);
       Stat seen = inode.seen();
       if (there == null || seen == null || !seen.isSameFile(there)) {
-        return step.conflict(change, "another program replaced it; its attributes stay");
+        return step.conflict(
+            change, "another program replaced this file; its attributes were not changed");
       }
       try {
         setAttributesAs(directory, name, change, there);
       } catch (FsException e) {
-        step.recordNow(Step.seen(inode.number(), directory.status(name))); // Some may be set.
+        step.recordNow(
+            Step.seen(inode.number(), directory.status(name))); // Some may be set already.
         throw e;
       }
       return Step.seen(inode.number(), directory.status(name));
     }
   }
 
-  /** The kernel has allowed the change; a process may have groups that its user has not. */
+  /** The kernel has allowed the change; the process may have had more groups than its user. */
   private void setAttributesAs(
       SourceTree.Directory directory, FileName name, Change.SetAttributes change, Stat there)
       throws FsException {

@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
-/** Limits and counts what is copied to the source. Safe for use by many threads. */
+/** Limits and measures copying to the source. Thread-safe. */
 public final class Pace {
   private static final int LIMITED_BYTES = 1 << 20;
 
@@ -20,7 +20,7 @@ public final class Pace {
   private long freeAtMillis; // GUARDED_BY(this)
 
   /**
-   * A pace of so many bytes a second; 0 for no limit.
+   * A limit in bytes per second; 0 for none.
    *
    * @param nanoTime a monotonic clock
    */
@@ -33,12 +33,11 @@ public final class Pace {
     return TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong());
   }
 
-  /** How much to take at once, at most: a limit is not to be exceeded by much for a moment. */
+  /** The most to take at once, so that the limit is not exceeded by much. */
   public int atOnce(int most) {
     return bytesPerSecond == 0 ? most : Math.min(most, LIMITED_BYTES);
   }
 
-  /** Waits until so many bytes may be copied. */
   public void take(int bytes) throws FsException {
     long pause = 0;
     synchronized (this) {
@@ -54,7 +53,7 @@ public final class Pace {
         Thread.sleep(pause);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw new FsException(Errno.EINTR, "waiting for the pace", e);
+        throw new FsException(Errno.EINTR, "waiting for the rate limit", e);
       }
     }
   }
@@ -76,12 +75,11 @@ public final class Pace {
     }
   }
 
-  /** What was copied since this process started. */
   public synchronized long totalBytes() {
     return total;
   }
 
-  /** The mean of the last ten seconds. */
+  /** The mean rate of the last ten seconds. */
   public synchronized long recentBytesPerSecond() {
     advance(millis() / 1000);
     long sum = 0;

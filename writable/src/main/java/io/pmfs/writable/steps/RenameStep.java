@@ -18,20 +18,20 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Renames at the source. Used by one thread. */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class RenameStep {
   private final Step step;
   private final Copies copies;
   private final Temporaries temporaries;
-  private final Remains remains;
+  private final UnlinkedFiles unlinked;
   private final State state;
   private final OutputCalls calls;
 
-  public RenameStep(Step step, Copies copies, Temporaries temporaries, Remains remains) {
+  public RenameStep(Step step, Copies copies, Temporaries temporaries, UnlinkedFiles unlinked) {
     this.step = step;
     this.copies = copies;
     this.temporaries = temporaries;
-    this.remains = remains;
+    this.unlinked = unlinked;
     this.state = step.state();
     this.calls = step.calls();
   }
@@ -48,12 +48,12 @@ public final class RenameStep {
       if (change.isExchange() && other != null) {
         return exchange(change, inode, other, directory, to);
       }
-      Recording remaining = remains.of(other);
+      Recording remaining = unlinked.of(other);
       return move(change, inode, from, other, directory, to).and(remaining);
     }
   }
 
-  /** Whether a rename was made at the source, although that is not recorded. */
+  /** Whether a rename was made at the source without being recorded. */
   public boolean isMade(Change.Rename change) throws FsException {
     Inode inode = state.find(change.inode());
     At from = inode == null ? null : home(inode, change.from());
@@ -98,7 +98,7 @@ public final class RenameStep {
     if (moving == null || seen == null || !seen.isSameFile(moving)) {
       boolean isSame = target != null && seen != null && seen.isSameFile(target);
       if (isSame || isCopied(change, target)) {
-        return moved(change, inode, from, other, directory, to, toName); // Done before a death.
+        return moved(change, inode, from, other, directory, to, toName); // Done before a crash.
       }
       return vanished(change, inode, from);
     }
@@ -107,7 +107,7 @@ public final class RenameStep {
       return moved(change, inode, from, other, directory, to, toName);
     }
     if (target != null && target.isSameFile(moving)) {
-      // Two names of one file: the call would do nothing, but the mount has lost one of them.
+      // Two names of one file: rename(2) would do nothing, but the mount has lost one of them.
       calls.unlink(directory.file(), from.name());
       return moved(change, inode, from, other, directory, to, toName);
     }
@@ -140,10 +140,12 @@ public final class RenameStep {
                 update.put(now.withPlace(change.to().directory(), beside));
               }
             })
-        .and(step.conflict(change, "another program changed it; kept as " + beside));
+        .and(
+            step.conflict(
+                change, "another program changed this file; yours is saved as " + beside));
   }
 
-  /** Whether nothing is lost if a file becomes another one: mv(1) does the same. */
+  /** Whether nothing is lost if one file replaces the other, as mv(1) does. */
   private boolean isOnlyName(Inode inode, Stat there) throws FsException {
     try (State.Held held = state.hold()) {
       return inode.isRegular()
@@ -152,7 +154,7 @@ public final class RenameStep {
     }
   }
 
-  /** A rename between file systems or projects: a copy gets the new name, and the file goes. */
+  /** Renames between file systems or projects by copying the file and removing the old one. */
   private boolean moveCopy(
       Change.Rename change,
       At from,
@@ -279,7 +281,7 @@ public final class RenameStep {
     }
   }
 
-  /** Another program removed or replaced the file before it could be renamed. */
+  /** Handles a file that another program removed or replaced before it was renamed. */
   private Recording vanished(Change.Rename change, Inode inode, At from) throws FsException {
     return step.conflict(change, "another program removed or replaced it before it was renamed")
         .and(

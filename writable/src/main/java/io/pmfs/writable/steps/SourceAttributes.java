@@ -14,10 +14,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Sets what a file of the source has beside its data, in the order and as the user by which the
- * source takes it. Safe for use by many threads.
+ * Sets the attributes of files at the source, in the order and as the user that the source accepts.
+ * Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 final class SourceAttributes {
   private static final Logger log = LoggerFactory.getLogger(SourceAttributes.class);
 
@@ -32,12 +32,11 @@ final class SourceAttributes {
     this.actors = actors;
   }
 
-  /** A call at the source. */
   interface Call {
     void make() throws FsException;
   }
 
-  /** Makes a call as the writer, who may change a file, but perhaps not its directory. */
+  /** Makes a call as the writer, who may change the file, but perhaps not its directory. */
   void asWriter(Change.Content change, Call call) throws FsException {
     try (OutputCalls.Acting acting = actors.as(change)) {
       call.make();
@@ -50,7 +49,6 @@ final class SourceAttributes {
     call.make();
   }
 
-  /** Sets what an announced file has beside its data. */
   void setAnnounced(
       SourceTree.Directory directory,
       FileName name,
@@ -73,7 +71,7 @@ final class SourceAttributes {
     } catch (FsException e) {
       switch (e.errno()) {
         case EPERM, EINVAL, EOPNOTSUPP, ENAMETOOLONG, E2BIG, ERANGE ->
-            log.warn("the source cannot keep {} of {}: {}", attribute, name, e.getMessage());
+            log.warn("the source cannot store {} of {}: {}", attribute, name, e.getMessage());
         default -> throw e;
       }
     }
@@ -87,14 +85,14 @@ final class SourceAttributes {
       if (e.errno() != Errno.EPERM && e.errno() != Errno.EINVAL) {
         throw e;
       }
-      log.debug("the source keeps the owner of {}: {}", name, e.getMessage());
+      log.debug("the source does not change the owner of {}: {}", name, e.getMessage());
     }
   }
 
   /**
-   * Sets the mode. Linux drops the set-group-ID bit, without an error, for a user who is not in the
-   * group. A writer may be in more groups than its user, and the mount's kernel has allowed the
-   * bit: so the daemon sets it.
+   * Sets the mode. Linux silently drops the set-group-ID bit for a user outside the group. The
+   * mount's kernel has allowed the bit, and a process may have more groups than its user, so the
+   * daemon sets it.
    */
   void setMode(
       SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
@@ -109,8 +107,8 @@ final class SourceAttributes {
   }
 
   /**
-   * Sets owner, rights and times, in the order in which each leaves the others as they are. What
-   * the source never takes does not keep the content from it.
+   * Sets owner, mode and times, in an order in which no call undoes another. A value that the
+   * source does not accept does not stop the content.
    */
   void set(
       SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
@@ -119,13 +117,12 @@ final class SourceAttributes {
     setTimes(directory, name, wanted, acting);
   }
 
-  /** Sets owner and mode. */
   void setRights(
       SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
       throws FsException {
     Attributes there = directory.status(name).attributes();
     if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
-      // Only root gives files away; the writer need not be.
+      // Only root can give files away; the writer may be another user.
       acting.close();
       giveAway(directory, name, wanted);
       there = directory.status(name).attributes();
@@ -147,7 +144,7 @@ final class SourceAttributes {
             calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime()));
   }
 
-  /** Makes a call as the writer, then as the daemon, and then does without it. */
+  /** Makes a call as the writer, then as the daemon; ignores its failure after that. */
   private static void setIfTaken(String what, FileName name, OutputCalls.Acting acting, Call call)
       throws FsException {
     try {
@@ -158,7 +155,7 @@ final class SourceAttributes {
         throw e;
       }
     }
-    // Only its owner sets the times of a file that others may write.
+    // Only the owner may set the times of a file that others can write.
     acting.close();
     try {
       call.make();
@@ -166,7 +163,7 @@ final class SourceAttributes {
       if (e.errno() != Errno.EPERM) {
         throw e;
       }
-      log.debug("the source keeps the {} of {}: {}", what, name, e.getMessage());
+      log.debug("the source does not change the {} of {}: {}", what, name, e.getMessage());
     }
   }
 }

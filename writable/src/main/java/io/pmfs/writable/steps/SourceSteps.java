@@ -4,12 +4,13 @@ import io.pmfs.posix.FsException;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.steps.Step.Recording;
 
-/** Who makes which kind of change at the source. Used by one thread. */
-public record SourceSteps(ContentStep contents, NameStep names, RenameStep renames, Rests rests)
+/** Makes each kind of change at the source. Used by one thread. */
+public record SourceSteps(
+    ContentStep contents, NameStep names, RenameStep renames, Completion completion)
     implements Change.Cases<Recording> {
-  /** Makes a change, or completes it if it was made and something remained to be done. */
+  /** Makes a change, or completes one that was made before. */
   public Recording make(Change change) throws FsException {
-    Recording rest = rests.complete(change);
+    Recording rest = completion.complete(change);
     return rest == null ? change.match(this) : rest;
   }
 

@@ -33,22 +33,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What steps at the source have in common: directories that must be there, names beside others, and
- * what is recorded afterwards. Used by one thread.
+ * Common parts of steps at the source: open directories, names for conflicts, and recording. Used
+ * by one thread.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Step {
   private static final int NAME_MAX = 255;
   private static final int MAX_BESIDE = 10_000;
 
-  /** Consecutive changes are often of the same directories. */
+  /** Consecutive changes often use the same directories. */
   private static final int KEPT = 8;
 
   private static final long KEPT_NANOS = 1_000_000_000L;
   private static final int MAX_DEPTH = 4096;
   private static final int PERMISSIONS = 07777;
 
-  /** File systems keep times in one of these units. */
+  /** File systems store times in one of these units. */
   private static final List<Integer> UNIT_NANOS = List.of(1, 100, 1000, 1_000_000, 1_000_000_000);
 
   private static final Logger log = LoggerFactory.getLogger(Step.class);
@@ -72,7 +72,7 @@ public final class Step {
 
     Recording NOTHING = update -> {};
 
-    /** Why a call failed after the step was made; null if nothing of it remains to be done. */
+    /** The failure after the step was made; null if the step is complete. */
     default @Nullable FsException failure() {
       return null;
     }
@@ -102,7 +102,7 @@ public final class Step {
     }
   }
 
-  /** Calls that follow when a change was made at the source, and can be repeated. */
+  /** Repeatable calls that complete a step. */
   public interface Rest {
     void make() throws FsException;
   }
@@ -150,7 +150,7 @@ public final class Step {
 
   // ---- directories
 
-  /** Begins a step: directories that were opened long ago are opened again. */
+  /** Starts a step; directories opened long ago are reopened. */
   public void begin(List<Change> changes) {
     window = changes;
     if (kept.size() > KEPT || System.nanoTime() - keptNanos > KEPT_NANOS) {
@@ -158,7 +158,7 @@ public final class Step {
     }
   }
 
-  /** The next step may have been made before, and not recorded. */
+  /** The next step may have been made already without being recorded. */
   public void setAgain(boolean isAgain) {
     this.isAgain = isAgain;
   }
@@ -168,8 +168,8 @@ public final class Step {
   }
 
   /**
-   * Whether what is at the source is a version that this mount has announced, or a part of one: a
-   * former process, or a former attempt, brought it there and did not record it.
+   * Whether the source has an announced version, or a part of one, that an earlier attempt or
+   * process put there without recording it.
    */
   public boolean isOwnVersion(Stat there, long number) throws FsException {
     Inode inode = state.find(number);
@@ -185,7 +185,6 @@ public final class Step {
         && isTimeSet(there.attributes().modificationTime(), number);
   }
 
-  /** The next announcements of a file. */
   public List<Change.Content> contents(long number) {
     List<Change.Content> contents = new ArrayList<>();
     for (Change change : Iterables.concat(state.deferred().of(number), window)) {
@@ -196,7 +195,10 @@ public final class Step {
     return contents;
   }
 
-  /** Whether a former attempt made a file what a change wants; others may have made a like one. */
+  /**
+   * Whether an earlier attempt produced the wanted file; another program may have produced one that
+   * looks alike.
+   */
   public boolean isMade(Stat there, @Nullable Stat seen, Change.Content change) throws FsException {
     boolean isVersion = isVersion(there, change) || isVersionWithOtherTimes(there, change);
     Intent intent = isVersion ? Intent.of(state, change) : null;
@@ -208,7 +210,7 @@ public final class Step {
     return intent != null && (isInPlace || intent.isOf(there));
   }
 
-  /** The same if its times were to be set too, by a change that was made together with it. */
+  /** Like {@link #isVersion}, with the times of a later change that was made together with it. */
   private boolean isVersionWithOtherTimes(Stat there, Change.Content change) {
     Attributes found = there.attributes();
     return found.type() == change.attributes().type()
@@ -216,7 +218,7 @@ public final class Step {
         && isTimeSet(found.modificationTime(), change.inode());
   }
 
-  /** Whether a change of a node that is not recorded sets a time. */
+  /** Whether an unrecorded change of a node sets this time. */
   private boolean isTimeSet(Instant time, long number) {
     for (Change change : Iterables.concat(state.deferred().of(number), window)) {
       if (change instanceof Change.SetAttributes set
@@ -241,8 +243,8 @@ public final class Step {
   }
 
   /**
-   * Whether a former attempt may have emptied a file that was to be written in its place. Several
-   * contents of a file may have become one since, under the number of the last.
+   * Whether an earlier attempt may have truncated a file to overwrite it in place. Several contents
+   * may have been merged since, under the number of the last.
    */
   public boolean isOverwriting(long number) throws FsException {
     for (Change.Content content : contents(number)) {
@@ -253,10 +255,7 @@ public final class Step {
     return false;
   }
 
-  /**
-   * Whether a file is just what a change was to make of it, also before a power cut took some of
-   * that from here.
-   */
+  /** Whether a file is the result of a change, even if a power failure cut the data here since. */
   public static boolean isVersion(Stat there, Change.Content change) {
     Attributes wanted = change.attributes();
     Attributes found = there.attributes();
@@ -265,26 +264,26 @@ public final class Step {
         && isKept(found.modificationTime(), wanted.modificationTime());
   }
 
-  /** Whether a file system that was given a time may show it like this: some cut it. */
+  /** Whether a file system may store a given time like this: some truncate it. */
   private static boolean isKept(Instant there, Instant given) {
     int nanos = given.get(ChronoField.NANO_OF_SECOND);
     return UNIT_NANOS.stream().anyMatch(unit -> there.equals(given.minusNanos(nanos % unit)));
   }
 
-  /** A node of which the source has all changes, with the times that the source has kept. */
+  /** The node, once drained, with the source's timestamps. */
   public static Inode agreed(Inode inode, Stat there) {
     Attributes kept = there.attributes();
     return inode.with(inode.attributes().withTimes(kept.accessTime(), kept.modificationTime()));
   }
 
-  /** After a failure, or for good. */
+  /** Called after a failure and at the end. */
   public void closeDirectories() {
     kept.values().forEach(SourceTree.Directory::close);
     kept.clear();
     keptNanos = System.nanoTime();
   }
 
-  /** Opens a directory at the source; one that vanished there is made again. */
+  /** Opens a directory at the source, and creates it again if it vanished there. */
   public SourceTree.Directory open(long number) throws FsException {
     SourceTree.Directory known = kept.get(number);
     if (known == null) {
@@ -319,7 +318,7 @@ public final class Step {
     try (SourceTree.Directory above = open(parent)) {
       try {
         calls.mkdir(above.file(), name, inode.attributes().mode() & PERMISSIONS);
-        conflicts.add(path(parent, name), "vanished from the source, was made again", false);
+        conflicts.add(path(parent, name), "vanished from the source; created again", false);
       } catch (FsException e) {
         if (e.errno() != Errno.EEXIST) {
           throw e;
@@ -340,7 +339,7 @@ public final class Step {
     }
   }
 
-  /** Opens a directory at the source; null if it is not there. */
+  /** Opens a directory at the source; null if it does not exist. */
   public SourceTree.@Nullable Directory openIfThere(long number) throws FsException {
     SourceTree.Directory known = kept.get(number);
     if (known != null) {
@@ -356,14 +355,14 @@ public final class Step {
     }
   }
 
-  // ---- what follows when a change was made
+  // ---- completing a step
 
   /**
-   * Does the rest of a step. If that fails, the tables say that the change was made, and what
-   * remains: it is not made again, but {@linkplain Rests completed}.
+   * Completes a step. On failure, the tables record that the change was made and must still be
+   * {@linkplain Completion completed}.
    *
    * @param directory whose names were changed
-   * @param made what has got a name, if its attributes are part of the rest
+   * @param made the named file, if its attributes are still to be set
    */
   Recording finish(Change change, long directory, @Nullable Stat made, Rest rest)
       throws FsException {
@@ -390,17 +389,16 @@ public final class Step {
     }
   }
 
-  /** Syncs a directory as the rest of a step. */
+  /** Completes a step by a sync of its directory. */
   Recording finish(Change change, long number, SourceTree.Directory directory) throws FsException {
     return finish(change, number, null, () -> sync(directory));
   }
 
-  /** Makes changed names survive the source's machine. */
   public void sync(SourceTree.Directory directory) throws FsException {
     calls.sync(directory.file(), false);
   }
 
-  /** What is under a name; null if nothing. */
+  /** The file under a name; null if there is none. */
   public static @Nullable Stat find(SourceTree.Directory directory, FileName name)
       throws FsException {
     try {
@@ -415,7 +413,7 @@ public final class Step {
 
   // ---- names
 
-  /** Renames to a name that must be free; returns false if it is not. */
+  /** Renames to a free name; returns false if the name is taken. */
   public boolean renameFree(
       SourceTree.Directory from, FileName name, SourceTree.Directory to, FileName toName)
       throws FsException {
@@ -437,7 +435,7 @@ public final class Step {
     return true;
   }
 
-  /** The same as the user of a change. */
+  /** Renames to a free name, as the user of a change. */
   public boolean renameFreeAs(
       Change change,
       SourceTree.Directory from,
@@ -450,7 +448,7 @@ public final class Step {
     }
   }
 
-  /** A name that tells what was kept beside another program's file. */
+  /** A name for a version saved beside another program's file. */
   public FileName beside(FileName name, int count) {
     byte[] suffix = (".pmfs-conflict-" + host + "-" + count).getBytes(StandardCharsets.UTF_8);
     byte[] base = name.bytes();
@@ -460,7 +458,7 @@ public final class Step {
     return FileName.of(joined);
   }
 
-  /** Makes something under the first free name beside a taken one. */
+  /** Creates something under the first free name beside a taken one. */
   public interface Making {
     /** Returns false if the name is taken. */
     boolean make(FileName name) throws FsException;
@@ -478,7 +476,7 @@ public final class Step {
 
   // ---- recording
 
-  /** Records what a step made before it failed. */
+  /** Records what a step did before it failed. */
   public void recordNow(Recording recording) throws FsException {
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
@@ -487,7 +485,6 @@ public final class Step {
     }
   }
 
-  /** A node has a name at the source. */
   public Recording added(long number, long directory, FileName name, Stat stat) {
     return update -> {
       Listing listing = tree.known(directory);
@@ -503,7 +500,7 @@ public final class Step {
     };
   }
 
-  /** A node has lost a name at the source. */
+  /** Records that a node has lost a name at the source. */
   public Recording removed(long number, long directory, FileName name) {
     return update -> {
       Listing listing = tree.known(directory);
@@ -518,7 +515,6 @@ public final class Step {
     };
   }
 
-  /** A node is at the source as this says. */
   public static Recording seen(long number, Stat stat) {
     return update -> {
       Inode inode = update.find(number);
@@ -528,19 +524,20 @@ public final class Step {
     };
   }
 
-  /** A change is about to change the names in a directory of the source. */
+  /** Call before a change modifies the names in a directory of the source. */
   public void disturb(Change change, long directory) {
     tree.disturbed().add(change.sequence(), directory);
   }
 
   /**
-   * Directories of the source get the times that the mount shows: all in which some changes make or
-   * leave out a name, or made a temporary file. Those that later changes are about wait for these.
+   * Gives directories of the source the times that the mount shows: all directories in which these
+   * changes create, omit or remove a name, or had a temporary file. Directories that later changes
+   * modify are left to those.
    */
   public Recording touched(List<Change> done, Set<Long> sequences) throws FsException {
     Set<Long> directories = tree.disturbed().of(sequences);
     if (!directories.isEmpty()) {
-      tree.beginMove(); // Who looks sees them as they were, or as they are then.
+      tree.beginMove(); // Readers see the directories before or after, not in between.
     }
     for (Change change : done) {
       change.names().forEach(name -> directories.add(name.directory()));
@@ -578,7 +575,7 @@ public final class Step {
     }
   }
 
-  /** The times of a directory are set by a change of its own, as they could not be set now. */
+  /** Adds a change that sets the times of a directory, because they could not be set now. */
   private Recording toBeTouched(long number) {
     return update -> {
       Inode inode = update.find(number);
@@ -594,7 +591,7 @@ public final class Step {
     };
   }
 
-  /** A directory gets the times that the mount shows. */
+  /** Gives a directory the times that the mount shows. */
   private Recording touched(long number) throws FsException {
     try (SourceTree.Directory directory = openIfThere(number)) {
       Inode inode = state.find(number);
@@ -604,7 +601,7 @@ public final class Step {
       Stat there = directory.status(Inode.NO_NAME);
       Stat seen = inode.seen();
       if (seen == null || !seen.isSameFile(there)) {
-        return Recording.NOTHING; // Another program's, or it has just got another place.
+        return Recording.NOTHING; // Another program's directory, or one that was just moved.
       }
       Instant wanted = inode.attributes().modificationTime();
       if (!wanted.equals(there.attributes().modificationTime())) {
@@ -626,7 +623,7 @@ public final class Step {
     };
   }
 
-  /** A directory that has just got its place has the times that the mount shows. */
+  /** Gives a moved directory the times that the mount shows. */
   public void touchMoved(SourceTree.Directory directory, FileName name, long number)
       throws FsException {
     Inode inode = state.find(number);
@@ -635,7 +632,10 @@ public final class Step {
     }
   }
 
-  /** A change may have had temporary files in a directory of its names, or above. */
+  /**
+   * Marks the directories in which a change may have had temporary files: those of its names and
+   * their ancestors.
+   */
   public void leave(Change change) throws FsException {
     for (At name : change.names()) {
       long at = name.directory();
@@ -646,7 +646,7 @@ public final class Step {
     }
   }
 
-  /** Sets right what no change will. */
+  /** Restores the times that no later change will. */
   public void touchLeft() throws FsException {
     for (long number : tree.disturbed().left()) {
       Inode inode = state.find(number);
@@ -673,7 +673,7 @@ public final class Step {
     return path.toString();
   }
 
-  /** Sets times of a directory, if its owner and its file system allow that. */
+  /** Sets a directory's times, if its owner and file system allow that. */
   private void setTimes(SourceTree.Directory directory, FileName name, Attributes wanted)
       throws FsException {
     try {
@@ -686,26 +686,25 @@ public final class Step {
     }
   }
 
-  /** Another program had changed what a change was about. */
   public Recording conflict(Change change, String reason) throws FsException {
     return conflict(change, path(change), reason);
   }
 
-  /** The same for a path that is another one than the change's. */
+  /** Records a conflict at another path than the change's. */
   public Recording conflict(Change change, String path, String reason) {
-    return told(change, path, reason, false);
+    return reported(change, path, reason, false);
   }
 
-  /** The source cannot do what a change wants. */
+  /** Records that the source can never make a change. */
   public Recording givenUp(Change change, String reason) throws FsException {
-    Recording recording = told(change, path(change), "given up: " + reason, true);
+    Recording recording = reported(change, path(change), "given up: " + reason, true);
     Inode inode = state.find(change.inode());
     return inode != null && change instanceof Change.SetAttributes set
         ? recording.and(takenBack(set, tree.statusAtHome(inode)))
         : recording;
   }
 
-  /** The mount shows the attributes of the source again, unless they were changed since. */
+  /** Shows the source's attributes again, unless they were changed since. */
   private static Recording takenBack(Change.SetAttributes change, Stat there) {
     return update -> {
       Inode now = update.inode(change.inode());
@@ -714,12 +713,11 @@ public final class Step {
     };
   }
 
-  /** The machine lost what a change was to bring. */
   public Recording lost(Change change, String path, String reason) {
-    return told(change, path, reason, true);
+    return reported(change, path, reason, true);
   }
 
-  private Recording told(Change change, String path, String reason, boolean isGivenUp) {
+  private Recording reported(Change change, String path, String reason, boolean isGivenUp) {
     byte[] row =
         new Encoder()
             .name(FileName.of(path))
@@ -732,7 +730,6 @@ public final class Step {
     };
   }
 
-  /** The path that a change is about. */
   public String path(Change change) throws FsException {
     List<At> names = change.names();
     if (!names.isEmpty()) {
@@ -743,7 +740,7 @@ public final class Step {
     return inode == null ? "inode " + change.inode() : path(inode.parent(), inode.name());
   }
 
-  /** Another program's file has the name of a change: the mount shows it there. */
+  /** Records that a node's name at the source differs: another program's file has its name. */
   public Recording aside(long number, long directory) {
     return update -> {
       tree.forget(directory);

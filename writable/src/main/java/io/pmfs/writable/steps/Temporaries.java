@@ -22,11 +22,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Unfinished copies at the source, and what is intended with them: the tables say so on the disk
- * before the source has anything, so that nothing is left behind and each copy is known again. Safe
- * for use by many threads.
+ * Unfinished copies at the source and their intents. Each intent is synced before the copy is made,
+ * so that no copy is left behind and each one is recognised. Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Temporaries {
   private static final Logger log = LoggerFactory.getLogger(Temporaries.class);
 
@@ -35,10 +34,10 @@ public final class Temporaries {
   private final OutputCalls calls;
   private final String mount;
 
-  /** Sequence numbers of changes whose temporary file may be there. */
+  /** Sequence numbers of changes whose temporary file may exist. */
   private final Set<Long> present = ConcurrentHashMap.newKeySet();
 
-  /** Those whose copy has a name now, or had one when a former process ended. */
+  /** Changes whose copy has its final name, or may have had it when an earlier process ended. */
   private final Set<Long> named = ConcurrentHashMap.newKeySet();
 
   /** Inode numbers of copies at the source, by sequence number. */
@@ -46,13 +45,13 @@ public final class Temporaries {
 
   private record Known(long inode, long number) {}
 
-  /** Those of which it was removed, for the sake of room. */
+  /** Changes whose copy was removed to free room. */
   private final Set<Long> givenBack = ConcurrentHashMap.newKeySet();
 
-  /** Those of changes that are made, which could not be removed. */
+  /** Completed changes whose copy could not be removed. */
   private final Set<Long> left = ConcurrentHashMap.newKeySet();
 
-  /** The temporary files of a mount, which has its own names for them. */
+  /** The temporary files of a mount, whose names include the mount's id. */
   public Temporaries(State state, SourceTree tree, String mount) {
     this.state = state;
     this.tree = tree;
@@ -60,29 +59,28 @@ public final class Temporaries {
     this.mount = mount;
   }
 
-  /** Whether a name is that of a temporary file of this mount. */
+  /** Whether this mount uses the name for temporary files. */
   private boolean isOurs(FileName name) {
     return name.toString().startsWith(TemporaryNames.PREFIX + mount + "-");
   }
 
-  /** The temporary name of the copy for a change. */
   FileName name(long sequence) {
     return FileName.of(TemporaryNames.PREFIX + mount + "-" + Long.toHexString(sequence));
   }
 
-  // ---- what is about to be done
+  // ---- intents
 
-  /** A former attempt may have got anywhere. */
+  /** Whether an earlier attempt may have started. */
   public boolean isIntended(Change change) throws FsException {
     return Intent.of(state, change.sequence()) != null;
   }
 
-  /** Something is about to be made; the next process knows that, but no power cut is survived. */
+  /** Records an intent for the next process, without syncing it. */
   void intend(Change change, long directory) throws FsException {
     put(change, new Intent(directory, Intent.Mark.NOTHING));
   }
 
-  /** A former attempt may have written some of an append. */
+  /** Whether an earlier attempt may have appended some bytes. */
   public static boolean isAppending(State state, Change.Content change) throws FsException {
     return mark(state, change) == Intent.Mark.APPENDS;
   }
@@ -93,7 +91,7 @@ public final class Temporaries {
     }
   }
 
-  /** A former attempt may have emptied a file that was to be written in its place. */
+  /** Whether an earlier attempt may have truncated a file to overwrite it in place. */
   public static boolean isOverwriting(State state, Change.Content change) throws FsException {
     return mark(state, change) == Intent.Mark.OVERWRITES;
   }
@@ -120,7 +118,7 @@ public final class Temporaries {
     }
   }
 
-  /** The tables say on the disk which files copies are, before these get their names. */
+  /** Records and syncs the identity of copies before they get their final names. */
   public void prove(List<Copies.Copy> copies) throws FsException {
     try (State.Held held = state.hold()) {
       State.Update update = state.update();
@@ -142,8 +140,8 @@ public final class Temporaries {
   // ---- temporary files
 
   /**
-   * Remembers in which directories temporary files will be, so that none is left behind: not even
-   * if the machine dies.
+   * Records the directories of future temporary files, so that none is left behind, even after a
+   * power failure.
    */
   void record(Map<? extends Change, Long> directories) throws FsException {
     if (directories.isEmpty()) {
@@ -170,7 +168,7 @@ public final class Temporaries {
     state.sync();
   }
 
-  /** Finds what former processes left. The source need not be there. */
+  /** Finds what earlier processes left. The source need not be reachable. */
   public void begin() throws FsException {
     Map<Long, Intent> intents = new LinkedHashMap<>();
     state.scan(
@@ -193,7 +191,7 @@ public final class Temporaries {
     }
   }
 
-  /** The mount knows a copy when it finds it under its name. */
+  /** Lets the mount recognise a copy under its final name. */
   private void know(long sequence, Intent intent) throws FsException {
     Change change = intent.inode() == 0 ? null : state.change(sequence);
     if (change != null) {
@@ -202,7 +200,7 @@ public final class Temporaries {
   }
 
   private void know(long sequence, Intent intent, long number) {
-    forgetKnown(sequence); // It was made anew.
+    forgetKnown(sequence); // The copy was made again.
     known.put(sequence, new Known(intent.inode(), number));
     tree.copied(intent.inode(), intent.birth(), number);
   }
@@ -214,7 +212,7 @@ public final class Temporaries {
     }
   }
 
-  /** The tables know the file of a change, or no longer need to. */
+  /** Forgets a copy that is recorded or no longer needed. */
   public void forget(Change change) {
     present.remove(change.sequence());
     named.remove(change.sequence());
@@ -226,26 +224,25 @@ public final class Temporaries {
   }
 
   /**
-   * Removes what is left of changes that are made, before they are forgotten. What cannot be
-   * removed now stays intended, and is tried again later.
+   * Removes the copies of completed changes before these are forgotten. For one that cannot be
+   * removed now, the intent remains and removal is retried.
    */
   public void settle(List<Change> done) {
     for (Change change : done) {
       try {
         removeTemporary(change);
       } catch (FsException e) {
-        log.debug("{} is left: {}", name(change.sequence()), e.getMessage());
+        log.debug("cannot remove {}: {}", name(change.sequence()), e.getMessage());
         left.add(change.sequence());
       }
     }
   }
 
-  /** Whether a temporary file of a change could not be removed. */
+  /** Whether the temporary file of a change could not be removed. */
   public boolean isLeft(Change change) {
     return left.contains(change.sequence());
   }
 
-  /** Tries to remove what could not be removed. */
   public void tidy() throws FsException {
     for (long sequence : left.isEmpty() ? List.<Long>of() : List.copyOf(left)) {
       Intent intent = Intent.of(state, sequence);
@@ -257,7 +254,7 @@ public final class Temporaries {
         left.remove(sequence);
         tree.disturbed().leave(sequence);
       } catch (FsException e) {
-        log.debug("{} is still left: {}", name(sequence), e.getMessage());
+        log.debug("still cannot remove {}: {}", name(sequence), e.getMessage());
       }
     }
   }
@@ -270,7 +267,7 @@ public final class Temporaries {
     }
   }
 
-  /** Removes what a former attempt at a change left. */
+  /** Removes the result of an earlier attempt at a change. */
   public void removeTemporary(Change change) throws FsException {
     Intent intent =
         present.contains(change.sequence()) ? Intent.of(state, change.sequence()) : null;
@@ -279,15 +276,15 @@ public final class Temporaries {
     }
   }
 
-  /** A copy has its name now. */
+  /** Records that a copy has its final name. */
   public void used(Change change) {
     present.remove(change.sequence());
     named.add(change.sequence());
   }
 
   /**
-   * Removes the unfinished copy of a content that the source did not take: there may be no room for
-   * it. If it is certain that nothing of the content came to the source, nothing is intended then.
+   * Removes the unfinished copy of a content that the source refused, because room may be short. If
+   * certainly nothing of the content is at the source, the intent is removed, too.
    */
   public void undo(Change change) throws FsException {
     Intent intent = Intent.of(state, change.sequence());
@@ -302,11 +299,11 @@ public final class Temporaries {
       }
     } catch (FsException e) {
       present.add(change.sequence());
-      log.debug("the copy of inode {} is left: {}", change.inode(), e.getMessage());
+      log.debug("cannot remove the copy of inode {}: {}", change.inode(), e.getMessage());
     }
   }
 
-  /** Returns whether the temporary file was there. */
+  /** Returns whether the temporary file existed. */
   private boolean remove(long where, long sequence) throws FsException {
     boolean wasThere = true;
     tree.disturbed().add(sequence, where);
@@ -322,7 +319,7 @@ public final class Temporaries {
     return wasThere;
   }
 
-  /** Removes a temporary file; if it had no other name, its number is soon that of another file. */
+  /** Removes a temporary file; without another name, its inode number may soon be reused. */
   private void unlink(SourceTree.Directory directory, FileName name) throws FsException {
     if (!known.isEmpty()) {
       Stat there = directory.status(name);
@@ -338,7 +335,7 @@ public final class Temporaries {
   }
 
   /**
-   * Removes temporary files from a directory that is to go.
+   * Removes the temporary files of a directory that is about to be removed.
    *
    * @return false if it has other names
    */
@@ -365,7 +362,7 @@ public final class Temporaries {
     return true;
   }
 
-  /** What was written of a copy for which there is no room goes: others may fit. */
+  /** Removes what was written of a copy that does not fit, so that others may. */
   void giveBack(SourceTree.Directory directory, Change change, FsException why) {
     if (Refusal.isOfRoom(why.errno())) {
       FileName name = name(change.sequence());
@@ -373,7 +370,7 @@ public final class Temporaries {
         calls.unlink(directory.file(), name);
         givenBack.add(change.sequence());
       } catch (FsException e) {
-        log.debug("{} is left: {}", name, e.getMessage());
+        log.debug("cannot remove {}: {}", name, e.getMessage());
       }
     }
   }

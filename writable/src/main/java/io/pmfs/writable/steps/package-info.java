@@ -10,8 +10,8 @@
  *
  * <p>What follows when a change was made, a sync or the setting of rights and times, is the rest of
  * a step. If that fails, the change is recorded as made and waits for its rest only ({@link
- * io.pmfs.writable.steps.Rests}). Times of a directory that cannot be set become a change of their
- * own.
+ * io.pmfs.writable.steps.Completion}). Times of a directory that cannot be set become a change of
+ * their own.
  *
  * <p>Contents are copied ahead of their turn, complete and under temporary names ({@link
  * io.pmfs.writable.steps.Copies}). {@link io.pmfs.writable.steps.Actors} makes calls as the user

@@ -9,19 +9,18 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Directories that have other times at the source than the mount has for them, as names come and go
- * there that are no change of the mount at that moment: temporary files. While a directory is among
- * these, its times there are not shown; when the last change that is the cause is made, it gets
- * those of the mount. Safe for use by many threads.
+ * Directories whose times at the source differ from the mount's, because temporary files were
+ * created and removed there. Their times at the source are not shown; when the last change that
+ * caused this is made, the directory gets the mount's times. Thread-safe.
  */
 public final class Disturbed {
-  /** By sequence number of the change that is the cause. */
+  /** By sequence number of the causing change. */
   private final Map<Long, Set<Long>> directories = new HashMap<>(); // GUARDED_BY(this)
 
-  /** How many changes are the cause, by directory. */
+  /** Number of causing changes, by directory. */
   private final Map<Long, Integer> causes = new HashMap<>(); // GUARDED_BY(this)
 
-  /** Those that no change will set right. */
+  /** Directories that no change will correct. */
   private final Set<Long> left = new HashSet<>(); // GUARDED_BY(this)
 
   public synchronized void add(long sequence, long directory) {
@@ -30,14 +29,13 @@ public final class Disturbed {
     }
   }
 
-  /** What some changes have disturbed. */
   public synchronized Set<Long> of(Collection<Long> sequences) {
     Set<Long> found = new HashSet<>();
     sequences.forEach(sequence -> found.addAll(directories.getOrDefault(sequence, Set.of())));
     return found;
   }
 
-  /** Whether a directory is disturbed by other changes than these, which will set it right. */
+  /** Whether other changes than these affect a directory and will correct it. */
   public synchronized boolean isByOthers(long directory, Collection<Long> sequences) {
     long own =
         sequences.stream()
@@ -50,7 +48,7 @@ public final class Disturbed {
     return causes.containsKey(directory) || left.contains(directory);
   }
 
-  /** A change is made, and what it disturbed is right again. */
+  /** A change was made, and its directories are corrected. */
   public synchronized void remove(long sequence) {
     Set<Long> right = directories.remove(sequence);
     if (right != null) {
@@ -59,7 +57,7 @@ public final class Disturbed {
     }
   }
 
-  /** A change will not be made now; what it disturbed is {@linkplain #left} to be set right. */
+  /** A change will not be made now; its directories are {@linkplain #left} to be corrected. */
   public synchronized void leave(long sequence) {
     left.addAll(directories.getOrDefault(sequence, Set.of()));
     remove(sequence);

@@ -20,22 +20,22 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Extended attributes: those of the source and what was changed. Safe for use by many threads. */
-@SuppressWarnings("try") // What is held is not otherwise used.
+/** Extended attributes: those of the source, with the changes over them. Thread-safe. */
+@SuppressWarnings("try")
 public final class Extended {
   private static final FileName CAPABILITIES = FileName.of("security.capability");
   private static final String SECURITY = "security.";
   private static final List<String> SPACES = List.of("user.", "trusted.", SECURITY);
   private static final int REMEMBERED = 4096;
 
-  /** The change of an attribute of a file without a name, which the source will never have. */
+  /** Sequence number for changes of a file without a name, which the source will never have. */
   private static final long STAYS = Long.MAX_VALUE;
 
   private final State state;
   private final SourceTree tree;
   private final OutputCalls calls;
 
-  /** What the source had when it was looked at last, with the changes that it got since. */
+  /** The source's attributes as last seen, with the changes made there since. */
   private final Cache<Long, Map<FileName, byte[]>> remembered =
       CacheBuilder.newBuilder().maximumSize(REMEMBERED).build();
 
@@ -61,7 +61,7 @@ public final class Extended {
     this.calls = tree.calls();
   }
 
-  /** All of a node. If the source does not answer, those that it had last. */
+  /** All attributes of a node; the last known ones if the source does not answer. */
   public Map<FileName, byte[]> of(long number) throws FsException {
     if (!state.inode(number).hasHome()) {
       return ofStill(number);
@@ -71,8 +71,8 @@ public final class Extended {
   }
 
   /**
-   * One of a node; null if it has none of this name. The kernel asks for some before it lets a
-   * program write or execute. These count as absent if only a source that does not answer knows.
+   * One attribute of a node; null if it does not exist. Some are requested by the kernel before
+   * each write or exec; these count as absent if only an unreachable source knows them.
    */
   public byte @Nullable [] of(long number, FileName name) throws FsException {
     if (!name.toString().startsWith(SECURITY) || !state.inode(number).hasHome()) {
@@ -102,7 +102,7 @@ public final class Extended {
   }
 
   private Map<FileName, byte[]> ofStill(long number) throws FsException {
-    // Before the look at the source: what leaves the tables meanwhile is there then.
+    // Before the look at the source: what leaves the tables meanwhile is found there.
     State.Progress then = state.progress();
     Map<FileName, Row> changed = rowsNow(number);
     Map<FileName, byte[]> there = atSource(number);
@@ -134,7 +134,7 @@ public final class Extended {
     return all;
   }
 
-  /** What the source has. The caller sees to it that no name moves there. */
+  /** The source's attributes. The caller makes sure that no name is moving there. */
   public Map<FileName, byte[]> atSource(long number) throws FsException {
     Inode inode = state.inode(number);
     if (!inode.hasHome()) {
@@ -165,7 +165,7 @@ public final class Extended {
     return rows;
   }
 
-  /** What was set and is not removed. */
+  /** Attributes that were set and not removed. */
   public Map<FileName, byte[]> changed(long number) throws FsException {
     Map<FileName, byte[]> set = new LinkedHashMap<>();
     rows(state, number)
@@ -218,14 +218,14 @@ public final class Extended {
     }
   }
 
-  /** Takes the capabilities of a program that were set and are not at the source yet. */
+  /** Removes capabilities of an executable that were set but are not at the source yet. */
   public void dropCapabilities(long number, Caller caller) throws FsException {
     if (changed(number).containsKey(CAPABILITIES)) {
       set(number, CAPABILITIES, null, 0, caller.unasked());
     }
   }
 
-  /** Access control lists are not among them: the mount could not apply them. */
+  /** Without access control lists, which the mount could not apply. */
   public static void checkName(String name) throws FsException {
     for (String space : SPACES) {
       if (name.equals(space) || name.indexOf('\0') >= 0) {
@@ -238,7 +238,7 @@ public final class Extended {
     throw new FsException(Errno.EOPNOTSUPP, name);
   }
 
-  /** The source is about to lose a node that is still in use: remembers what it has. */
+  /** Remembers the attributes of a node that is still in use, before the source loses it. */
   public void keep(State.Update update, long number, Map<FileName, byte[]> atSource)
       throws FsException {
     Inode inode = update.find(number);
@@ -257,8 +257,8 @@ public final class Extended {
   }
 
   /**
-   * The source has all changes of a node's attributes up to this one: forgets what it has, unless
-   * it is about to lose the node.
+   * The source has all changes of a node's attributes up to this one: forgets them, unless the
+   * source is about to lose the node.
    */
   public void committed(State.Update update, long number, long sequence) throws FsException {
     Inode inode = update.find(number);
@@ -282,7 +282,6 @@ public final class Extended {
         () -> remembered.asMap().computeIfPresent(number, (key, last) -> with(made, last)));
   }
 
-  /** Forgets everything about a node that is gone. */
   public static void remove(State state, State.Update update, Inode inode) throws FsException {
     if (inode.is(Inode.XATTRS)) {
       for (FileName name : rows(state, inode.number()).keySet()) {

@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where nodes are at the source. One name is in the node; a node with several names there has all
- * of them in a table. Called while holding the state's lock, with an update that is not committed.
+ * The names of nodes at the source. A single name is stored in the node; several are in a table.
+ * Call with the state's lock held and an uncommitted update.
  */
 public final class Homes {
   private final State state;
@@ -21,7 +21,6 @@ public final class Homes {
     this.state = state;
   }
 
-  /** All names of a node at the source that the mount knows of. */
   public List<At> all(Inode inode) throws FsException {
     List<At> homes = new ArrayList<>();
     if (inode.is(Inode.HOMES)) {
@@ -49,7 +48,6 @@ public final class Homes {
     return Tables.key(number, home.directory(), home.name().bytes());
   }
 
-  /** The node with a name more. */
   public Inode add(State.Update update, Inode inode, At home) throws FsException {
     List<At> before = all(inode);
     if (before.contains(home)) {
@@ -65,7 +63,6 @@ public final class Homes {
     return inode.withFlag(Inode.HOMES, true);
   }
 
-  /** The node without a name. */
   public Inode remove(State.Update update, Inode inode, At home) throws FsException {
     List<At> left = all(inode);
     if (!left.remove(home)) {
@@ -83,7 +80,6 @@ public final class Homes {
         : next.withHome(left.get(0).directory(), left.get(0).name());
   }
 
-  /** The node without any name. */
   public Inode clear(State.Update update, Inode inode) throws FsException {
     if (inode.is(Inode.HOMES)) {
       for (At home : all(inode)) {
@@ -93,7 +89,6 @@ public final class Homes {
     return inode.withFlag(Inode.HOMES, false).withHome(0, Inode.NO_NAME);
   }
 
-  /** The node with one name instead of another. */
   public Inode move(State.Update update, Inode inode, At from, At to) throws FsException {
     if (!inode.is(Inode.HOMES)) {
       return inode.withHome(to.directory(), to.name());
@@ -105,7 +100,7 @@ public final class Homes {
     return isFirst ? inode.withHome(to.directory(), to.name()) : inode;
   }
 
-  /** Records what a node is at the source now, and that its identity there is this node. */
+  /** Records a node's state at the source, and that this identity is this node. */
   public static Inode seen(State.Update update, Inode inode, Stat stat) throws FsException {
     Stat before = inode.seen();
     if (before != null && (before.inode() != stat.inode() || before.device() != stat.device())) {
@@ -118,7 +113,7 @@ public final class Homes {
     return inode.withSeen(stat);
   }
 
-  /** A node that is not at the source, or is another program's there. */
+  /** The node when it is not at the source, or its name is another program's there. */
   public static Inode unseen(State.Update update, Inode inode) throws FsException {
     Stat before = inode.seen();
     if (before != null) {

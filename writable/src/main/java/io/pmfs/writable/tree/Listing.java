@@ -14,25 +14,23 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The names of a directory of the source, in the order of their positions, and the changes that
- * this mount has made there since they were listed. Safe for use by many threads.
+ * The names of a directory of the source, ordered by position, and the changes that this mount has
+ * made there since. Thread-safe.
  */
 public final class Listing {
   private static final Comparator<Child> ORDER =
       Comparator.comparingLong(Child::position).thenComparing(Child::name);
 
-  /** With more changes, they are packed too. */
+  /** Beyond this many changes, they are packed too. */
   private static final int FEW_CHANGES = 4096;
 
   private static final int FEW_PART = 8;
 
-  /** No look yet. */
   private static final long NEVER = -1;
 
-  /** Time stamps of file systems are this coarse. */
+  /** Granularity of time stamps of file systems. */
   private static final long COARSE_MILLIS = 1100;
 
-  /** Held while the directory is read. */
   private final ReentrantLock loading = new ReentrantLock();
 
   private PackedNames listed = new PackedNames(); // GUARDED_BY(this)
@@ -40,7 +38,7 @@ public final class Listing {
   private @Nullable List<Child> changesMeanwhile; // GUARDED_BY(this)
   private volatile int count;
 
-  // The time of the last look, and what the directory was then; GUARDED_BY(loading).
+  // Time of the last look, and the directory's state then; GUARDED_BY(loading).
   private volatile long checkedMillis = NEVER;
   private long listedMillis;
   private volatile long costMillis;
@@ -50,8 +48,8 @@ public final class Listing {
   /**
    * A name at the source.
    *
-   * @param inode st_ino at the source; 0 stands for a name that is gone
-   * @param type null if the source did not say
+   * @param inode st_ino at the source; 0 for a removed name
+   * @param type null if the source did not report it
    */
   public record Child(long position, FileName name, long inode, @Nullable FileType type) {
     public static Child of(FileName name, long inode, @Nullable FileType type) {
@@ -59,9 +57,9 @@ public final class Listing {
     }
   }
 
-  // ---- looks at the source
+  // ---- reading the source
 
-  /** For the one who reads the directory. */
+  /** Taken by the thread that reads the directory. */
   public void lock() {
     loading.lock();
   }
@@ -70,12 +68,11 @@ public final class Listing {
     loading.unlock();
   }
 
-  /** Whether there are names. */
   public boolean isListed() {
     return isListed;
   }
 
-  /** Whether the last look was so short a time ago, or so short a time for what it cost. */
+  /** Whether the last look is recent, absolutely or relative to its cost. */
   public boolean isFresh(long nowMillis, long freshMillis, long costFactor) {
     return isListed
         && checkedMillis != NEVER
@@ -83,7 +80,7 @@ public final class Listing {
         && nowMillis - checkedMillis < Math.max(freshMillis, costFactor * costMillis);
   }
 
-  /** Whether a directory that looks like this has the names that were listed. */
+  /** Whether a directory in this state still has the listed names. */
   public boolean isOf(Stat now) {
     Stat before = stat;
     return isListed
@@ -93,16 +90,15 @@ public final class Listing {
   }
 
   /**
-   * The names were read.
+   * Records that the names were read.
    *
-   * @param now what the directory was before; null if it was not there
+   * @param now the directory's state before; null if it did not exist
    */
   public void read(@Nullable Stat now, long nowMillis) {
     stat = now;
     listedMillis = nowMillis;
   }
 
-  /** A look has ended. */
   public void looked(long beginMillis, long endMillis) {
     checkedMillis = endMillis;
     costMillis = endMillis - beginMillis;
@@ -110,15 +106,15 @@ public final class Listing {
 
   // ---- names
 
-  /** From now on, changes are applied to what is being listed, too. */
+  /** From now on, changes are also applied to the names being read. */
   public synchronized void beginLoading() {
     changesMeanwhile = new ArrayList<>();
   }
 
   /**
-   * Takes what was listed.
+   * Takes the names that were read.
    *
-   * @param next null if the names are as before
+   * @param next null if they are unchanged
    */
   public synchronized void endLoading(@Nullable PackedNames next) {
     List<Child> meanwhile = changesMeanwhile;
@@ -139,7 +135,7 @@ public final class Listing {
     isListed = true;
   }
 
-  /** The directory was made: until it is listed, it has what is added. */
+  /** Starts empty for a directory that was just created. */
   public synchronized void makeEmpty() {
     isListed = true;
   }
@@ -191,7 +187,6 @@ public final class Listing {
     return listed.find(key.position(), name);
   }
 
-  /** The first names whose positions are at or behind this one. */
   public synchronized List<Child> from(long position, int limit) {
     List<Child> found = new ArrayList<>();
     Iterator<Child> changed =

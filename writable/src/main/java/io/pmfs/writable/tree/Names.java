@@ -19,10 +19,10 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Changes of names. Each looks at the source first, as far as it must, and then changes names,
- * nodes and journal together. Safe for use by many threads.
+ * Changes of names. Each reads the source first if needed, and then updates names, nodes and
+ * journal together. Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Names {
   private static final int TYPE_BITS = 0170000;
   private static final int DIRECTORY = 0040000;
@@ -48,29 +48,28 @@ public final class Names {
     this.written = written;
   }
 
-  // ---- what a name is
+  // ---- lookup before a change
 
   /**
-   * A name as it was found.
+   * A name as found.
    *
-   * @param inode null if there is none
-   * @param row what the tables say of the name; null if nothing
+   * @param inode null if the name is free
+   * @param row the row in the tables; null if there is none
    */
   public record Found(@Nullable Inode inode, @Nullable NameRow row) {
-    /** The last change of the name in the journal. */
     public long change() {
       return row == null ? 0 : row.change();
     }
   }
 
-  /** Finds out, before the state's lock is taken, what the source has under a name. */
+  /** Looks up a name at the source before the state's lock is taken. */
   @Nullable
   public Inode before(long directory, FileName name) throws FsException {
     return nodes.lookup(directory, name);
   }
 
   /**
-   * The name now; null if that must be found out again. The caller holds the state's lock.
+   * The name now; null if it must be looked up again. The caller holds the state's lock.
    *
    * @param before what {@link #before} found
    */
@@ -103,8 +102,8 @@ public final class Names {
   }
 
   /**
-   * Whether the source can have another name of a node in a directory: not in another file system,
-   * nor under the quota of another project.
+   * Checks that the source can have a further name of a node in a directory: in the same file
+   * system and under the same project quota.
    *
    * @param from the directory of its present name
    * @throws FsException EXDEV
@@ -122,27 +121,27 @@ public final class Names {
     }
   }
 
-  /** A node, or the nearest directory above it that the source has. */
+  /** A node, or its nearest ancestor at the source. */
   private Inode nearest(Inode inode) throws FsException {
     Inode at = inode;
     while (at.number() != WritableFileSystem.ROOT && !at.hasHome() && at.parent() != 0) {
       Inode above = state.find(at.parent());
       if (above == null) {
-        break; // The name that the file is known by is gone with its directory.
+        break; // The directory of the file's known name was removed.
       }
       at = above;
     }
     return at;
   }
 
-  /** The file system of the source that a node lies in, or will; 0 for that of its root. */
+  /** The device at the source of a node, now or in the future; 0 for that of the root. */
   private long device(Inode inode) throws FsException {
     Inode at = nearest(inode);
     Stat seen = at.seen();
     return seen == null || at.number() == WritableFileSystem.ROOT ? 0 : seen.device();
   }
 
-  /** A step that needs a name that does not exist. */
+  /** A change that needs a free name. */
   public interface Making<T> {
     T make(State.Update update, Inode directory, Found found) throws FsException;
   }
@@ -174,7 +173,7 @@ public final class Names {
     }
   }
 
-  // ---- making
+  // ---- creating
 
   public Node mkdir(long number, FileName name, int mode, Caller caller) throws FsException {
     return make(number, name, DIRECTORY | (mode & PERMISSIONS), 0, null, caller);
@@ -256,7 +255,7 @@ public final class Names {
     return inode.withFlag(Inode.ANNOUNCED, true).withChange(sequence);
   }
 
-  /** A new node, with rights and group as its directory gives them. */
+  /** A new node; mode and group follow its directory. */
   public Inode fresh(
       State.Update update, Inode directory, FileName name, int mode, long device, Caller caller) {
     Instant now = state.now();
@@ -279,7 +278,6 @@ public final class Names {
     return Inode.fresh(update.newNumber(), attributes, directory.number(), name);
   }
 
-  /** The directory gets a name, and knows of it. */
   public void addName(
       State.Update update,
       Inode directory,
@@ -333,7 +331,7 @@ public final class Names {
     return nodes.node(number);
   }
 
-  /** A directory in which a file has a name, if it is known: the one it is known by may be gone. */
+  /** A directory with a name of the file, if one is known; the recorded one may be gone. */
   private @Nullable Inode directoryOf(Inode file) throws FsException {
     for (long number : new long[] {file.parent(), file.homeParent()}) {
       Inode found = number == 0 ? null : state.find(number);
@@ -364,7 +362,7 @@ public final class Names {
       addName(update, directory, name, next, sequence, true);
       next = next.withChange(sequence);
     } else {
-      // A file without a name gets its first one.
+      // The file gets its first name.
       next = next.withPlace(directory.number(), name).withFlag(Inode.UNNAMED, false);
       addName(update, directory, name, next, found.change(), false);
       update.delete(Tables.NAMELESS, Tables.key(number));
@@ -439,7 +437,7 @@ public final class Names {
     NameRow row = found.row();
     Inode directory = touched(update.inode(number), inode.isDirectory() ? -1 : 0);
     if (row != null && !row.announced()) {
-      // The source never heard of the file.
+      // The source never had the file.
       if (state.isPending(row.change())) {
         update.name(number, name, NameRow.removed(row.change()));
       } else {
@@ -467,7 +465,6 @@ public final class Names {
     loseName(update, update.inode(inode.number()));
   }
 
-  /** A node has a name less. */
   public void loseName(State.Update update, Inode inode) {
     int links = inode.isDirectory() ? 0 : inode.attributes().linkCount() - 1;
     Inode next = inode.withLinks(links, state.now());
@@ -477,16 +474,16 @@ public final class Names {
     update.put(next);
   }
 
-  /** Tells the journal of a file before another change speaks of it. */
+  /** Announces a file before another change refers to it. */
   public void announce(Inode inode, Caller caller) throws FsException {
     if (inode.isRegular() && (inode.is(Inode.WRITING) || !inode.is(Inode.ANNOUNCED))) {
       written.announce(inode.number(), caller);
     }
   }
 
-  // ---- what is no longer needed
+  // ---- unreferenced nodes
 
-  /** No kernel knows a node any more. */
+  /** No kernel refers to a node any more. */
   public void forget(long number) throws FsException {
     forget(number, () -> false);
   }
@@ -523,7 +520,7 @@ public final class Names {
     }
   }
 
-  /** Removes all traces of a node without names. */
+  /** Removes all traces of an unlinked node. */
   public static void removeNode(State state, State.Update update, Inode inode) throws FsException {
     Stat seen = inode.seen();
     if (seen != null) {

@@ -25,14 +25,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Names and attributes as the mount shows them: the source, with the changes over it that the
- * source does not have yet. Safe for use by many threads.
+ * Names and attributes as the mount shows them: those of the source, overlaid with changes that the
+ * source lacks. Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class Nodes {
   private static final Logger log = LoggerFactory.getLogger(Nodes.class);
 
-  /** Numbers of files that were first seen at the source: this bit and their number there. */
+  /** Marks the inode numbers of files first seen at the source; their number there follows. */
   public static final long SOURCE = 1L << 61;
 
   private static final int NAME_MAX = 255;
@@ -45,12 +45,12 @@ public final class Nodes {
   private final SourceTree tree;
   private final WrittenFiles written;
 
-  /** Where files lie that were listed, but not looked up. */
+  /** Names of files that were listed, but not looked up. */
   private final Cache<Long, Hint> hints = CacheBuilder.newBuilder().maximumSize(KEPT_HINTS).build();
 
   private record Hint(long directory, FileName name) {}
 
-  /** Where symbolic links of the source lead to, which never changes. */
+  /** Targets of the source's symbolic links, which never change. */
   private final Cache<Long, FileName> targets =
       CacheBuilder.newBuilder().maximumSize(KEPT_TARGETS).build();
 
@@ -69,13 +69,12 @@ public final class Nodes {
     if (name.size() > NAME_MAX) {
       throw new FsException(Errno.ENAMETOOLONG, name.toString());
     }
-    // A kernel passes none of these on, but another node may.
+    // A kernel never sends these, but another node may.
     if (!name.isEntry()) {
       throw new FsException(Errno.EINVAL, name + ": not a name");
     }
   }
 
-  /** Names of unfinished copies are not for others. */
   public static void checkNewName(FileName name) throws FsException {
     checkName(name);
     if (TemporaryNames.contains(name)) {
@@ -83,7 +82,6 @@ public final class Nodes {
     }
   }
 
-  /** The directory with this number. */
   public Inode directory(long number) throws FsException {
     Inode inode = find(number);
     if (!inode.isDirectory()) {
@@ -92,7 +90,7 @@ public final class Nodes {
     return inode;
   }
 
-  /** A node that the kernel knows, from a lookup or from a listing. */
+  /** A node that the kernel knows from a lookup or a listing. */
   public Inode find(long number) throws FsException {
     Inode inode = state.find(number);
     if (inode != null) {
@@ -129,7 +127,7 @@ public final class Nodes {
     }
   }
 
-  /** What the source has in a directory; null if the directory is not there. */
+  /** The source's names in a directory; null if the directory is not there. */
   @Nullable
   public Listing listing(Inode directory) throws FsException {
     return directory.number() == WritableFileSystem.ROOT || directory.hasHome()
@@ -171,13 +169,13 @@ public final class Nodes {
   }
 
   /**
-   * The node of a name of the source.
+   * A node found at the source.
    *
    * @param inode null if the name must be looked up again
    */
   private record Adopted(@Nullable Inode inode) {}
 
-  /** The node that a name had when the source was looked at last; null if that is not known. */
+  /** The node that a name last had at the source; null if unknown. */
   private @Nullable Adopted known(long directory, FileName name, Listing listing)
       throws FsException {
     Listing.Child child = listing.find(name);
@@ -191,7 +189,7 @@ public final class Nodes {
       Long last = tree.nodeOf(new At(directory, name));
       byte[] row = state.get(Tables.SOURCES, Tables.key(0, child.inode()));
       long listed = row == null ? SOURCE | child.inode() : Tables.first(row);
-      // Not all file systems list the numbers that their files have.
+      // Some file systems list other inode numbers than stat(2) reports.
       Inode inode = state.find(last == null ? listed : last);
       Stat seen = inode == null ? null : inode.seen();
       if (inode == null || seen == null || inode.isRemoved()) {
@@ -202,7 +200,7 @@ public final class Nodes {
     }
   }
 
-  /** The node of a name of the source; null if that must be looked up again. */
+  /** Looks up a name at the source; null if it must be looked up again. */
   private @Nullable Inode lookAndAdopt(long directory, FileName name, Listing listing)
       throws FsException {
     State.Progress then = state.progress();
@@ -228,7 +226,7 @@ public final class Nodes {
   /**
    * The node of a file of the source.
    *
-   * @param then how far the source was before it was looked at
+   * @param then the source's progress before the file was read
    * @return null if the name was changed in the mount meanwhile
    */
   private @Nullable Inode adopt(long directory, FileName name, Stat stat, State.Progress then)
@@ -248,7 +246,7 @@ public final class Nodes {
         update.put(next);
         dropStale(update, known, next);
       }
-      if (!update.isEmpty()) { // A further name of a file changes nothing else.
+      if (!update.isEmpty()) { // A further name of a known file changes nothing else.
         update.commit();
       }
       tree.markChecked(number);
@@ -257,7 +255,7 @@ public final class Nodes {
     }
   }
 
-  /** The number of a file of the source; a new one if its usual one belongs to another file. */
+  /** The inode number for a file of the source; a new one if another file has its usual number. */
   private long numberOf(Stat stat, State.Update update) throws FsException {
     Long copied = tree.copyOf(stat);
     if (copied != null && state.find(copied) != null) {
@@ -280,7 +278,7 @@ public final class Nodes {
     return number;
   }
 
-  /** What the number of a listed name will be when it is looked up, if nothing changes. */
+  /** The inode number that a listed name will probably have when it is looked up. */
   private long listedNumber(Listing.Child child) throws FsException {
     Long copied = tree.copyOf(child.inode());
     if (copied != null && state.find(copied) != null) {
@@ -297,7 +295,7 @@ public final class Nodes {
     if (known == null || (seen != null && seen.inode() == child.inode())) {
       return usual;
     }
-    // Its usual number belongs to a file that was replaced since.
+    // Another file, replaced since, has its usual number.
     State.Update update = state.update();
     long number = update.newNumber();
     update.put(Tables.SOURCES, key, Tables.key(number));
@@ -330,7 +328,7 @@ public final class Nodes {
     return next;
   }
 
-  /** Another program changed a file at the source: the mount shows it as it is there. */
+  /** Takes over a file's state after another program changed it at the source. */
   private static Inode changedAtSource(Inode known, Stat stat) {
     Stat seen = known.seen();
     boolean hasSameContent = seen != null && seen.hasSameContent(stat);
@@ -347,18 +345,18 @@ public final class Nodes {
 
   // ---- attributes
 
-  /** A node with its present attributes, which another program may have changed at the source. */
+  /** A node with its present attributes, including changes by other programs at the source. */
   public Node node(long number) throws FsException {
     return shown(refresh(find(number)));
   }
 
-  /** The same without a look at the source. */
+  /** A node as it is known, without reading the source. */
   public Node shown(Inode inode) throws FsException {
     boolean isWritten = inode.isRegular() && inode.is(Inode.WRITING);
     return new Node(inode.number(), isWritten ? written.attributes(inode) : inode.attributes());
   }
 
-  /** Where a file is whose content only the source has; null for other files. */
+  /** Where the content is, if only the source has it; else null. */
   public @Nullable AtSource atSource(Inode inode) {
     Stat seen = inode.seen();
     boolean isThere = inode.generation() == 0 && !inode.is(Inode.WRITING) && inode.hasHome();
@@ -368,7 +366,7 @@ public final class Nodes {
     try {
       return new AtSource(tree.relativePath(inode.homeParent()), inode.homeName(), seen.inode());
     } catch (FsException e) {
-      log.debug("inode {} is read by way of this node: {}", inode.number(), e.getMessage());
+      log.debug("inode {} is read through this node: {}", inode.number(), e.getMessage());
       return null;
     }
   }
@@ -382,8 +380,8 @@ public final class Nodes {
   }
 
   /**
-   * Looks whether another program changed a file at the source, at most once in a moment. If the
-   * source does not answer, it is as it was.
+   * Checks at most once in a moment whether another program changed a file at the source. If the
+   * source does not answer, the file counts as unchanged.
    */
   public Inode refresh(Inode inode) throws FsException {
     boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
@@ -404,9 +402,9 @@ public final class Nodes {
   }
 
   /**
-   * A node after a look.
+   * A checked node.
    *
-   * @param gone if the source has it no more
+   * @param gone whether the source no longer has it
    */
   private record Refreshed(Inode inode, @Nullable FsException gone) {}
 
@@ -459,7 +457,6 @@ public final class Nodes {
         now, new FsException(Errno.ESTALE, inode.homeName() + ": gone from the source", why));
   }
 
-  /** Where a symbolic link leads to. */
   public FileName target(Inode inode) throws FsException {
     FileName made = inode.target();
     if (made != null) {
@@ -481,7 +478,6 @@ public final class Nodes {
 
   // ---- listings
 
-  /** Passes the entries of a directory behind a position. */
   public void list(long number, long position, EntryConsumer entries) throws FsException {
     Inode directory = directory(number);
     long from = position + 1;
@@ -503,7 +499,7 @@ public final class Nodes {
     }
   }
 
-  /** Some entries at or behind a position, in order. */
+  /** Some entries at or after a position, in order. */
   private List<Entry> entries(long directory, @Nullable Listing listing, long from)
       throws FsException {
     List<Entry> found = new ArrayList<>();
@@ -523,7 +519,7 @@ public final class Nodes {
     return found.size() > LISTED_AT_ONCE ? cut(found) : found;
   }
 
-  /** Reads changed names before the end, which comes nearer if there are many. */
+  /** Reads changed names up to {@code end}; lowers {@code end} if there are too many. */
   private void readRows(
       long directory, long at, long[] end, List<Listing.Child> names, List<NameRow> rows)
       throws FsException {
@@ -594,7 +590,7 @@ public final class Nodes {
         new Entry(child.name(), number, type == null ? FileType.UNKNOWN : type, child.position()));
   }
 
-  /** Ends between two positions, so that no entry is lost where the next listing begins. */
+  /** Cuts between two positions, so that the next listing continues without losing an entry. */
   private static List<Entry> cut(List<Entry> found) {
     int size = LISTED_AT_ONCE;
     while (size < found.size() && found.get(size).position() == found.get(size - 1).position()) {
@@ -603,7 +599,6 @@ public final class Nodes {
     return found.subList(0, size);
   }
 
-  /** Whether a directory has no entries. */
   public boolean isEmpty(Inode directory, @Nullable Listing listing) throws FsException {
     return entries(directory.number(), listing, 1).isEmpty();
   }

@@ -7,8 +7,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Names of a directory in the order of their positions, in little memory: about 35 bytes and the
- * name for each. Filled once by one thread, and not changed after {@link #sort}.
+ * A compact list of a directory's names, ordered by position: about 35 bytes and the name for each.
+ * Filled by one thread; immutable after {@link #sort}.
  */
 public final class PackedNames {
   private static final int FIRST_CAPACITY = 16;
@@ -58,7 +58,7 @@ public final class PackedNames {
     return new Child(positions[index], name, inodes[index], type);
   }
 
-  /** The index of the first name at or behind a position. */
+  /** The index of the first name at or after a position. */
   public int firstFrom(long position) {
     int low = 0;
     int high = count;

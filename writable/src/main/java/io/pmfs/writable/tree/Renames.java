@@ -14,8 +14,8 @@ import io.pmfs.writable.journal.State;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
-/** Renames, with what each of them replaces or exchanges. Safe for use by many threads. */
-@SuppressWarnings("try") // What is held is not otherwise used.
+/** Renames, including those that replace or exchange. Thread-safe. */
+@SuppressWarnings("try")
 public final class Renames {
   private final State state;
   private final Names names;
@@ -99,7 +99,7 @@ public final class Renames {
         throw new FsException(Errno.EEXIST, toName.toString());
       }
       if (other != null && other.number() == inode.number()) {
-        return true; // Two names of one file: POSIX wants nothing to happen.
+        return true; // Two names of one file: POSIX requires that nothing happens.
       }
       checkNoLoop(inode, toNumber, name);
       if (isExchange && other != null) {
@@ -115,7 +115,7 @@ public final class Renames {
     }
   }
 
-  /** A name goes, or leads to something else. */
+  /** Removes a name or makes it lead to another node. */
   private static void checkProtection(Inode directory, Inode inode, FileName name)
       throws FsException {
     directory.protection().requireChangeable(name.toString());
@@ -126,7 +126,7 @@ public final class Renames {
     return other != null && inode.number() == other.number();
   }
 
-  /** A directory cannot become its own descendant. */
+  /** Rejects moving a directory into its own descendant. */
   private void checkNoLoop(Inode inode, long toDirectory, FileName name) throws FsException {
     if (!inode.isDirectory()) {
       return;
@@ -168,7 +168,7 @@ public final class Renames {
     boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
     Instant now = state.now();
     long sequence = update.nextSequence();
-    // A file that the source never heard of needs no removal there.
+    // A file that the source never had needs no removal there.
     boolean isKnown = other != null && (toRow == null || toRow.announced());
     update.journal(
         new Change.Rename(

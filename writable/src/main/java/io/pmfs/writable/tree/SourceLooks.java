@@ -28,27 +28,27 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The looks at the source that requests of programs need. Each is made by a thread of its own: if
- * the source does not answer in a moment, the request goes on with what is known, for as long as
- * the user's patience lasts. A request for which nothing is known waits as long as the source does,
- * unless its program is interrupted. Safe for use by many threads.
+ * Reads of the source's names and attributes (looks) for requests of programs. Each runs in its own
+ * thread. If the source does not answer in a moment, the request uses cached values, up to an age
+ * that the user sets. A request without cached values waits for the source, unless its program is
+ * interrupted. Thread-safe.
  */
 public final class SourceLooks {
   private static final Logger log = LoggerFactory.getLogger(SourceLooks.class);
 
-  /** Looks at the same time; those that have no answer are among them. */
+  /** Limit of simultaneous looks, including those without an answer. */
   private static final int MOST = 64;
 
   private static final long IDLE_SECONDS = 10;
 
-  /** How often a request that waits looks whether it was interrupted. */
+  /** How often a waiting request checks whether it was interrupted. */
   private static final long POLL_MILLIS = 50;
 
-  /** While the source does not answer, a request waits so long for another look. */
+  /** How long a request waits for a further look while the source does not answer. */
   private static final long SHORT_MILLIS = 20;
 
-  /** The log says at most this often that nothing answers. */
-  private static final long TOLD_NANOS = TimeUnit.MINUTES.toNanos(1);
+  /** The log reports at most this often that the source does not answer. */
+  private static final long LOG_PAUSE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private static final int KEPT_FAILURES = 10_000;
   private static final long CLOSE_MILLIS = 1000;
@@ -69,25 +69,24 @@ public final class SourceLooks {
   private final Set<Thread> lookers = ConcurrentHashMap.newKeySet();
   private final Map<Object, Looking<?>> byKey = new ConcurrentHashMap<>();
 
-  /** When looks began to fail, in nanoseconds, by their keys. */
+  /** When looks began to fail, in nanoseconds, by key. */
   private final Cache<Object, Long> failing =
       CacheBuilder.newBuilder().maximumSize(KEPT_FAILURES).build();
 
   private volatile long answeredNanos = System.nanoTime();
   private volatile @Nullable Failed failed;
 
-  /** Bounded by the descriptors that the process may have. */
+  /** Bounded by the process's limit of descriptors. */
   private final Queue<Integer> unclosed = new ConcurrentLinkedQueue<>();
 
-  private final AtomicLong toldNanos = new AtomicLong(System.nanoTime() - 2 * TOLD_NANOS);
+  private final AtomicLong loggedNanos = new AtomicLong(System.nanoTime() - 2 * LOG_PAUSE_NANOS);
   private final AtomicBoolean isClosing = new AtomicBoolean();
 
-  /** The first failure after the last answer. */
+  /** The first failure since the last answer. */
   private record Failed(long beginNanos, FsException why) {}
 
-  /** What a request can go on with. */
   public interface Known<T> {
-    /** Null if nothing is known. */
+    /** Null if there is none. */
     @Nullable T get() throws FsException;
   }
 
@@ -97,7 +96,6 @@ public final class SourceLooks {
     this.interrupts = interrupts;
   }
 
-  /** A look that has begun. */
   private final class Looking<T> implements Runnable {
     private final @Nullable Object key;
     private final Look<T> look;
@@ -145,7 +143,7 @@ public final class SourceLooks {
         }
         if (failed == null) {
           failed = new Failed(since, why);
-          log.warn("the source fails: {}; known names and attributes go on", why.getMessage());
+          log.warn("the source fails: {}; cached names and attributes are used", why.getMessage());
         }
       } else if (e == null || e instanceof FsException) {
         if (of != null) {
@@ -167,7 +165,7 @@ public final class SourceLooks {
       }
     }
 
-    /** The request that began it has ended. */
+    /** The request that started it has ended. */
     synchronized void abandon() {
       isUnwanted = true;
       T answer = found;
@@ -202,22 +200,22 @@ public final class SourceLooks {
       }
       T answer = found;
       if (answer == null) {
-        throw new IllegalStateException("a look without an answer");
+        throw new IllegalStateException("no answer from the source");
       }
       return answer;
     }
   }
 
   /**
-   * Looks at the source, or goes on with what is known if it does not answer in a moment or fails
-   * as one that is away. Then the look goes on, and others with the same key join it.
+   * Looks at the source, or returns the cached value if the source does not answer in a moment or
+   * is away. The look then continues, and others with the same key join it.
    *
-   * @param look made at most once at a time for a key, unless the source answers; not null
+   * @param look runs at most once at a time for a key, unless the source answers; not null
    */
-  @SuppressWarnings("unchecked") // A key is always used with looks of the same type.
+  @SuppressWarnings("unchecked") // All looks with the same key have the same type.
   public <T> T ask(Object key, Look<T> look, Known<T> known) throws FsException {
     if (lookers.contains(Thread.currentThread())) {
-      return look.at(); // A part of a look.
+      return look.at(); // A look within a look.
     }
     boolean isSilent = isSilent();
     Looking<T> looking = (Looking<T>) older(key);
@@ -237,9 +235,9 @@ public final class SourceLooks {
   }
 
   /**
-   * Looks at the source for something that only it has.
+   * Looks at the source for something that is not cached.
    *
-   * @param unwanted gets an answer that comes after the request was interrupted
+   * @param unwanted gets an answer that arrives after the request was interrupted
    */
   public <T> T await(Look<T> look, Consumer<T> unwanted) throws FsException {
     if (lookers.contains(Thread.currentThread())) {
@@ -248,7 +246,7 @@ public final class SourceLooks {
     return await(null, begin(null, look, unwanted), look, unwanted);
   }
 
-  /** Looks without waiting for the answer, if the same look is not being made. */
+  /** Starts a look without waiting for it, unless the same look is running. */
   public <T> void begin(Object key, Look<T> look) throws FsException {
     if (!byKey.containsKey(key)) {
       begin(key, look, null);
@@ -281,7 +279,7 @@ public final class SourceLooks {
   }
 
   /**
-   * For a request that waits for the source in another way.
+   * Checks a request that waits for the source in another way.
    *
    * @throws FsException with EINTR if it was interrupted
    */
@@ -300,7 +298,7 @@ public final class SourceLooks {
     }
   }
 
-  /** A look that has gone on for a while; a later one is made anew, as its answer may differ. */
+  /** Whether a look has run so long that a new one is started, whose answer may differ. */
   private @Nullable Looking<?> older(Object key) {
     Looking<?> same = byKey.get(key);
     boolean isOld =
@@ -309,7 +307,7 @@ public final class SourceLooks {
     return isOld ? same : null;
   }
 
-  /** Null if too many are being made. */
+  /** Null if too many are running. */
   private <T> @Nullable Looking<T> begin(
       @Nullable Object key, Look<T> look, @Nullable Consumer<T> unwanted) throws FsException {
     if (!free.tryAcquire()) {
@@ -332,10 +330,10 @@ public final class SourceLooks {
     return begun;
   }
 
-  /** Whether an error says that the source, and not what was looked at, is the reason. */
+  /** Whether an error means that the source failed, not the file. */
   public static boolean isAway(FsException e) {
     if (e.getCause() instanceof StateException) {
-      return false; // The tables of this mount.
+      return false; // The error came from the mount's tables.
     }
     return switch (e.errno()) {
       case EIO,
@@ -359,15 +357,15 @@ public final class SourceLooks {
   private void tellSilence() {
     long now = System.nanoTime();
     long age = now - oldestNanos();
-    long before = toldNanos.get();
-    if (isSilent() && now - before > TOLD_NANOS && toldNanos.compareAndSet(before, now)) {
+    long before = loggedNanos.get();
+    if (isSilent() && now - before > LOG_PAUSE_NANOS && loggedNanos.compareAndSet(before, now)) {
       log.warn(
-          "the source has not answered for {} ms; known names and attributes go on",
+          "the source has not answered for {} ms; cached names and attributes are used",
           TimeUnit.NANOSECONDS.toMillis(age));
     }
   }
 
-  /** Whether what is known is too old to go on with. */
+  /** Whether cached values are too old to use. */
   private boolean isOver(Object key, @Nullable Looking<?> looking) {
     long since = looking == null ? oldestNanos() : looking.beginNanos;
     Long before = failing.getIfPresent(key);
@@ -385,7 +383,7 @@ public final class SourceLooks {
     return oldest;
   }
 
-  /** Whether a look has waited for a moment, and no other had an answer meanwhile. */
+  /** Whether a look has waited for a moment while no other was answered. */
   private boolean isSilent() {
     if (all.isEmpty()) {
       return false;
@@ -394,7 +392,7 @@ public final class SourceLooks {
     return now - oldestNanos() > momentNanos && now - answeredNanos > momentNanos;
   }
 
-  /** A source that does not do what was asked: for how long, and what it answered if it did. */
+  /** The source's failure: since when, and the error if it answered with one. */
   public record Silence(long millis, @Nullable FsException failure) {}
 
   /** Null if the source answers. */
@@ -413,7 +411,10 @@ public final class SourceLooks {
 
   // ---- closing
 
-  /** Closes a descriptor of the source, which may take as long as the source does not answer. */
+  /**
+   * Closes a descriptor of the source in another thread, because that may take as long as the
+   * source does not answer.
+   */
   public void closeLater(int file, IntConsumer close) {
     unclosed.add(file);
     if (isClosing.compareAndSet(false, true)) {
@@ -436,7 +437,7 @@ public final class SourceLooks {
     } while (!unclosed.isEmpty() && isClosing.compareAndSet(false, true));
   }
 
-  /** Begins no look any more; returns whether none is left. */
+  /** Starts no further looks; returns whether none is running. */
   public boolean end() {
     threads.shutdown();
     try {

@@ -34,15 +34,14 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The source as it is now: directories by the numbers that they have in the mount, their names and
- * the attributes of their files, each at most a moment old. Safe for use by many threads.
+ * The source's present state: directories by their inode numbers in the mount, their names and
+ * their files' attributes, each at most a moment old. Thread-safe.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
+@SuppressWarnings("try")
 public final class SourceTree implements AutoCloseable {
-  /** Names of files that are not complete yet begin with this. */
   private static final byte[] ROOT_FACT = "root".getBytes(StandardCharsets.US_ASCII);
 
-  /** Names of all listings that are kept together; a directory that is in use may have more. */
+  /** Limit of names in all cached listings; a directory in use may exceed it. */
   private static final long KEPT_NAMES = 500_000;
 
   private static final int KEPT_PROJECTS = 10_000;
@@ -53,7 +52,7 @@ public final class SourceTree implements AutoCloseable {
   private static final int MAX_DEPTH = 4096;
   private static final int LONGEST_NAME = 255;
 
-  /** A listing is not repeated before so many times its own cost has passed. */
+  /** A listing is valid for at least this many times its own cost. */
   private static final long PAUSE_FACTOR = 10;
 
   private final OutputCalls calls;
@@ -70,14 +69,14 @@ public final class SourceTree implements AutoCloseable {
   private final Cache<Long, Long> projects =
       CacheBuilder.newBuilder().maximumSize(KEPT_PROJECTS).expireAfterWrite(PROJECT_AGE).build();
 
-  /** The nodes that names of the source had when they were looked up, or made there. */
+  /** Nodes by their names at the source, as last looked up or created. */
   private final Cache<At, Long> nodes = CacheBuilder.newBuilder().maximumSize(KEPT_NODES).build();
 
   private volatile int longestName = LONGEST_NAME;
   private final SourceLooks looks;
   private final Disturbed disturbed = new Disturbed();
 
-  /** Held while the root is opened, which takes as long as the source does not answer. */
+  /** Held while the root is opened, which lasts until the source answers. */
   private final ReentrantLock opening = new ReentrantLock();
 
   private final ArrayDeque<Integer> abandoned = new ArrayDeque<>(); // GUARDED_BY(opening)
@@ -95,7 +94,7 @@ public final class SourceTree implements AutoCloseable {
 
   // ---- the root
 
-  /** The source's root; opened again if it is not there, which may go on for long. */
+  /** The source's root, reopened if necessary; may wait long. */
   private int root() throws FsException {
     int known = root;
     if (known >= 0) {
@@ -135,7 +134,7 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** The source cannot have a name that is longer than its file system allows. */
+  /** Rejects a name that is too long for the source's file system. */
   public void checkLength(FileName name) throws FsException {
     if (name.size() > longestName) {
       throw new FsException(
@@ -143,7 +142,7 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** An empty directory where a file system is to be mounted is not the source. */
+  /** Rejects an empty directory on which a file system should be mounted. */
   private void checkRoot(Stat found) throws FsException {
     byte[] now = new Encoder().number(found.inode()).time(found.birth()).toBytes();
     try (State.Held held = state.hold()) {
@@ -159,7 +158,7 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** After an error that says that the source itself went away. */
+  /** Forgets the root after an error of the source itself. */
   public void failed(FsException e) {
     boolean isGone =
         switch (e.errno()) {
@@ -184,7 +183,6 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** Opens the source, if that is possible. */
   public Stat rootStatus() throws FsException {
     try {
       return stat(calls.status(root(), Inode.NO_NAME));
@@ -194,7 +192,7 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** The same for a request; as it was last, if the source does not answer. */
+  /** The root's state, for a request; the last known one if the source does not answer. */
   public Stat rootNow() throws FsException {
     return looks.ask(
         "root",
@@ -205,7 +203,7 @@ public final class SourceTree implements AutoCloseable {
         });
   }
 
-  /** Device 0 stands for that of the root: numbers of network file systems change. */
+  /** The device to store; 0 for that of the root, as network file systems change their numbers. */
   public Stat stat(Stat raw) {
     Stat top = rootStat;
     return top != null && raw.device() == top.device()
@@ -213,12 +211,12 @@ public final class SourceTree implements AutoCloseable {
         : raw;
   }
 
-  /** The source's room; as it was last, if the source does not answer. */
+  /** The source's free room; the last known one if the source does not answer. */
   public StoreStatistics statistics() throws FsException {
     return looks.ask("statistics", this::statisticsNow, () -> lastStatistics);
   }
 
-  /** Lets {@link #statistics} know something, without waiting for it. */
+  /** Fetches {@link #statistics} without waiting. */
   public void beginStatistics() throws FsException {
     looks.begin("statistics", this::statisticsNow);
   }
@@ -234,7 +232,7 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** That the source does not answer, and since when; null if it does. Takes a moment then. */
+  /** Says that the source does not answer, and since when; null if it does. May take a moment. */
   @Nullable
   public String failure() {
     try {
@@ -257,12 +255,12 @@ public final class SourceTree implements AutoCloseable {
     return calls;
   }
 
-  /** What requests of programs look at the source by. Not for the committer, which moves names. */
+  /** How requests of programs read the source; not for the committer, which moves names. */
   public SourceLooks looks() {
     return looks;
   }
 
-  /** Directories whose times at the source are not for the mount to show. */
+  /** Directories whose times at the source must not be shown. */
   public Disturbed disturbed() {
     return disturbed;
   }
@@ -272,16 +270,15 @@ public final class SourceTree implements AutoCloseable {
     looks.closeLater(file, calls::close);
   }
 
-  // ---- names that move
+  // ---- moving names
 
-  /** A look at the source. */
   public interface Look<T> {
     T at() throws FsException;
   }
 
   /**
-   * Looks while no name moves at the source: between a step there and its record, the tables have
-   * names that the source does not. Not to be called while holding the state's lock.
+   * Looks while no name is moving at the source: between a step and its record, the tables do not
+   * match the source. Do not call while holding the state's lock.
    */
   public <T> T still(Look<T> look) throws FsException {
     moving.readLock().lock();
@@ -292,14 +289,13 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** From now on, names move; for the committer, until {@link #endMove}. */
+  /** Begins moving names; called by the committer, until {@link #endMove}. */
   public void beginMove() {
     if (!moving.isWriteLockedByCurrentThread()) {
       moving.writeLock().lock();
     }
   }
 
-  /** The move was recorded, or failed. */
   public void endMove() {
     if (moving.isWriteLockedByCurrentThread()) {
       moving.writeLock().unlock();
@@ -318,7 +314,7 @@ public final class SourceTree implements AutoCloseable {
       this.isOwner = isOwner;
     }
 
-    /** The same for a user who does not close it. */
+    /** Opens a directory for a caller that does not close it. */
     public Directory shared() {
       return new Directory(file, false);
     }
@@ -343,12 +339,12 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** An open file as a directory of which the empty name is the file. */
+  /** An open file as a directory, in which the empty name is the file. */
   public Directory opened(int file) {
     return new Directory(file, false);
   }
 
-  /** Opens the directory with this number where it is now; ENOENT if it is not at the source. */
+  /** Opens the directory with this number; ENOENT if it is not at the source. */
   public Directory open(long number) throws FsException {
     try {
       return still(() -> new Directory(calls.openDirectory(root(), relativePath(number)), true));
@@ -358,7 +354,7 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** The project whose quota counts what is made in a directory; 0 if none is known. */
+  /** The project whose quota counts new files in a directory; 0 if none is known. */
   public long project(long number) throws FsException {
     Long known = projects.getIfPresent(number);
     return known == null
@@ -375,13 +371,13 @@ public final class SourceTree implements AutoCloseable {
       return project;
     } catch (FsException e) {
       if (e.errno() == Errno.ENOENT) {
-        return 0; // It moves at the moment.
+        return 0; // It is moving now.
       }
       throw e;
     }
   }
 
-  /** The path below the root at which the source has a directory. */
+  /** The path of a directory, below the source's root. */
   public FileName relativePath(long number) throws FsException {
     List<FileName> names = new ArrayList<>();
     long at = number;
@@ -400,7 +396,7 @@ public final class SourceTree implements AutoCloseable {
     return joined;
   }
 
-  /** Where a file is at the source; ENOENT if it is not there. */
+  /** The place of a file at the source; ENOENT if it is not there. */
   public Stat statusAtHome(Inode inode) throws FsException {
     if (inode.number() == WritableFileSystem.ROOT) {
       return rootStatus();
@@ -419,8 +415,8 @@ public final class SourceTree implements AutoCloseable {
   // ---- listings
 
   /**
-   * The names of a directory that is at the source; empty if it vanished there. If the source does
-   * not answer, they are as they were last. Not to be called while holding the state's lock.
+   * The names of a directory at the source; empty if it vanished there. If the source does not
+   * answer, the last known ones. Do not call while holding the state's lock.
    */
   public Listing listing(long number) throws FsException {
     Listing listing;
@@ -503,7 +499,7 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** The listing of a directory, if it was listed. */
+  /** The cached listing of a directory, if there is one. */
   @Nullable
   public Listing known(long number) {
     synchronized (listings) {
@@ -511,14 +507,14 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
-  /** The committer has made a directory: what is in it is known before it is listed. */
+  /** The committer has created a directory, which is known to be empty. */
   public void addEmpty(long number) {
     synchronized (listings) {
       listings.computeIfAbsent(number, key -> new Listing()).makeEmpty();
     }
   }
 
-  /** Lets the next look at a directory list it again. */
+  /** Makes the next access to a directory list it again. */
   public void forget(long number) {
     synchronized (listings) {
       listings.remove(number);
@@ -527,44 +523,44 @@ public final class SourceTree implements AutoCloseable {
 
   // ---- copies
 
-  /** The nodes by the inode numbers of their copies, which may have a name already. */
+  /** Nodes by the inode numbers of their copies, which may have their final names already. */
   private final Map<Long, Copied> copies = new ConcurrentHashMap<>();
 
   private record Copied(Instant birth, long number) {}
 
-  /** A file of the source is, or will be, the new content of a node. */
+  /** Registers a file of the source as the future content of a node. */
   public void copied(long inode, Instant birth, long number) {
     copies.put(inode, new Copied(birth, number));
   }
 
-  /** The node of which a file of the source is a copy that is not recorded yet; null if of none. */
+  /** The node whose unrecorded copy a file of the source is; null if none. */
   @Nullable
   public Long copyOf(Stat there) {
     Copied copied = copies.get(there.inode());
-    // Numbers of files that went are used again, even for directories.
+    // Inode numbers of removed files are reused, even for directories.
     return copied != null && copied.birth().equals(there.birth()) ? copied.number() : null;
   }
 
-  /** The same by the number alone, which is all that a listing has. */
+  /** Like {@link #copyOf(Stat)}, by the inode number alone, which is all that a listing has. */
   @Nullable
   public Long copyOf(long inode) {
     Copied copied = copies.get(inode);
     return copied == null ? null : copied.number();
   }
 
-  /** The tables have what a copy of a node has become, or it is no more. */
+  /** Forgets a copy that is recorded or removed. */
   public void recorded(long inode, long number) {
     copies.computeIfPresent(inode, (key, copied) -> copied.number() == number ? null : copied);
   }
 
   // ---- names
 
-  /** The source has a node under a name. */
+  /** Registers the node of a name at the source. */
   public void named(At name, long number) {
     nodes.put(name, number);
   }
 
-  /** The node that a name of the source had when it was looked up or made; null if unknown. */
+  /** The last known node of a name at the source; null if unknown. */
   @Nullable
   public Long nodeOf(At name) {
     return nodes.getIfPresent(name);
@@ -572,7 +568,7 @@ public final class SourceTree implements AutoCloseable {
 
   // ---- attributes
 
-  /** Whether the attributes of a file were looked at a moment ago. */
+  /** Whether the attributes of a file were read a moment ago. */
   public boolean isChecked(long number) {
     Long at = checked.getIfPresent(number);
     long now = state.millis();
@@ -587,7 +583,7 @@ public final class SourceTree implements AutoCloseable {
     checked.invalidate(number);
   }
 
-  /** What a thread still uses stays open, as another file could get its number. */
+  /** A descriptor in use stays open, because its number could be reused. */
   @Override
   public void close() {
     if (!looks.end() || !opening.tryLock()) {

@@ -21,7 +21,7 @@ class StateTest {
    * The next process does not give numbers again, also if an update was left before it was made.
    */
   @Test
-  @SuppressWarnings("try") // What is held is not otherwise used.
+  @SuppressWarnings("try")
   void numbers_areGivenOnce() throws Exception {
     long last;
     try (State state = open();

@@ -178,7 +178,7 @@ class KeptContentTest {
     NodeData.Frozen frozen =
         new NodeData.Frozen(3, 8, Instant.EPOCH, true, ByteBuffer.wrap(new byte[3]));
     Caller other = new Caller(2, 0, 0, 1, 7);
-    NodeData.Told lie = new NodeData.Told(id, 1, frozen);
+    NodeData.Paused lie = new NodeData.Paused(id, 1, frozen);
     try {
       owner.mount().flushHere(id.inode(), 0, lie, other);
     } catch (FsException e) {

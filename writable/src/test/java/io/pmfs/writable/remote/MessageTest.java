@@ -111,7 +111,7 @@ class MessageTest {
         sample(FILE, MessageWriter::file, MessageReader::file),
         sample(TARGET, MessageWriter::target, MessageReader::target),
         sample(frozen, MessageWriter::frozen, MessageReader::frozen),
-        sample(new NodeData.Told(FILE, 3, frozen), MessageWriter::told, MessageReader::told));
+        sample(new NodeData.Paused(FILE, 3, frozen), MessageWriter::paused, MessageReader::paused));
   }
 
   @Test

@@ -12,24 +12,24 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a program still has of an open file when the source loses its last name: the content, as the
- * daemon has it open too, and the extended attributes. Used by one thread.
+ * Preserves what programs still use of an open file when the source loses its last name: the
+ * content, by an open descriptor, and the extended attributes. Used by one thread.
  */
-public final class Remains {
-  /** Who holds the lock of a file may wait for the committer. */
+public final class UnlinkedFiles {
+  /** The lock's holder may be waiting for the committer. */
   private static final long PATIENCE_MILLIS = 500;
 
   private final State state;
   private final OutputFiles files;
   private final Extended extended;
 
-  public Remains(State state, OutputFiles files, Extended extended) {
+  public UnlinkedFiles(State state, OutputFiles files, Extended extended) {
     this.state = state;
     this.files = files;
     this.extended = extended;
   }
 
-  /** To be called before a name goes, and to be recorded afterwards; no name may be moving. */
+  /** Call before a name is removed, while no name is moving; record the result afterwards. */
   public Recording of(@Nullable Inode inode) throws FsException {
     if (inode == null
         || !inode.isRegular()

@@ -6,10 +6,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * When the committer tries again what the source does not have: all of it in turn, in passes with
- * pauses that grow while nothing succeeds. Used by the committer; others only ask for a pass.
+ * When the committer retries changes that the source lacks: passes over all of them in order, with
+ * pauses that grow while nothing succeeds. Used by the committer; other threads only request
+ * passes.
  */
-public final class Again {
+public final class Retries {
   private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long LONGEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
@@ -23,14 +24,14 @@ public final class Again {
   private final AtomicLong begun = new AtomicLong();
   private volatile long ended;
 
-  /** Asks for a pass; returns its number. */
+  /** Requests a pass; returns its number. */
   public long ask() {
     long pass = begun.get() + 1;
     wanted = pass;
     return pass;
   }
 
-  /** Asks for a pass that tries these, too, although they were set aside. */
+  /** Requests a pass that includes these changes, although they were set aside. */
   public long ask(Set<Long> sequences) {
     asked.addAll(sequences);
     return ask();
@@ -40,12 +41,12 @@ public final class Again {
     return asides.contains(sequence);
   }
 
-  /** Whether a pass has ended, or a later one. */
+  /** Whether this pass, or a later one, has ended. */
   public boolean hasEnded(long pass) {
     return ended >= pass;
   }
 
-  /** Something has changed: the next pass begins after the shortest pause. */
+  /** Schedules the next pass after the shortest pause, because something has changed. */
   public void soon() {
     if (pauseNanos > FIRST_PAUSE_NANOS || next < 0) {
       pauseNanos = FIRST_PAUSE_NANOS;
@@ -53,7 +54,7 @@ public final class Again {
     }
   }
 
-  /** Whether a pass runs; one begins if it is time and there is something to try. */
+  /** Whether a pass is running; starts one if it is due and there is something to retry. */
   public boolean isRunning(boolean hasEntries) {
     boolean isDue = wanted > begun.get() || (hasEntries && System.nanoTime() - atNanos >= 0);
     if (next < 0 && isDue) {
@@ -66,7 +67,7 @@ public final class Again {
     return next >= 0;
   }
 
-  /** Sequence number from which on changes are tried. */
+  /** The sequence number at which the pass continues. */
   public long next() {
     return next;
   }

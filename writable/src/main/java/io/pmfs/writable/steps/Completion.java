@@ -16,17 +16,16 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What follows when a change was made at the source: its directories are synced, and what has got a
- * name gets its rights and times. If a former attempt failed there, only this is done again. Used
- * by one thread.
+ * Completes changes whose main call was made in an earlier attempt: syncs directories, and sets the
+ * attributes and times of new nodes. Used by one thread.
  */
-@SuppressWarnings("try") // What is held is not otherwise used.
-public final class Rests {
+@SuppressWarnings("try")
+public final class Completion {
   private final Step step;
   private final State state;
   private final SourceAttributes attributes;
 
-  public Rests(Step step) {
+  public Completion(Step step) {
     this.step = step;
     this.state = step.state();
     this.attributes = step.attributes();
@@ -35,7 +34,7 @@ public final class Rests {
   /**
    * Completes a change.
    *
-   * @return null if it was not made, or the source does not have any more what was made
+   * @return null if it was not made, or if the source no longer has its result
    */
   public @Nullable Recording complete(Change change) throws FsException {
     boolean isTried = state.deferred().contains(change.sequence());
@@ -55,13 +54,13 @@ public final class Rests {
     return now == null || inode == null ? rested : Step.seen(inode.number(), now).and(rested);
   }
 
-  /** Whether no other program has changed what was made. */
+  /** Whether no other program has changed the result. */
   private static boolean isUnchanged(Inode inode, Stat there) {
     Stat seen = inode.seen();
     return seen != null && seen.hasSameContent(there);
   }
 
-  /** The node at its place; null if something else, or nothing, is there. */
+  /** The node under its name at the source; null if it is not there. */
   private @Nullable Stat atHome(Inode inode) throws FsException {
     try (SourceTree.Directory directory = step.openIfThere(inode.homeParent())) {
       Stat there = directory == null ? null : Step.find(directory, inode.homeName());
@@ -126,8 +125,8 @@ public final class Rests {
   }
 
   /**
-   * Sets the attributes of a file that is there already: changes of them may be made together with
-   * the content, or be later than a former attempt that brought it.
+   * Sets the attributes of an existing file. Changes of them may be made together with the content,
+   * or be later than the attempt that copied it.
    */
   void agree(SourceTree.Directory directory, FileName name, Change.Content change)
       throws FsException {
@@ -136,7 +135,7 @@ public final class Rests {
     }
   }
 
-  /** Sets what a new node, which is no regular file, has beside its name. */
+  /** Sets the attributes of a new node other than a regular file. */
   void setAttributes(SourceTree.Directory directory, FileName name, Change.Made change)
       throws FsException {
     try (OutputCalls.Acting acting = step.actors().as(change)) {

@@ -9,16 +9,16 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What the source said to the last attempt to bring a file there, until a close or a sync of the
- * file has reported it: once. Safe for use by many threads.
+ * Failures of attempts to bring files to the source, each kept until a close or fsync of the file
+ * has reported it once. Thread-safe.
  */
-public final class Untold {
+public final class UnreportedFailures {
   private static final int KEPT = 1000;
 
   private final State state;
   private final Map<Long, FsException> failures = new LinkedHashMap<>(); // GUARDED_BY(this)
 
-  public Untold(State state) {
+  public UnreportedFailures(State state) {
     this.state = state;
   }
 
@@ -33,17 +33,17 @@ public final class Untold {
     failures.remove(inode);
   }
 
-  /** Throws the failure of a file, if there is one that was not reported. */
-  public synchronized void tell(long inode) throws FsException {
+  /** Throws the unreported failure of a file, if there is one. */
+  public synchronized void report(long inode) throws FsException {
     FsException failure = failures.remove(inode);
     if (failure != null) {
       throw new FsException(failure.errno(), "the source: " + failure.getMessage(), failure);
     }
   }
 
-  /** Throws what the source says to a file as long as it does not take it. */
+  /** Throws a file's unreported failure, or the refusal of a change that waits. */
   public void check(long inode) throws FsException {
-    tell(inode);
+    report(inode);
     for (Change change : state.deferred().of(inode)) {
       Deferred.Entry entry = state.deferred().get(change.sequence());
       Refusal refusal = entry == null ? null : entry.refusal();

@@ -14,26 +14,26 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a change makes of changes of the same node that the source does not have: a later content
- * takes the place of an earlier one, and a removal that of everything.
+ * Changes that are settled together: a later content replaces an earlier one of the same node, and
+ * a removal replaces everything.
  *
- * @param done all changes that are settled then
- * @param steps what is to be made at the source; nothing if the node never was there
+ * @param done all changes that this settles
+ * @param steps the changes to make at the source; none if the node was never there
  */
-public record Together(List<Change> done, List<Change> steps) {
-  /** Whether these are new files, none of which takes the place of another. */
+public record Batch(List<Change> done, List<Change> steps) {
+  /** Whether these are only new files, side by side. */
   public boolean isOfNewFiles() {
     return steps.size() > 1 && steps.stream().allMatch(change -> change instanceof Change.Content);
   }
 
   /**
-   * Changes of one node, in their order.
+   * Merges the changes of one node, in order.
    *
-   * @param own those that wait
-   * @param homes where the source has the node
-   * @return null if the last one has to wait for the others
+   * @param own the deferred ones
+   * @param homes the node's names at the source
+   * @return null if the last one must wait for the others
    */
-  public static @Nullable Together of(List<Change> own, Change last, List<At> homes, State state)
+  public static @Nullable Batch of(List<Change> own, Change last, List<At> homes, State state)
       throws FsException {
     List<Change> all = new ArrayList<>(own);
     all.add(last);
@@ -47,14 +47,14 @@ public record Together(List<Change> done, List<Change> steps) {
     }
     Shortcut shortcut = Shortcut.of(all);
     Change step = shortcut.step();
-    return shortcut.count() == all.size() && step != null ? new Together(all, List.of(step)) : null;
+    return shortcut.count() == all.size() && step != null ? new Batch(all, List.of(step)) : null;
   }
 
   private static boolean isLast(Change.Removal removal) {
     return !(removal instanceof Change.Unlink unlink) || unlink.isLast();
   }
 
-  private static @Nullable Together removal(
+  private static @Nullable Batch removal(
       List<Change> own, Change.Removal last, List<Change> all, List<At> homes, State state)
       throws FsException {
     List<Change> steps = new ArrayList<>();
@@ -66,7 +66,7 @@ public record Together(List<Change> done, List<Change> steps) {
       boolean isOfNames = change instanceof Change.Link || change instanceof Change.Removal;
       boolean isContent = change instanceof Change.Content;
       if (isOfOne && Intent.isMade(state, change)) {
-        continue; // The removal takes the place of what remains.
+        continue; // The removal replaces what was not completed.
       }
       isBegun |= isContent && isPerhapsMade(change, state);
       if (!isOfOne
@@ -84,12 +84,12 @@ public record Together(List<Change> done, List<Change> steps) {
     if (!homes.isEmpty()) {
       steps.add(0, removal(last, last.inode(), homes.get(0), state));
     } else if (isBegun) {
-      steps.add(0, last); // It looks whether the source has the file.
+      steps.add(0, last); // The removal checks whether the source has the file.
     }
-    return new Together(all, steps);
+    return new Batch(all, steps);
   }
 
-  /** Whether the source may have got a new node although a call failed. */
+  /** Whether the source may have a new node although a call failed. */
   public static boolean isPerhapsMade(Change change, State state) throws FsException {
     if (Intent.isMade(state, change)) {
       return true;
@@ -102,7 +102,6 @@ public record Together(List<Change> done, List<Change> steps) {
     return refusal != null && !refusal.isAside() && !refusal.isOfRoom();
   }
 
-  /** The removal of what a name has at the source. */
   private static Change removal(Change.Removal last, long inode, At at, State state)
       throws FsException {
     Change.Head head =
