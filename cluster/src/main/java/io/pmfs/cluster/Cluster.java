@@ -96,8 +96,8 @@ public final class Cluster implements Peers, AutoCloseable {
   /**
    * Wraps the source, so that this node asks the owners first. The caller closes the result.
    *
-   * @param isOpenToOthers whether users other than the daemon's enter the mount: then peers decide
-   *     nothing about their access
+   * @param isOpenToOthers whether users other than the daemon's can enter the mount: then peers are
+   *     not trusted with access rights
    */
   public BackingStore store(BackingStore source, boolean isOpenToOthers) {
     PeerStore made =
@@ -252,7 +252,7 @@ public final class Cluster implements Peers, AutoCloseable {
         client.statistics(member));
   }
 
-  /** The mount is over: the others will not miss this node when it has left. */
+  /** Says goodbye, because the mount has ended: the others will not report this node as missing. */
   public void sayGoodbye() {
     Membership joined = membership;
     if (joined != null) {

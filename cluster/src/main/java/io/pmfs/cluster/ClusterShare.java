@@ -6,7 +6,6 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.copies.RemoteCopies;
 import io.pmfs.stage.copies.Share;
 
-/** The files whose paths this node owns. */
 record ClusterShare(Owners owners, Namespace namespace, RemoteCopies remoteCopies)
     implements Share {
   @Override

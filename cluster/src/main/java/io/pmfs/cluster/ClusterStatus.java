@@ -15,10 +15,10 @@ import org.jspecify.annotations.Nullable;
  * @param replicas how many nodes own a file
  * @param bytesFromPeers bytes of content that came from peers, for any purpose
  * @param answers questions that peers answered, including those for names
- * @param misses questions to peers that had to go on to the next peer or to the source
+ * @param misses questions that were passed on to another peer or to the source
  * @param serves statistics of this node's answers to its peers
- * @param roll who is expected and missing
- * @param owner the host of the node that has all names of a writable mount; else null
+ * @param roll the expected and the missing nodes
+ * @param owner the host of the node that owns a writable mount; null for a dataset
  */
 public record ClusterStatus(
     String name,

@@ -58,17 +58,18 @@ final class DatasetService implements PeerService {
   private final Predicate<FileName> readsElsewhere;
   private final HolderHints hints = new HolderHints();
 
-  /** Names do not change while mounted: a path leads to one directory for the whole session. */
+  /** Names do not change while mounted, so a path leads to one directory for the whole session. */
   private final Cache<FileName, Long> directories =
       CacheBuilder.newBuilder().maximumSize(MOST_DIRECTORIES).build();
 
-  /** Blocks of unfinished copies that are being sent: more at once would only be slower. */
+  /** Limit of blocks of unfinished copies that are being sent; more would only make each slower. */
   private final Semaphore passingOn = new Semaphore(MOST_PASSED_ON);
 
   /**
    * @param asksElsewhere whether this node is asking another node about a path; peers that ask for
    *     that path meanwhile are refused
-   * @param readsElsewhere the same for a file's content, unless this node has a copy
+   * @param readsElsewhere whether this node is reading a file's content from another node; peers
+   *     that ask for it are refused, unless this node has a copy
    */
   DatasetService(
       PmfsFileSystem fileSystem,
@@ -116,7 +117,7 @@ final class DatasetService implements PeerService {
     }
   }
 
-  /** A file that the source does not describe spoils only its own entry. */
+  /** An error at one file affects only its own entry. */
   private SourceEntry described(DirectoryEntry entry) {
     try {
       Inode inode = fileSystem.inode(entry.inode());
@@ -222,7 +223,7 @@ final class DatasetService implements PeerService {
         granted);
   }
 
-  /** Nodes that read the file earlier, and some of those that read it now. */
+  /** Nodes that have read the file, and some of those that are reading it. */
   private List<UUID> others(
       FileName path, SourceVersion version, @Nullable UUID asker, Handout handout) {
     Set<UUID> others = new LinkedHashSet<>(hints.others(path, version, asker));
@@ -259,7 +260,7 @@ final class DatasetService implements PeerService {
     return at;
   }
 
-  /** The same without asking the source or a peer; 0 if the path is unknown. */
+  /** The size that is known without asking the source or a peer; 0 if the path is unknown. */
   private long findKnown(FileName path) {
     FileName parent = Paths.parent(path);
     Long directory = directories.getIfPresent(parent);
@@ -328,7 +329,7 @@ final class DatasetService implements PeerService {
                 ? read(() -> stager.servePeer(inode, from, rest, sink))
                 : passOn(from, rest, sink);
         if (count == 0) {
-          throw refused("the copy on this node is gone, or has not come so far");
+          throw refused("the copy on this node is gone, or does not have this part yet");
         }
         done += count;
       }
@@ -349,9 +350,7 @@ final class DatasetService implements PeerService {
       }
     }
 
-    /**
-     * Serves no byte of another version: this node may lag behind the others, or they behind it.
-     */
+    /** Never sends bytes of another version: this node or the peer may have an older one. */
     private int read(PeerStore.Answer answer) throws FsException, PeerException {
       try {
         return PeerStore.answering(answer);
@@ -364,7 +363,7 @@ final class DatasetService implements PeerService {
       }
     }
 
-    /** Serves what this node has, and refuses if it is sending as much as its link takes. */
+    /** Sends what this node has, and refuses if its link is busy. */
     private int passOn(long from, int size, ReadSink sink) throws FsException, PeerException {
       if (reads || copies.has(inode)) {
         return stager.servePeerFromCopy(inode, from, size, sink);
@@ -380,7 +379,7 @@ final class DatasetService implements PeerService {
       }
     }
 
-    /** Not if this node may itself be waiting for another one to give it this content. */
+    /** Fails if this node may itself be waiting for another one to send this content. */
     private boolean mayWait() {
       return !readsElsewhere.test(path) || copies.has(inode);
     }

@@ -19,12 +19,12 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a node knows about the blocks of one large file that it reads: which other nodes have which,
- * and which ones the owner wants to be asked for. It decides what is read next and from whom. All
- * of it are hints. Safe for use by many threads; no method asks a node.
+ * Decides which block of a large file to read next, and from which node: it knows the blocks that
+ * other nodes have, and those that the owner offers. All of this is hints. Safe for use by many
+ * threads; no method asks a node.
  */
 final class FileHolders {
-  /** So many threads read a file: enough to have a block on its way from each of some nodes. */
+  /** How many threads read a file: enough to read from several nodes at once. */
   static final int STREAMS = 4;
 
   /** The most nodes to ask for blocks, besides the owner. */
@@ -32,27 +32,27 @@ final class FileHolders {
 
   private static final int MOST_READS_OF_ONE = 2;
 
-  /** A node that has nothing new is asked again after this time, for each node that is known. */
+  /** Time until a node without news is asked again, multiplied by the number of known nodes. */
   private static final long AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   private static final long LEAST_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-  /** The same for an owner, for each node that asks it. */
+  /** Time until an owner is asked again, multiplied by the number of nodes that ask it. */
   private static final long OWNER_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   private static final long LEAST_OWNER_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-  /** A node that refused or failed is asked again after this time, which doubles each time. */
+  /** Time until a node that refused or failed is asked again; doubles each time. */
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private static final int MOST_DOUBLINGS = 6;
 
   private static final long OVERDUE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
-  /** If no block came for so long, the owner is asked for blocks that it did not offer. */
+  /** After this long without a block, the owner is also asked for blocks that it did not offer. */
   private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(3);
 
-  /** A node that has the whole file is asked again after this time. */
+  /** Time until a node that has the whole file is asked again. */
   private static final long WHOLE_AGAIN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   private final int count;
@@ -60,27 +60,26 @@ final class FileHolders {
   private final Node owner; // its fields are GUARDED_BY(this)
   private final Map<UUID, Node> others = new LinkedHashMap<>(); // GUARDED_BY(this)
 
-  /** Blocks that the owner offered, in its order. */
+  /** Blocks offered by the owner, in its order. */
   private final Set<Integer> granted = new LinkedHashSet<>(); // GUARDED_BY(this)
 
-  /** Blocks that readers wait for. The threads that fill the copy do not see them as missing. */
+  /** Blocks that readers wait for; the threads that fill the copy skip them. */
   private final Multiset<Integer> awaited = HashMultiset.create(); // GUARDED_BY(this)
 
-  /** Blocks that a thread is about to read, and from whom. */
+  /** Blocks that a thread is about to read, with the node to read from. */
   private final Map<Integer, Node> planned = new HashMap<>(); // GUARDED_BY(this)
 
-  /** Blocks that are read from the owner although it did not offer them. */
+  /** Blocks being read from the owner that it did not offer. */
   private final Set<Integer> unoffered = new HashSet<>(); // GUARDED_BY(this)
 
-  /** When a block last came as it should. */
+  /** When a block was last read as planned. */
   private long progressNanos; // GUARDED_BY(this)
 
   private long turns; // GUARDED_BY(this)
 
-  /** How a read ended. */
   enum End {
     READ,
-    /** The node was sending to others. */
+    /** The node was busy sending to others. */
     BUSY,
     FAILED
   }
@@ -107,7 +106,7 @@ final class FileHolders {
     }
   }
 
-  /** For a file of so many blocks; no other node is known. */
+  /** Starts with this many blocks and no other node. */
   FileHolders(Member owner, int count, LongSupplier nanoTime) {
     this.count = count;
     this.nanoTime = nanoTime;
@@ -127,7 +126,6 @@ final class FileHolders {
     return isOwner(member) ? owner : others.get(member.id());
   }
 
-  /** A node may have blocks. */
   synchronized void add(Member member) {
     if (!isOwner(member) && others.size() < MOST_HOLDERS) {
       others.putIfAbsent(member.id(), new Node(member, nanoTime.getAsLong()));
@@ -135,8 +133,8 @@ final class FileHolders {
   }
 
   /**
-   * Chooses a missing block that a node can give now; -1 if none can. {@link #take} then names the
-   * node.
+   * Chooses a missing block that a node can send now; -1 if there is none. {@link #take} then
+   * returns the node.
    */
   synchronized int plan(BitSet missing) {
     planned.keySet().removeIf(block -> !missing.get(block));
@@ -169,7 +167,7 @@ final class FileHolders {
     return chosen;
   }
 
-  /** The same, from the owner without its offer; for a case where nothing else helps. */
+  /** Like {@link #plan}, but from the owner without its offer, when nothing else helps. */
   synchronized int planOfOwner(BitSet missing) {
     for (int block = missing.nextSetBit(0); block >= 0; block = missing.nextSetBit(block + 1)) {
       if (!planned.containsKey(block)) {
@@ -199,7 +197,6 @@ final class FileHolders {
     return known != null && known.askers() > 1 ? MOST_READS_OF_ONE : STREAMS;
   }
 
-  /** Whether to read from one node rather than from another: it is less busy. */
   private boolean comesBefore(Node node, Node other) {
     int difference = load(node) - load(other);
     return difference < 0 || (difference == 0 && node.turn < other.turn);
@@ -216,19 +213,19 @@ final class FileHolders {
     return -1;
   }
 
-  /** A reader begins to wait for a block: what is offered of it is kept until it has it. */
+  /** A reader starts waiting for a block; an offer of it is kept until then. */
   synchronized void awaits(int block) {
     awaited.add(block);
   }
 
-  /** It has the block, or gave up. */
+  /** A reader has the block, or gave up. */
   synchronized void awaitsNoMore(int block) {
     awaited.remove(block);
   }
 
   /**
-   * Whom to read a block from: as planned, else the owner if it offered the block, else a node that
-   * has it; null if none is known. The caller reads the block and calls {@link #done}.
+   * The node to read a block from: the planned one, else the owner if it offered the block, else a
+   * node that has it; null if none is known. The caller reads the block and calls {@link #done}.
    */
   synchronized @Nullable Member take(int block) {
     Node best = planned.remove(block);
@@ -249,7 +246,6 @@ final class FileHolders {
     return best.member;
   }
 
-  /** A read has ended. */
   synchronized void done(int block, Member from, End end) {
     Node node = node(from);
     boolean isOffered = !unoffered.remove(block);
@@ -270,7 +266,7 @@ final class FileHolders {
     notifyAll();
   }
 
-  /** It claims what it does not have, or cannot be reached. */
+  /** The node claims what it does not have, or cannot be reached. */
   private void failed(Node node) {
     node.held = null;
     node.dueNanos = nanoTime.getAsLong() + (PAUSE_NANOS << node.failures);
@@ -280,10 +276,7 @@ final class FileHolders {
     }
   }
 
-  /**
-   * A node that may have more blocks, or more to offer, by now; null if none is due. The caller
-   * asks it and calls {@link #heard}.
-   */
+  /** A node to ask now; null if none is due. The caller asks it and calls {@link #heard}. */
   synchronized @Nullable Member due() {
     long now = nanoTime.getAsLong();
     if (isOwnerDue(now)) {
@@ -300,8 +293,8 @@ final class FileHolders {
   }
 
   /**
-   * The same for a node of which too little is known to choose well: the owner if it is idle, nodes
-   * that had nothing yet, and those that were not asked for long.
+   * A node about which more must be known to choose well: the owner if it is idle, nodes that had
+   * nothing yet, and those not asked for long.
    */
   synchronized @Nullable Member overdue() {
     long now = nanoTime.getAsLong();
@@ -327,7 +320,7 @@ final class FileHolders {
     return !node.isAsking && now - node.dueNanos >= 0;
   }
 
-  /** What a node answered; null if it has nothing, or did not answer. */
+  /** Takes a node's answer; null if it has nothing or did not answer. */
   synchronized void heard(Member member, @Nullable HeldBlocks held) {
     Node node = node(member);
     if (node == null) {
@@ -354,7 +347,6 @@ final class FileHolders {
     return Math.max(LEAST_OWNER_AGAIN_NANOS, Math.min(askers, 1024) * OWNER_AGAIN_NANOS);
   }
 
-  /** What to ask the owner for. */
   synchronized HeldBlocks.Wanted wanted(BitSet missing) {
     List<Integer> missed = new ArrayList<>();
     List<Integer> more = new ArrayList<>();
@@ -372,7 +364,7 @@ final class FileHolders {
     return new HeldBlocks.Wanted(missed, more);
   }
 
-  /** The same for a reader that waits for a block. */
+  /** The blocks to ask the owner for, for a reader that waits for one. */
   synchronized HeldBlocks.Wanted wanted(int block) {
     List<Integer> one = List.of(block);
     return isMissed(block)
@@ -384,7 +376,7 @@ final class FileHolders {
     return others.values().stream().noneMatch(node -> node.has(block));
   }
 
-  /** Whether the owner says nothing about blocks, or no node has given one for long. */
+  /** Whether the owner does not offer blocks, or no node has sent one for long. */
   synchronized boolean isStuck() {
     return (owner.held == null && !owner.isAsking && load(owner) < STREAMS)
         || nanoTime.getAsLong() - progressNanos > STALL_NANOS;

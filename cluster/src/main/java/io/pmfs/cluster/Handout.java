@@ -14,24 +14,24 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which blocks of a large file an owner gives to which of the nodes that read it at the same time:
- * each block to one node, which passes it on. Few are on their way at once, so that each arrives
- * soon. Takes 512 KiB at most, and is safe for use by many threads.
+ * Distributes the blocks of a large file among the nodes that read it at the same time: the owner
+ * sends each block to one node, which passes it on. Few are sent at once, so that each arrives
+ * soon. Takes 512 KiB at most. Thread-safe.
  */
 final class Handout {
-  /** The most blocks on their way to all nodes. */
+  /** Limit of blocks being sent to all nodes. */
   static final int MOST_PENDING = 16;
 
-  /** The most of them to one node: it may have died, or take none on purpose. */
+  /** Limit of blocks being sent to one node, which may be dead or malicious. */
   static final int MOST_PENDING_OF_ONE = MOST_PENDING / 2;
 
-  /** A block is given to another node that still misses it after this time. */
+  /** After this time, a block that did not arrive is offered to another node. */
   static final long LEASE_NANOS = TimeUnit.SECONDS.toNanos(3);
 
-  /** A block that was sent has arrived after this time: who still misses it has lost it. */
+  /** After this time, a sent block has arrived: a node that still misses it has lost it. */
   static final long ARRIVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
-  /** A node that has not asked for so long does not count, and after that all begins anew. */
+  /** After this time without a question, a node no longer counts; without any, all is reset. */
   static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   /** Blocks that are this far apart share an entry: 64 GiB. */
@@ -42,23 +42,23 @@ final class Handout {
   private final int count;
   private final LongSupplier nanoTime;
 
-  /** When a block was given last, in milliseconds after the first question plus one; 0 if never. */
+  /** When each block was last given, in milliseconds after the start plus one; 0 if never. */
   private final int[] given; // GUARDED_BY(this)
 
-  /** To whom: the hash code of its id. */
+  /** The node that got each block: the hash code of its id. */
   private final int[] givenTo; // GUARDED_BY(this)
 
-  /** Blocks on their way, oldest first, and since when. */
+  /** Blocks being sent, oldest first, with their start. */
   private final Map<Integer, Long> pending = new LinkedHashMap<>(); // GUARDED_BY(this)
 
-  /** Who asks, longest ago first, and when. */
+  /** The asking nodes, least recent first, with the time of their question. */
   private final Map<UUID, Long> askers = new LinkedHashMap<>(16, 0.75f, true); // GUARDED_BY(this)
 
   private final long startNanos;
   private long lastNanos; // GUARDED_BY(this)
   private int next; // GUARDED_BY(this); all blocks below it were given
 
-  /** For a file of so many blocks, of which none was given. */
+  /** Starts with this many blocks, none of them given. */
   Handout(int count, LongSupplier nanoTime) {
     this.count = count;
     this.nanoTime = nanoTime;
@@ -69,9 +69,9 @@ final class Handout {
   }
 
   /**
-   * The blocks that a node should read from this one; none if enough are on their way.
+   * The blocks that a node should read from this one; none if enough are being sent.
    *
-   * @param asker null for a node that keeps nothing, and passes nothing on: it gets what it wants
+   * @param asker null for a node that keeps no copies: it gets what it wants
    */
   synchronized List<Integer> grant(@Nullable UUID asker, HeldBlocks.Wanted wanted) {
     if (asker == null) {
@@ -88,7 +88,7 @@ final class Handout {
     removeOld(pending, now - LEASE_NANOS, MOST_PENDING);
     int most = Math.max(2, MOST_PENDING / 2 / askers.size());
     List<Integer> granted = new ArrayList<>();
-    // Blocks that it was offered before: it never heard so, or does not know any more.
+    // Blocks that were offered before: the node missed the offer or forgot it.
     Stream.of(wanted.missed(), wanted.more())
         .flatMap(List::stream)
         .filter(block -> isOfferedTo(asker, block))
@@ -96,7 +96,7 @@ final class Handout {
         .forEach(granted::add);
     giveOf(wanted.missed(), asker, most, granted, now);
     if (wanted.missed().isEmpty()) {
-      // Others have all that it wants, but this node's link has nothing better to do.
+      // Others have all the wanted blocks, but this node's link is free.
       giveOf(wanted.more(), asker, most, granted, now);
     }
     while (next < count && hasRoom(asker, granted, most)) {
@@ -106,7 +106,7 @@ final class Handout {
       }
     }
     if (next >= count && wanted.missed().isEmpty()) {
-      // Each block was given away, so this node's link carries a share of what is left.
+      // Every block was given, so this node's link helps with the rest.
       for (int block : wanted.more()) {
         if (hasRoom(asker, granted, most)
             && !pending.containsKey(block)
@@ -147,15 +147,12 @@ final class Handout {
             < MOST_PENDING_OF_ONE;
   }
 
-  /**
-   * Whether a block was never given. Who was given one long ago has it, and does not fetch it
-   * again; who still misses one asks for it.
-   */
+  /** Whether a block was never given; a node that was given it and misses it asks for it. */
   private boolean isNew(int block, long now) {
     return given[block % given.length] == 0 || (count > given.length && isOld(block, now));
   }
 
-  /** Whether no node was given a block lately, or only the one that asks for it: it lost it. */
+  /** Whether no other node was given a block lately: the asking node has lost it. */
   private boolean isFree(int block, UUID asker, long now) {
     int entry = block % given.length;
     return given[entry] == 0
@@ -184,20 +181,18 @@ final class Handout {
     granted.add(block);
   }
 
-  /** Some of the other nodes that read the file now. */
+  /** Some other nodes that are reading the file now. */
   synchronized List<UUID> others(@Nullable UUID asker) {
     List<UUID> others = new ArrayList<>(askers.keySet());
     others.remove(asker);
     Collections.shuffle(others);
-    return List.copyOf(others.subList(0, Math.min(HolderHints.MAX_TOLD, others.size())));
+    return List.copyOf(others.subList(0, Math.min(HolderHints.MAX_NAMED, others.size())));
   }
 
-  /** A block was sent. */
   synchronized void sent(int block) {
     pending.remove(block);
   }
 
-  /** How many nodes read the file now. */
   synchronized int askers() {
     return askers.size();
   }

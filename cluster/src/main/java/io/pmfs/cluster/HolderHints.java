@@ -14,19 +14,16 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Remembers which nodes read large files from this one and keep what they read: other nodes may
- * read from their copies. A hint may be wrong: a node that follows it asks for copies only. Takes a
- * few MiB at most. Safe for use by many threads.
+ * Remembers which nodes copied large files from this one, so that other nodes may read from them. A
+ * hint may be wrong: a node that follows it asks for copies only. Takes a few MiB at most.
+ * Thread-safe.
  */
 final class HolderHints {
-  /** One node sends a smaller file faster than several can be asked. */
+  /** Below this size, one node sends a file faster than several can be asked. */
   static final long LARGE_BYTES = 16 << 20;
 
-  /**
-   * The most nodes named in one answer. Each asker gets different ones, so that all of them are
-   * asked.
-   */
-  static final int MAX_TOLD = 7;
+  /** Limit of nodes in one answer. The answers differ, so that all nodes are asked. */
+  static final int MAX_NAMED = 7;
 
   private static final int MAX_FILES = 2048;
   private static final int MAX_NODES = 64;
@@ -35,13 +32,12 @@ final class HolderHints {
   private final Cache<Key, Set<UUID>> readers =
       CacheBuilder.newBuilder().maximumSize(MAX_FILES).build();
 
-  /** Of files that several nodes read now. */
+  /** Handouts of files that several nodes are reading. */
   private final Cache<Key, Handout> handouts =
       CacheBuilder.newBuilder().maximumSize(MAX_HANDOUTS).build();
 
   private record Key(FileName path, SourceVersion version) {}
 
-  /** Which blocks of a large file this node gives to whom. */
   Handout handout(FileName path, SourceVersion version) {
     return handouts
         .asMap()
@@ -49,7 +45,7 @@ final class HolderHints {
             new Key(path, version), key -> new Handout(Blocks.count(version), System::nanoTime));
   }
 
-  /** A range of a file was sent to a node. */
+  /** Records that a range of a file was sent to a node. */
   void sent(FileName path, SourceVersion version, long offset, int size) {
     if (version.size() >= LARGE_BYTES) {
       Handout handout = handouts.getIfPresent(new Key(path, version));
@@ -62,7 +58,7 @@ final class HolderHints {
   /**
    * Some nodes that may have a copy, in random order; empty if the file is not large.
    *
-   * @param asker the node that reads the file now and will be named to others; null if it keeps no
+   * @param asker the node that is reading the file and will be named to others; null if it keeps no
    *     copy
    */
   List<UUID> others(FileName path, SourceVersion version, @Nullable UUID asker) {
@@ -86,6 +82,6 @@ final class HolderHints {
     }
     others.remove(asker);
     Collections.shuffle(others);
-    return List.copyOf(others.subList(0, Math.min(MAX_TOLD, others.size())));
+    return List.copyOf(others.subList(0, Math.min(MAX_NAMED, others.size())));
   }
 }

@@ -15,14 +15,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Drops the copies that a node, which copies no files of others when it reads them, made while the
- * others were away. An owner that has no copy yet is asked for the file, and so takes this node's;
- * only then is this one dropped: nothing leaves the source again. Safe for use by many threads.
+ * Drops copies of other nodes' files that this node made while those were away, although it
+ * normally copies only its own files. An owner without a copy is first asked for the file, so that
+ * it takes this node's; nothing is read from the source again. Thread-safe.
  */
 final class LonelyCopies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(LonelyCopies.class);
 
-  /** Members come one after another; what is theirs is known when they are all there. */
+  /** Members join one after another; ownership is known when all are there. */
   private static final Duration FIRST_PAUSE = Duration.ofSeconds(2);
 
   private static final Duration LONGEST_PAUSE = Duration.ofMinutes(10);
@@ -55,11 +55,10 @@ final class LonelyCopies implements AutoCloseable {
     try {
       DaemonThread.start("pmfs-lonely-copies", this::run);
     } catch (OutOfMemoryError e) {
-      log.warn("no thread drops copies of files of other nodes: {}", e.toString());
+      log.warn("cannot start the thread that drops copies of other nodes' files: {}", e.toString());
     }
   }
 
-  /** Other nodes own other files from now on. */
   synchronized void changed() {
     hasChanged = true;
     notifyAll();
@@ -81,12 +80,12 @@ final class LonelyCopies implements AutoCloseable {
     }
   }
 
-  /** Drops what can be dropped now; returns how many copies are left. */
+  /** Drops the copies that can be dropped now; returns how many are left. */
   long look() {
     try {
       return stager.dropGuests(this::isHeld);
     } catch (RuntimeException | Error e) {
-      log.warn("copies of files of other nodes are not dropped now: {}", e.toString());
+      log.warn("cannot drop copies of other nodes' files now: {}", e.toString());
       log.debug("dropping copies", e);
       return 1;
     }
@@ -100,7 +99,7 @@ final class LonelyCopies implements AutoCloseable {
     return !isClosed;
   }
 
-  /** Waits; false if there was a change meanwhile, or the end. */
+  /** Waits; returns false if there was a change meanwhile, or this is closed. */
   private synchronized boolean isQuiet(Duration pause) throws InterruptedException {
     long end = System.nanoTime() + pause.toNanos();
     while (!hasChanged && !isClosed) {
@@ -113,7 +112,7 @@ final class LonelyCopies implements AutoCloseable {
     return false;
   }
 
-  /** Whether an owner has a copy. One that has none makes one, for the next time. */
+  /** Whether an owner has a copy. One without makes a copy, for the next time. */
   private boolean isHeld(Inode inode) {
     FileName path = namespace.path(inode.number());
     if (path == null) {

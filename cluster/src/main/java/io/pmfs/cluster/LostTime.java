@@ -9,17 +9,17 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * How long readers have waited in vain for peers lately, and for which paths. One read of a file is
- * several questions: about the directories above it, its name, and its ranges. Together they wait
- * no longer than one of them may. Safe for use by many threads.
+ * How long readers have recently waited for peers without result, by path. A read of a file asks
+ * several questions: about its parent directories, its name and its ranges. Together they may wait
+ * no longer than one alone. Thread-safe.
  */
 final class LostTime {
-  /** Longer than between the questions of one read. */
+  /** Longer than the time between two questions of one read. */
   static final Duration MEMORY = Duration.ofSeconds(3);
 
   private static final int MOST_PATHS = 10_000;
 
-  /** Less is not worth remembering. */
+  /** Shorter waits are not recorded. */
   private static final long LEAST_NANOS = 50_000_000L;
 
   private final Duration most;
@@ -62,7 +62,7 @@ final class LostTime {
       return patience;
     }
 
-    /** Others may have waited at the same time: that counts once. */
+    /** Others may have waited at the same time, which counts once. */
     @Override
     public void close() {
       if (patience.lostNanos() >= LEAST_NANOS) {
@@ -71,7 +71,7 @@ final class LostTime {
     }
   }
 
-  /** Begins a question about a path. The caller closes it. */
+  /** Starts a question about a path; the caller closes it. */
   Question ask(FileName path) {
     if (lost.size() == 0) {
       return new Question(path, 0, new Patience(most));

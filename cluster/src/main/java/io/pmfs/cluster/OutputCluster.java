@@ -32,14 +32,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A node's part in a writable mount on several nodes: one of them, the owner, has all names and
- * answers the others. Safe for use by many threads.
+ * serves the others. Thread-safe.
  */
 public final class OutputCluster implements Peers, AutoCloseable {
   private static final long LOOK_MILLIS = 1000;
 
   private static final int LARGE_BYTES = 64 << 10;
 
-  /** Requests with content that are on their way at once: the owner keeps them in memory. */
+  /** Limit of simultaneous requests with content, which the owner keeps in memory. */
   private static final int LARGE_AT_ONCE = 4;
 
   /**
@@ -74,7 +74,7 @@ public final class OutputCluster implements Peers, AutoCloseable {
    * Prepares a node.
    *
    * @param state the directory that keeps the node's id
-   * @param attendance who is missing; this closes it
+   * @param attendance reports missing nodes; closed with this
    */
   public OutputCluster(Settings settings, Path state, Attendance attendance) {
     this.settings = settings;
@@ -85,12 +85,11 @@ public final class OutputCluster implements Peers, AutoCloseable {
     this.isOwner = LocalAddress.isHere(settings.owner());
   }
 
-  /** Whether this node is the owner. */
   public boolean isOwner() {
     return isOwner;
   }
 
-  /** This node's id, which persists. */
+  /** This node's persistent id. */
   public UUID id() {
     return id;
   }
@@ -100,12 +99,11 @@ public final class OutputCluster implements Peers, AutoCloseable {
     return settings.nodeName() + " (" + settings.group().address().getHostAddress() + ")";
   }
 
-  /** The owner, for messages. */
   public String owner() {
     return settings.owner();
   }
 
-  /** Who answers requests about the node itself, once it can. */
+  /** Sets the handler of requests about the node itself. */
   public void use(NodeRequests answers) {
     control = answers;
   }
@@ -114,7 +112,7 @@ public final class OutputCluster implements Peers, AutoCloseable {
    * Starts to answer peers, and joins the cluster.
    *
    * @param outputs answers the others
-   * @param present is told the ids of the members that are there, each second
+   * @param present receives the ids of the present members, once a second
    * @param patience how long to wait until this node has joined the group; joining continues in the
    *     background
    * @throws IOException if this node cannot listen
@@ -210,18 +208,18 @@ public final class OutputCluster implements Peers, AutoCloseable {
   }
 
   /**
-   * Asks the owner, once.
+   * Sends a request to the owner once.
    *
-   * @throws IOException if there is no answer; the owner may have the request nevertheless
+   * @throws IOException if there is no answer; the owner may still have received the request
    */
   public byte[] askOwner(String name, byte[] body) throws IOException {
     return ask(owner, name, body);
   }
 
   /**
-   * Asks a node, once.
+   * Sends a request to a node once.
    *
-   * @throws IOException if there is no answer; the node may have the request nevertheless
+   * @throws IOException if there is no answer; the node may still have received the request
    */
   public byte[] ask(UUID node, String name, byte[] body) throws IOException {
     Member found = members().stream().filter(one -> one.id().equals(node)).findFirst().orElse(null);
@@ -247,7 +245,7 @@ public final class OutputCluster implements Peers, AutoCloseable {
     }
   }
 
-  /** The mount is over: the others will not miss this node when it has left. */
+  /** Says goodbye, because the mount has ended: the others will not report this node as missing. */
   public void sayGoodbye() {
     Membership joined = membership;
     if (joined != null) {

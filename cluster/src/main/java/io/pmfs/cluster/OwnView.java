@@ -18,22 +18,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What this node's own source says of the version of a file. A source that fails, or does not
- * answer, says nothing: what other nodes have is read all the same. Safe for use by many threads.
+ * Compares versions of files with this node's own source. If the source fails or does not answer,
+ * the result is unknown, and content is still read from other nodes. Thread-safe.
  */
 final class OwnView implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(OwnView.class);
 
-  /** Longer than a working source takes, and not too long for a reader. */
+  /** Timeout: longer than a working source takes, and acceptable for a reader. */
   private static final Duration PATIENCE = Duration.ofSeconds(3);
 
-  /** The same while another answer is overdue. */
+  /** Timeout while another answer is overdue. */
   private static final Duration LITTLE_PATIENCE = Duration.ofMillis(100);
 
   private static final int THREADS = 16;
   private static final int IDLE_SECONDS = 30;
 
-  /** An answer. */
   enum Answer {
     SAME,
     OTHER,
@@ -55,8 +54,8 @@ final class OwnView implements AutoCloseable {
     this.source = source;
   }
 
-  /** Whether the file at a path is of a version. If all threads wait for the source, NONE. */
-  @SuppressWarnings("FutureReturnValueIgnored") // nobody waits for a late answer
+  /** Whether the file at a path has this version; NONE if all threads wait for the source. */
+  @SuppressWarnings("FutureReturnValueIgnored") // late answers are dropped
   Answer of(FileName path, SourceVersion version) {
     CompletableFuture<Answer> asked = new CompletableFuture<>();
     Duration patience = overdue.get() > 0 ? LITTLE_PATIENCE : PATIENCE;
@@ -82,8 +81,8 @@ final class OwnView implements AutoCloseable {
       SourceVersion own = source.status(path).attributes().version();
       return own.equals(version) ? Answer.SAME : Answer.OTHER;
     } catch (FsException | RuntimeException | Error e) {
-      // Each question gets an answer: one that never came would count as overdue for good.
-      log.debug("{}: the source says nothing of it: {}", path, e.toString());
+      // Each question must end: one that never does would count as overdue forever.
+      log.debug("{}: cannot compare with the source: {}", path, e.toString());
       return Answer.NONE;
     }
   }

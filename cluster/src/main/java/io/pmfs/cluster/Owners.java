@@ -15,14 +15,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The owners of paths according to the latest view, and other members that may hold a copy: the
- * owners according to earlier views, and the owners there would be if this node had not joined.
- * Safe for use by many threads.
+ * owners according to earlier views, and the owners as if this node had not joined. Thread-safe.
  */
 final class Owners {
-  /** The most earlier views to remember. */
   private static final int MOST_FORMER = 4;
 
-  /** After this many misses in a row, the owners of one table are no longer asked. */
+  /** After this many misses in a row, the owners of one table are not asked. */
   private static final int MOST_MISSES = 64;
 
   private final UUID self;
@@ -83,9 +81,7 @@ final class Owners {
     tables = new Tables(now, former, holders(now, former));
   }
 
-  /**
-   * The other present owners, those of earlier views, and those there would be without this node.
-   */
+  /** The other owners now, the earlier ones, and those as if this node had not joined. */
   private List<Table> holders(Table now, List<Table> former) {
     List<Table> holders = new ArrayList<>();
     if (replicas > 1) {
@@ -136,15 +132,12 @@ final class Owners {
     UNKNOWN
   }
 
-  /** Asks a member that may hold a copy. */
+  /** A question to a member that may hold a copy. */
   interface Holder {
     Help ask(Member member);
   }
 
-  /**
-   * Asks the present members that may hold a copy of a file, until one gives it. Returns whether
-   * one did.
-   */
+  /** Asks the present members that may hold a copy, until one sends it; returns whether one did. */
   boolean askHolders(FileName path, Holder question) {
     Tables known = tables;
     Table now = known.now;

@@ -31,7 +31,7 @@ public final class Ownership {
   private final DefaultConsistentHash hash;
   private final Map<Address, Member> members = new HashMap<>();
 
-  /** The owners of each segment: each read asks for them several times. */
+  /** The owners of each segment, cached because each read looks them up several times. */
   private final List<List<Member>> owners;
 
   /**

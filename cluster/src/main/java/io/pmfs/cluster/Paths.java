@@ -22,7 +22,6 @@ final class Paths {
     return FileName.ofLatin1(text.substring(0, Math.max(0, text.lastIndexOf('/'))));
   }
 
-  /** The last name of a path. */
   static FileName name(FileName path) {
     String text = path.toLatin1();
     return FileName.ofLatin1(text.substring(text.lastIndexOf('/') + 1));

@@ -10,17 +10,14 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Asks peers, except those that failed recently, and counts their answers. Safe for use by many
- * threads.
- */
+/** Asks peers, except those that failed recently, and counts their answers. Thread-safe. */
 final class PeerQuestions implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(PeerQuestions.class);
 
   private final Owners owners;
   private final Suspects suspects;
 
-  /** Peers that wait for a source which answers this node; they are asked for copies only. */
+  /** Peers that wait for a source that answers this node; they are asked for copies only. */
   private final Suspects withoutSource;
 
   private final SourceProbes probes;
@@ -41,7 +38,6 @@ final class PeerQuestions implements AutoCloseable {
     return answers.sum();
   }
 
-  /** How often a peer gave no answer. */
   long misses() {
     return misses.sum();
   }
@@ -56,14 +52,13 @@ final class PeerQuestions implements AutoCloseable {
     return withoutSource.isSuspected(peer);
   }
 
-  /** A question to a peer. */
   interface Question<T> {
     T ask(Member peer, Patience patience) throws PeerException;
   }
 
   /**
-   * The answer of the first member that gives one; null if none does before this node's turn, or
-   * while the reader's patience lasts.
+   * The first answer of a member; null if none comes before this node's turn or within the reader's
+   * patience.
    *
    * @param same asks the source the same question
    */
@@ -108,7 +103,7 @@ final class PeerQuestions implements AutoCloseable {
     return !patience.isOver() && suspects.mayAsk(peer);
   }
 
-  /** The same for a question that has no content for an answer, and is not counted. */
+  /** Asks a peer a question whose answer has no content; not counted. */
   <T> @Nullable T askAside(Member peer, Question<T> question, Patience patience) {
     if (!mayAskForCopy(peer, patience)) {
       return null;

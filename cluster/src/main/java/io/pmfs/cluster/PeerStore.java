@@ -34,29 +34,28 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The source of a dataset that several nodes hold together. A node asks the owner for a name or a
+ * The source of a dataset that several nodes cache together. A node asks the owner for a name or a
  * range, and only the owner asks the source; when the owner fails, any node does. So each name and
- * range leaves the source once, and a failed peer counts as a miss.
+ * range is read from the source once, and a failed peer counts as a miss.
  *
  * <p>The owner of a directory's path owns the directory and the names in it; the owner of a file's
  * path owns the file's content. This node first asks the owners that precede it in the order; it
  * does not ask those that follow.
  *
- * <p>If users other than the daemon's enter the mount, peers decide nothing about their access:
- * listings of peers are {@link SourceEntry#isVerified unverified}, and everything else about a name
- * comes from this node's own source. The daemon's own user could read the same files without pmfs.
+ * <p>If users other than the daemon's can enter the mount, peers are not trusted with access
+ * rights: listings of peers are {@link SourceEntry#isVerified unverified}, and everything else
+ * about a name comes from this node's own source. The daemon's own user could read the same files
+ * without pmfs.
  */
 public final class PeerStore implements BackingStore {
-  /** The longest that a thread without a block waits until one can be had. */
+  /** How long a thread without a block waits before it looks for one again. */
   private static final long CHOICE_NANOS = 100_000_000L;
 
-  /** What a reader of a large file leaves of its patience for the owners of the file. */
+  /** The share of a reader's patience that is kept for the owners of a large file. */
   private static final long OWNERS_NANOS = 1_000_000_000L;
 
-  /** Stands for several nodes. */
   private static final UUID SEVERAL = new UUID(0, 0);
 
-  /** Stands for this node. */
   private static final UUID HERE = new UUID(0, 1);
 
   /** Set while this node answers a peer. */
@@ -70,42 +69,39 @@ public final class PeerStore implements BackingStore {
   private final LostTime lostTime;
   private final WrongClaims wrongClaims = new WrongClaims();
 
-  /** Whether only the source is believed about anything but names and contents. */
+  /** Whether peers are trusted only with names and contents. */
   private final boolean verifies;
 
   /**
-   * The paths whose names or attributes other nodes are being asked for, by threads that hold the
+   * Paths whose names or attributes are being requested from other nodes, by threads that hold the
    * path's lock.
    */
   private final Multiset<FileName> askedElsewhere = ConcurrentHashMultiset.create();
 
-  /** The files whose content owners are being asked for, by threads that hold a block's claim. */
+  /** Files whose content is being requested from owners, by threads that hold a block's claim. */
   private final Multiset<FileName> readElsewhere = ConcurrentHashMultiset.create();
 
   /**
-   * Directories that are being listed here: only the source can say what they contain, and whether
-   * they change meanwhile.
+   * Directories that are being listed here: only the source knows their contents, and whether they
+   * change meanwhile.
    */
   private final Set<FileName> listedHere = ConcurrentHashMap.newKeySet();
 
-  /** Directories that a peer has just listed; the same peer then gives their attributes. */
+  /** Directories just listed by a peer, which is then also asked for their attributes. */
   private final Set<FileName> listedElsewhere = ConcurrentHashMap.newKeySet();
 
-  /**
-   * Files that the source was asked for in place of a peer; the source then gives their attributes
-   * too.
-   */
+  /** Files read from the source instead of a peer; their attributes come from it, too. */
   private final Cache<FileName, Boolean> readHere =
       CacheBuilder.newBuilder().maximumSize(10_000).expireAfterWrite(Duration.ofMinutes(1)).build();
 
   /**
-   * Which node described the files of a directory; {@link #SEVERAL} if not one. A version counts
-   * when two nodes have seen it: that node, and the one that gives the content.
+   * The node that described the files of a directory; {@link #SEVERAL} if several did. A version is
+   * trusted when two nodes have seen it: that node, and the one that sends the content.
    */
   private final Cache<FileName, UUID> describers =
       CacheBuilder.newBuilder().maximumSize(100_000).build();
 
-  /** The versions that two nodes have seen, as far as is remembered. */
+  /** Versions that two nodes have seen, as far as remembered. */
   private final Cache<FileName, SourceVersion> witnessed =
       CacheBuilder.newBuilder().maximumSize(200_000).build();
 
@@ -131,7 +127,7 @@ public final class PeerStore implements BackingStore {
   }
 
   /**
-   * @param isOpenToOthers whether users other than the daemon's enter the mount
+   * @param isOpenToOthers whether users other than the daemon's can enter the mount
    * @param patience how long a reader waits for all peers together
    * @param ofPeers how long a peer may wait before this node asks the source the same question
    */
@@ -162,7 +158,7 @@ public final class PeerStore implements BackingStore {
     return new Statistics(bytes.sum(), peers.answers(), peers.misses());
   }
 
-  /** Forgets what is known of peers that are no longer members. */
+  /** Removes peers that are no longer members. */
   void keepOnly(Set<UUID> members) {
     wrongClaims.keepOnly(members);
   }
@@ -182,8 +178,9 @@ public final class PeerStore implements BackingStore {
   }
 
   /**
-   * The same for the content of a file: a worker that answered a peer would wait for the block that
-   * a reader of this node has claimed, and that reader for the peer.
+   * Whether this node is reading the content of a file from another node: a worker that answered a
+   * peer would wait for a block that a reader of this node has claimed, and that reader for the
+   * peer.
    */
   boolean readsElsewhere(FileName path) {
     return readElsewhere.contains(path);
@@ -205,7 +202,6 @@ public final class PeerStore implements BackingStore {
     }
   }
 
-  /** Work on behalf of a peer. */
   interface Answer {
     int run() throws FsException;
   }
@@ -223,7 +219,7 @@ public final class PeerStore implements BackingStore {
     }
   }
 
-  /** Whether to ask the source: it has just answered the rest of the same listing or file. */
+  /** Whether to ask the source, as it has just answered the rest of the same listing or file. */
   private boolean isAskedHere(FileName path) {
     return listedHere.remove(path)
         || listedHere.contains(Paths.parent(path))
@@ -271,12 +267,12 @@ public final class PeerStore implements BackingStore {
     return true;
   }
 
-  /** Another node has described a file of a directory. */
+  /** Records that another node has described a file of a directory. */
   private void isDescribed(FileName directory, UUID by) {
     describers.asMap().merge(directory, by, (known, now) -> known.equals(now) ? now : SEVERAL);
   }
 
-  /** Whether no other node than the giver of a file's content has seen its version. */
+  /** Whether only the node that sends a file's content has seen its version. */
   private boolean isOnlyWitness(Member giver, FileName path) {
     UUID describer = verifies ? HERE : describers.getIfPresent(Paths.parent(path));
     return describer == null || describer.equals(SEVERAL) || describer.equals(giver.id());
@@ -305,7 +301,7 @@ public final class PeerStore implements BackingStore {
             },
             () -> source.list(directory, names -> false));
     if (verifies) {
-      // An empty listing has no entry that would be compared later: the source is asked at once.
+      // An empty listing has no entry to compare later, so the source is asked at once.
       return Boolean.TRUE.equals(hasEntries) || source.listWithStatus(directory, batches);
     }
     if (hasEntries != null) {
@@ -322,7 +318,7 @@ public final class PeerStore implements BackingStore {
     return entries.stream().map(SourceEntry::unverified).toList();
   }
 
-  /** A directory that another node owns comes in one answer. */
+  /** Lists a directory that another node owns, in one request. */
   @Override
   public boolean listsAtOnce(FileName directory) {
     if (verifies) {
@@ -361,7 +357,7 @@ public final class PeerStore implements BackingStore {
     return attributes == null ? source.extendedAttributes(path) : attributes;
   }
 
-  /** Asks the owners of the directory that contains a path. */
+  /** Asks the owners of a path's parent directory. */
   private <T> @Nullable T ask(
       FileName path, PeerQuestions.Question<T> question, SourceProbes.Probe same) {
     try (LostTime.Question asked = lostTime.ask(path)) {
@@ -397,9 +393,9 @@ public final class PeerStore implements BackingStore {
   }
 
   /**
-   * A version of a file; its blocks come from peers or from the source. Each byte is of that
-   * version: whoever reads the source compares the open file before the first byte and after the
-   * last, and no node is the only one that has seen the version.
+   * A version of a file; its blocks come from peers or from the source. Every byte is of that
+   * version: a node that reads the source checks the open file before the first byte and after the
+   * last, and two nodes must have seen the version.
    */
   private final class PeerFile implements SourceFile {
     private final FileName path;
@@ -407,10 +403,10 @@ public final class PeerStore implements BackingStore {
     private @Nullable SourceFile opened; // GUARDED_BY(this)
     private volatile @Nullable SourceStatus fromPeer;
 
-    /** The opened file's, when it was last of the expected version. */
+    /** The opened file's status, when it last had the expected version. */
     private volatile @Nullable SourceStatus proof;
 
-    /** What this node's source says of the version; null if it was not asked. */
+    /** The version in this node's source; null if it was not asked. */
     private volatile OwnView.@Nullable Answer own;
 
     /** Whether a node passed on a block that it had not read from the source itself. */
@@ -419,7 +415,6 @@ public final class PeerStore implements BackingStore {
     private final Object holdersLock = new Object();
     private @Nullable FileHolders holders; // GUARDED_BY(holdersLock)
 
-    /** Whether two nodes have seen the version. */
     private volatile boolean isWitnessed;
 
     PeerFile(FileName path, SourceVersion expected) {
@@ -444,7 +439,7 @@ public final class PeerStore implements BackingStore {
       return readHere(offset, destination);
     }
 
-    /** Reads the source, between two looks at the file. */
+    /** Reads the source, checking the file before and after. */
     private int readHere(long offset, ByteBuffer destination) throws FsException {
       SourceFile file = opened();
       SourceStatus before = proof;
@@ -460,7 +455,7 @@ public final class PeerStore implements BackingStore {
         if (isAgain) {
           throw otherVersion();
         }
-        // Its version may have been another for a moment.
+        // The version may have differed for a moment.
         before = after;
         destination.position(start);
       }
@@ -475,16 +470,16 @@ public final class PeerStore implements BackingStore {
 
     private FsException otherVersion() {
       return new FsException(
-          Errno.ESTALE, path + " has another size or time in the source than was said");
+          Errno.ESTALE, path + " has another size or time in the source than reported");
     }
 
-    /** Asks the node that would give the content, at last the source. */
+    /** Asks the nodes that could send the content, and finally the source. */
     @Override
     public void prove() throws FsException {
       if (proof != null || fromPeer != null) {
         return;
       }
-      // A request for no bytes of a file that has some would be answered without a look at it.
+      // A request for no bytes would be answered without checking the file.
       int size = (int) Math.min(1, expected.size());
       SourceStatus status = readFromPeers(0, ByteBuffer.allocateDirect(size));
       if (status == null) {
@@ -494,8 +489,8 @@ public final class PeerStore implements BackingStore {
     }
 
     /**
-     * A copy is no witness: it may be of an earlier session. If another node has described the
-     * file, the source is asked.
+     * A copy does not confirm a version, because it may be from an earlier session. If another node
+     * has described the file, the source is asked.
      */
     @Override
     public void proveCopy() throws FsException {
@@ -577,8 +572,8 @@ public final class PeerStore implements BackingStore {
     }
 
     /**
-     * The nodes that have blocks of the file, if it is large and another node owns it; null for a
-     * file that comes from its owner or from the source.
+     * The other holders of the file's blocks, if it is large and another node owns it; null if it
+     * is read only from its owner or the source.
      */
     private @Nullable FileHolders spread(List<Member> known) {
       if (expected.size() < HolderHints.LARGE_BYTES
@@ -609,7 +604,7 @@ public final class PeerStore implements BackingStore {
       if (spread == null) {
         return missing.nextSetBit(0);
       }
-      // No reader waits for this: what it loses is not remembered.
+      // No reader waits for this, so lost time is not recorded.
       Patience patience = lostTime.ask(path).patience();
       long since = System.nanoTime();
       while (true) {
@@ -664,7 +659,7 @@ public final class PeerStore implements BackingStore {
       }
     }
 
-    /** Members only: a peer may name any ids, and any number of them. */
+    /** Members only: a peer may send arbitrary ids, and any number of them. */
     private void add(FileHolders spread, UUID id) {
       Member member = owners.other(id);
       if (member != null) {
@@ -673,8 +668,8 @@ public final class PeerStore implements BackingStore {
     }
 
     /**
-     * Reads a block, or a part of one, of a large file from a node that has it. Waits while others
-     * are about to get it from its owner, while that goes on, but leaves the owner time to answer.
+     * Reads a block of a large file, or a part of one, from a node that has it. Waits while other
+     * nodes are getting it from its owner and make progress, but leaves the owner time to answer.
      */
     private @Nullable SourceStatus readSpread(
         List<Member> known, long offset, ByteBuffer range, Patience patience) {
@@ -728,8 +723,8 @@ public final class PeerStore implements BackingStore {
     }
 
     /**
-     * Reads from a node that is not the owner. What is lost with it is not remembered: it is not
-     * asked for a while, and the file's other blocks come from the rest.
+     * Reads from a node other than the owner. Lost time is not recorded: the node is not asked for
+     * a while, and the other blocks come from other nodes.
      */
     private @Nullable SourceStatus readPassedOn(
         Member peer, long offset, ByteBuffer range, Patience patience, FileHolders.End[] end) {
@@ -780,7 +775,8 @@ public final class PeerStore implements BackingStore {
       requireNoContradiction();
       PeerClient.Given given =
           client.fetch(peer, path, expected, offset, range.duplicate(), onlyCopies, patience);
-      // Who passes a block on may not have read the source; it accepted the block by this rule.
+      // A node that passes a block on may not have read the source; it accepted the block by this
+      // same rule.
       if (!isWitnessed && isOnlyWitness(peer, path)) {
         own = own == null ? ownView.of(path, expected) : own;
         requireNoContradiction();
@@ -802,7 +798,6 @@ public final class PeerStore implements BackingStore {
       }
     }
 
-    /** The file as opened in the source. */
     private synchronized SourceFile opened() throws FsException {
       SourceFile file = opened;
       if (file == null) {
@@ -838,9 +833,8 @@ public final class PeerStore implements BackingStore {
     }
 
     /**
-     * The source's status after the last read there, if there was one, else what the last peer
-     * said. What nodes pass on is proved by the owner that read it from the source, or else by the
-     * source.
+     * The source's status after the last read there, else what the last peer reported. Content that
+     * nodes pass on is confirmed by the owner that read it from the source, or else by the source.
      */
     @Override
     public SourceStatus status() throws FsException {

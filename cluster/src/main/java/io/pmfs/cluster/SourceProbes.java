@@ -14,14 +14,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Distinguishes a slow source from a peer that alone cannot reach it. Readers wait for a peer that
- * waits for the source; when that takes long, one thread of this node asks the source the same
- * question. If the source answers this node and the peer does not follow, the peer is suspected and
- * readers ask the source themselves. If the source does not answer, only that one more thread waits
- * for it, and later a few others. Safe for use by many threads.
+ * Distinguishes a slow source from a peer that cannot reach it. While a peer waits long for the
+ * source, one thread of this node asks the source the same question. If the source answers here but
+ * the peer still does not, the peer is suspected and readers ask the source themselves. If the
+ * source does not answer, only that thread waits for it, and later a few more. Thread-safe.
  */
 final class SourceProbes implements AutoCloseable {
-  /** Longer than a working source takes. */
+  /** Longer than a working source takes to answer. */
   static final Duration PATIENCE = Duration.ofSeconds(10);
 
   /**

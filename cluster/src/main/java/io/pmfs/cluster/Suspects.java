@@ -10,9 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Peers that failed recently. Each is left alone for a while, twice as long after each further
- * failure, so that readers wait for a dead peer once and not each time. Safe for use by many
- * threads.
+ * Peers that failed recently. Each is not asked for a while, twice as long after each further
+ * failure, so that readers do not wait for a dead peer each time. Thread-safe.
  */
 final class Suspects {
   private static final Logger log = LoggerFactory.getLogger(Suspects.class);
@@ -30,10 +29,7 @@ final class Suspects {
     this.nanoTime = nanoTime;
   }
 
-  /**
-   * Whether to ask a peer now. When its pause is over, one caller may try; the others still may
-   * not.
-   */
+  /** Whether to ask a peer now. After its pause, one caller may try; the others still may not. */
   boolean mayAsk(Member peer) {
     Suspicion suspicion = suspicions.get(peer.id());
     if (suspicion == null || suspicion.instance != peer.instance()) {
@@ -83,10 +79,7 @@ final class Suspects {
     }
   }
 
-  /**
-   * Records that a peer answered a question asked at that time: ends a suspicion that began
-   * earlier.
-   */
+  /** A peer answered a question asked at that time, which ends any earlier suspicion. */
   void answered(Member peer, long askedNanos) {
     Suspicion suspicion = suspicions.get(peer.id());
     if (suspicion != null

@@ -11,46 +11,43 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Peers that say what is wrong about the blocks of large files. That does no harm, since all of it
- * are hints, but costs time, so the log names each of them once. Safe for use by many threads.
+ * Peers that make wrong claims about the blocks of large files. Claims are hints, so this only
+ * costs time, and the log names each such peer once. Thread-safe.
  */
 final class WrongClaims {
   private static final Logger log = LoggerFactory.getLogger(WrongClaims.class);
 
-  /**
-   * A peer may refuse what it claimed: its copy was evicted in between. So often it is no chance.
-   */
+  /** A copy may be evicted between claim and read, but not this often. */
   static final int MANY = 5;
 
-  /** Blocks that a peer claimed and refused, since it last gave one. */
+  /** How many claimed blocks a peer has refused since it last sent one. */
   private final Map<UUID, Integer> refused = new ConcurrentHashMap<>();
 
   private final Set<UUID> named = ConcurrentHashMap.newKeySet();
 
-  /** A peer answered a question about a file of so many blocks. */
+  /** Checks a peer's answer about a file of this many blocks. */
   void said(Member peer, FileName path, HeldBlocks held, int count) {
     if (!held.isOf(count) && named.add(peer.id())) {
       log.warn("{} claims or offers blocks that {} does not have", peer, path);
     }
   }
 
-  /** A peer refused a block that it had claimed. */
+  /** Records that a peer refused a block that it had claimed. */
   void refused(Member peer, String why) {
     if (refused.merge(peer.id(), 1, Integer::sum) >= MANY && named.add(peer.id())) {
       log.warn(
-          "{} claims blocks of large files and does not give them, {} times in a row; lately: {}",
+          "{} claims blocks of large files and refuses them, {} times in a row; lately: {}",
           peer,
           MANY,
           why);
     }
   }
 
-  /** A peer gave a block that it had claimed. */
+  /** Records that a peer sent a block that it had claimed. */
   void gave(Member peer) {
     refused.remove(peer.id());
   }
 
-  /** Whether the log has named a peer. */
   boolean isNamed(Member peer) {
     return named.contains(peer.id());
   }

@@ -78,7 +78,7 @@ final class LyingAboutBlocksIT {
   /** What the log says about a member that does so. */
   private static String accusation(HostileMember.Mode mode) {
     return switch (mode) {
-      case CLAIMED_BLOCKS -> "claims blocks of large files and does not give them";
+      case CLAIMED_BLOCKS -> "claims blocks of large files and refuses them";
       case OFFERED_BLOCKS, RANDOM_BLOCKS -> "claims or offers blocks that .* does not have";
       case NO_BLOCKS -> "is not asked for a while: .* is silent";
       case TRICKLING_BLOCKS, WAITING_BLOCKS -> "is not asked for a while: .*";

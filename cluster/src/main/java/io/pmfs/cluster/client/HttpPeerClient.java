@@ -49,19 +49,16 @@ import org.jspecify.annotations.Nullable;
 /**
  * Asks peers over HTTP (docs/formats.md, Peers). Event loops copy content from the sockets to its
  * destination; the asking thread compares the checksums. Small files that would have to wait for
- * others are requested together.
+ * each other are requested together.
  */
 public final class HttpPeerClient implements PeerClient {
-  /** A larger file is worth a request of its own. */
+  /** Larger files get a request of their own. */
   static final int SMALL_BYTES = 128 << 10;
 
   private static final int EVENT_LOOPS = 2;
   private static final int MAX_CONNECTIONS = 32;
 
-  /**
-   * With this many requests for small files in progress to one peer, further files are requested
-   * together.
-   */
+  /** With this many requests for small files to one peer, further files are requested together. */
   private static final int ALONE_COUNT = 2;
 
   private static final int LARGEST_RECEIVE_BYTES = 256 << 10;
@@ -292,7 +289,7 @@ public final class HttpPeerClient implements PeerClient {
     return given;
   }
 
-  /** Not counted among the requests to a peer: these have content. */
+  /** Not counted among the requests to a peer, which have content. */
   @Override
   public HeldBlocks blocks(
       Member peer,

@@ -3,12 +3,12 @@ package io.pmfs.cluster.client;
 import java.time.Duration;
 
 /**
- * How long a reader goes on waiting for peers, for all of them together, whatever it asks them.
- * Waiting for an answer uses it up, except while the peer says that it is itself waiting, and while
- * content comes fast enough. Used by one thread at a time.
+ * How long a reader may still wait for peers, over all its questions. Waiting for an answer uses it
+ * up, except while the peer reports that it is itself waiting, or while content comes fast enough.
+ * Used by one thread at a time.
  */
 public final class Patience {
-  /** With less than this left, a reader asks no peer. */
+  /** With less than this left, a reader asks no further peer. */
   private static final long LEAST_NANOS = 50_000_000L;
 
   private long leftNanos;
@@ -19,12 +19,11 @@ public final class Patience {
     this.leftNanos = most.toNanos();
   }
 
-  /** Of one who does not hurry: only the limits of each question count. */
+  /** Unlimited patience: only the timeouts of each question apply. */
   public static Patience endless() {
     return new Patience(Duration.ofDays(3_650));
   }
 
-  /** Whether no peer is to be asked any more. */
   public boolean isOver() {
     return leftNanos < LEAST_NANOS;
   }
@@ -33,28 +32,25 @@ public final class Patience {
     return Math.max(0, leftNanos);
   }
 
-  /** The time used since the beginning. */
   public long usedNanos() {
     return usedNanos;
   }
 
-  /** The part of it in which nothing came. */
+  /** The part of the used time without any answer. */
   public long lostNanos() {
     return lostNanos;
   }
 
-  /** Time has passed. */
   public void use(long nanos) {
     leftNanos -= nanos;
     usedNanos += nanos;
   }
 
-  /** Some of the time used was in vain. */
   public void lost(long nanos) {
     lostNanos += nanos;
   }
 
-  /** What was lost since then is no more than used. */
+  /** Takes back losses recorded since then. */
   public void forgiveLossesSince(long lostNanosThen) {
     lostNanos = lostNanosThen;
   }

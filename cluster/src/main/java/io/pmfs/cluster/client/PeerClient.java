@@ -14,16 +14,16 @@ import java.util.UUID;
 import java.util.function.Consumer;
 
 /**
- * Asks peers. Each call blocks its caller and ends within the client's timeouts, and when the
- * caller's patience is over; it uses up what it takes. Paths are below the dataset's root; the
- * empty path is the root. Safe for use by many threads.
+ * Asks peers. Each call blocks its caller, at most for the client's timeouts and the caller's
+ * patience, from which it deducts its time. Paths are below the dataset's root; the empty path is
+ * the root. Thread-safe.
  */
 public interface PeerClient extends AutoCloseable {
   /**
    * The answer to a read, apart from the bytes.
    *
    * @param status the status of the file that the range is from
-   * @param holders ids of other nodes that may have a copy of it
+   * @param holders ids of other nodes that may have a copy
    */
   record Given(SourceStatus status, List<UUID> holders) {}
 
@@ -63,9 +63,9 @@ public interface PeerClient extends AutoCloseable {
       throws PeerException;
 
   /**
-   * Which blocks of a large file a peer has, and if it owns the file, which ones to read from it.
+   * The blocks of a large file that a peer has and, if it owns the file, those to read from it.
    *
-   * @param wanted what this node would read next
+   * @param wanted the blocks that this node would read next
    */
   HeldBlocks blocks(
       Member peer,
@@ -75,7 +75,7 @@ public interface PeerClient extends AutoCloseable {
       Patience patience)
       throws PeerException;
 
-  // The same for one who does not hurry, and waits as long as the client's timeouts allow.
+  // With unlimited patience: callers wait as long as the client's timeouts allow.
 
   default void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
       throws PeerException {

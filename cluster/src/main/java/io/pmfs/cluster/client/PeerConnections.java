@@ -17,17 +17,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Open connections to one peer; the one used last is reused first. Safe for use by many threads.
- */
+/** Open connections to one peer; the one used last is reused first. Thread-safe. */
 @SuppressWarnings("FutureReturnValueIgnored") // nothing waits for a close
 final class PeerConnections {
-  /**
-   * Shorter than the time for which a pmfs server keeps an idle connection (PeerLimits.DEFAULTS).
-   */
+  /** Shorter than the time that a server keeps an idle connection (PeerLimits.DEFAULTS). */
   private static final long MAX_IDLE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-  /** The channel itself ends an attempt to connect, and says why. */
+  /** The channel times out by itself first, with a reason. */
   private static final long SLACK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private static final AttributeKey<Long> RELEASED =
@@ -40,7 +36,6 @@ final class PeerConnections {
   private final ArrayDeque<Channel> idle = new ArrayDeque<>(); // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
-  /** What a connection is used for. */
   enum Use {
     /**
      * Names and attributes. Callers do not wait long for a connection: those in use may be waiting
@@ -54,7 +49,6 @@ final class PeerConnections {
     DATA,
     /** Content of copies only: a request on such a connection waits for no other node. */
     COPIES,
-    /** Changes of a writable mount. */
     OUTPUTS
   }
 
@@ -79,8 +73,8 @@ final class PeerConnections {
   /**
    * Waits for a permit to use a connection; {@link #leave} returns it.
    *
-   * @param isWorthWaiting whether the connections in use are waiting because the peer itself waits:
-   *     then a caller that wants data waits for as long as that lasts
+   * @param isWorthWaiting whether the peer itself waits, which keeps the connections in use: then a
+   *     caller that wants data keeps waiting
    */
   void enter(Use use, BooleanSupplier isWorthWaiting, Patience patience) throws PeerException {
     Duration most = use == Use.NAMES ? timeouts.connect() : timeouts.stall();
@@ -131,7 +125,7 @@ final class PeerConnections {
     }
   }
 
-  /** Opens a connection. The time that this takes counts with the answer's, if it succeeds. */
+  /** Opens a connection. If it succeeds, its time counts towards the answer's. */
   Channel connect(Patience patience) throws PeerException {
     long since = System.nanoTime();
     long most = timeouts.connect().toNanos() + SLACK_NANOS;

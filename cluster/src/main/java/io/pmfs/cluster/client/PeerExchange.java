@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  * Once that thread has left, later bytes are ignored: the destination belongs to its reader again.
  *
  * <p>While a peer reports that it is itself waiting for the source, and is not suspected, the
- * thread keeps waiting; that time does not count towards any limit. What is asked about copies only
- * needs no source, so such reports are ignored.
+ * thread keeps waiting; that time does not count towards any limit. A question about copies needs
+ * no source, so such reports are then ignored.
  */
 final class PeerExchange {
   /** Takes an answer. Called by the event loop, never after {@link #await} has returned. */
@@ -26,20 +26,13 @@ final class PeerExchange {
     /** Takes the next bytes. Returns false if they say only that the peer is itself waiting. */
     boolean content(ByteBuf bytes) throws PeerException;
 
-    /** The answer is complete. */
     void end() throws PeerException;
 
-    /**
-     * Whether the peer already has all that it sends, so that only its disk and network set the
-     * pace.
-     */
+    /** Whether the peer has all data already, so that only its disk and network set the pace. */
     boolean isSteady();
   }
 
-  /**
-   * An answer of a {@link Reader#isSteady steady} reader that is slower is given up after {@link
-   * #PACE_NANOS}.
-   */
+  /** A slower {@link Reader#isSteady steady} answer is given up after {@link #PACE_NANOS}. */
   private static final long LEAST_BYTES_PER_SECOND = 256 << 10;
 
   private static final long PACE_NANOS = 2_000_000_000L;
@@ -56,7 +49,7 @@ final class PeerExchange {
   private volatile long lastNanos = System.nanoTime();
   private volatile boolean hasBytes;
 
-  /** When the peer was asked, plus the time for which the peer itself waited. */
+  /** When the peer was asked, plus the time during which the peer itself waited. */
   private long sinceNanos = lastNanos; // GUARDED_BY(this)
 
   /** When the peer last sent content, or reported that it is itself waiting. */
@@ -87,7 +80,6 @@ final class PeerExchange {
     this.mayWait = mayWait;
   }
 
-  /** Any bytes have arrived. */
   void bytesCame() {
     hasBytes = true;
     lastNanos = System.nanoTime();
@@ -180,7 +172,7 @@ final class PeerExchange {
 
   /** The peer closed the connection, or it broke. */
   synchronized void closed(String what) {
-    // Not if this node closed it, when it had given up.
+    // Not if this node closed it after giving up.
     isClosed |= !ended;
     fail(PeerException.Kind.UNREACHABLE, what);
   }
@@ -235,7 +227,7 @@ final class PeerExchange {
     return keepAlive && channel.isActive();
   }
 
-  /** How much of the reader's patience is used up. */
+  /** Deducts the waiting time from the reader's patience. */
   private long usedNanos(long now) {
     return now - sinceNanos - boughtNanos;
   }
@@ -257,7 +249,7 @@ final class PeerExchange {
       }
       left = Math.min(left, patience.leftNanos() - usedNanos(now));
       if (left <= 0) {
-        fail(PeerException.Kind.LATE, "does not answer as soon as its reader needs it");
+        fail(PeerException.Kind.LATE, "does not answer within its reader's patience");
         break;
       }
       if (isWaiting && link.lacksSource()) {
@@ -276,7 +268,7 @@ final class PeerExchange {
     }
   }
 
-  /** How long no part of an answer may come that needs no source. */
+  /** Timeout between parts of an answer that needs no source. */
   private Duration whileIdle(PeerTimeouts timeouts) {
     return headNanos == 0 ? timeouts.firstByte() : timeouts.stall();
   }

@@ -37,7 +37,7 @@ public final class PeerLink {
 
   private static final long LONGEST_MICROS = 120_000_000;
 
-  /** A peer that is itself waiting reports that more often than this. */
+  /** Longer than the interval at which a waiting peer reports that. */
   private static final long WAIT_NANOS = 3_000_000_000L;
 
   final Member peer;
@@ -112,7 +112,6 @@ public final class PeerLink {
     connections.close();
   }
 
-  /** A call that is counted. */
   interface Call<T> {
     T run() throws PeerException;
   }
@@ -188,7 +187,7 @@ public final class PeerLink {
       return false;
     }
     long ahead = signature.aheadMillis();
-    // Other threads learn the same at the same time.
+    // Other threads may have learned it at the same time.
     if (Math.abs(ahead - before) > RequestSignature.MAX_SKEW_MILLIS / 2) {
       log.warn(
           ahead > 0

@@ -35,7 +35,6 @@ final class PeerReaders {
     return new PeerException(PeerException.Kind.CORRUPT, peer + " sent " + what);
   }
 
-  /** Reads a range of a file into its destination. */
   static final class Range implements PeerExchange.Reader {
     private final Member peer;
     private final SourceVersion expected;
@@ -263,7 +262,6 @@ final class PeerReaders {
       return !frame.isReadable();
     }
 
-    /** Decodes a refusal. */
     final PeerException refusal(ByteBuf in) {
       int code = in.readUnsignedShort();
       String line = in.readCharSequence(in.readUnsignedShort(), UTF_8).toString();
@@ -356,7 +354,6 @@ final class PeerReaders {
       }
     }
 
-    /** Passes the entries on, in batches. */
     void forEach(Consumer<List<SourceEntry>> batches) {
       List<SourceEntry> batch = new ArrayList<>(ENTRIES_AT_ONCE);
       for (ByteBuf frame : frames) {

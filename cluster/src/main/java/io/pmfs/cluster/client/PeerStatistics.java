@@ -11,6 +11,6 @@ package io.pmfs.cluster.client;
  */
 public record PeerStatistics(
     long requests, long bytes, long failures, double medianMillis, double slowestPercentMillis) {
-  /** Of a peer that was never asked. */
+  /** The statistics of a peer that was never asked. */
   public static final PeerStatistics NONE = new PeerStatistics(0, 0, 0, 0, 0);
 }

@@ -21,8 +21,8 @@ public record PeerTimeouts(Duration connect, Duration firstByte, Duration stall,
           Duration.ofSeconds(60));
 
   /**
-   * How long a reader waits for all peers together: for one that is silent, and a little longer, so
-   * that the next one can answer if it is there.
+   * How long a reader waits for all peers together: long enough for one silent peer and the answer
+   * of the next.
    */
   public Duration ofAReader() {
     return connect.plus(firstByte.compareTo(stall) > 0 ? firstByte : stall);

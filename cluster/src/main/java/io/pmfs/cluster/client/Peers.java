@@ -4,10 +4,7 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.PeerException;
 import java.util.List;
 
-/**
- * The other nodes of a cluster, which answer requests about themselves. Safe for use by many
- * threads.
- */
+/** The other nodes of a cluster, which answer requests about themselves. Thread-safe. */
 public interface Peers {
   /** The other nodes that are known to be alive. */
   List<Member> others();

@@ -16,13 +16,13 @@ import org.jspecify.annotations.Nullable;
  * loop, or another waiting thread, sets its outcome.
  */
 final class SmallRead {
-  /** How often to look whether the peer itself waits. */
+  /** How often to check whether the peer itself waits. */
   private static final long LOOK_NANOS = 500_000_000L;
 
   private final PeerFormat.BatchItem item;
   private final ByteBuffer destination;
   private final Patience patience;
-  private int checksum; // GUARDED_BY(this), as all that follow
+  private int checksum; // GUARDED_BY(this), as all fields below
   private boolean isVerified;
   private boolean ended;
   private @Nullable List<SmallRead> led;
@@ -32,7 +32,7 @@ final class SmallRead {
   /**
    * @param destination has room for the whole file between its position and its limit; its position
    *     moves
-   * @param patience of the one thread that waits
+   * @param patience of the waiting thread
    */
   SmallRead(PeerFormat.BatchItem item, ByteBuffer destination, Patience patience) {
     this.item = item;
@@ -67,7 +67,7 @@ final class SmallRead {
   synchronized boolean take(ByteBuf bytes) {
     int count = Math.min(bytes.readableBytes(), destination.remaining());
     if (ended) {
-      // The room belongs to its reader again, who is gone.
+      // The buffer belongs to its reader again, which has left.
       bytes.skipBytes(count);
       destination.position(destination.position() + count);
       return !destination.hasRemaining();
@@ -104,7 +104,7 @@ final class SmallRead {
     }
   }
 
-  /** Makes the thread that waits for this file read a batch of files; false if none waits. */
+  /** Makes the thread that waits for this file read a batch; returns false if none waits. */
   synchronized boolean lead(List<SmallRead> batch) {
     if (ended) {
       return false;
@@ -115,10 +115,10 @@ final class SmallRead {
   }
 
   /**
-   * Waits for the outcome, as long as the reader's patience lasts. It does not count while the peer
-   * itself waits.
+   * Waits for the outcome within the reader's patience; time during which the peer itself waits
+   * does not count.
    *
-   * @return the reads that the caller must do, this one among them; null if this one has ended
+   * @return the reads that the caller must do, including this one; null if this one has ended
    */
   synchronized @Nullable List<SmallRead> await(BooleanSupplier isWorthWaiting) {
     boolean interrupted = false;

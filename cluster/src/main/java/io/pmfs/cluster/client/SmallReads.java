@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * Reads of small files from one peer. While fewer requests than a limit are in progress, a read is
  * sent at once, alone. Otherwise it waits until a request ends, and is sent together with all
  * waiting reads by the thread that has waited longest. When a peer turns out to be unreachable, the
- * waiting reads fail without asking it again. A read whose reader has waited for long enough fails,
- * too. Safe for use by many threads.
+ * waiting reads fail without asking it again. A read also fails when its reader's patience ends.
+ * Thread-safe.
  */
 final class SmallReads {
   /** Sends one request for one or several files, and ends each read. */
@@ -30,7 +30,8 @@ final class SmallReads {
   private int underWay; // GUARDED_BY(this)
 
   /**
-   * @param isWorthWaiting whether the peer itself waits, so that those who wait for it lose nothing
+   * @param isWorthWaiting whether the peer itself waits, so that its readers lose nothing by
+   *     waiting
    */
   SmallReads(int aloneCount, Sender sender, BooleanSupplier isWorthWaiting) {
     this.aloneCount = aloneCount;
@@ -74,7 +75,7 @@ final class SmallReads {
     }
     List<SmallRead> batch = next();
     while (!batch.isEmpty() && !batch.get(0).lead(batch)) {
-      // Its reader is gone.
+      // Its reader has left.
       batch = batch.size() > 1 ? batch.subList(1, batch.size()) : next();
     }
   }

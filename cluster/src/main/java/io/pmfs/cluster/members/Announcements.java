@@ -24,38 +24,36 @@ import org.slf4j.LoggerFactory;
  * The announcements of a group's members, in a cache that every member holds completely. For one
  * thread.
  *
- * <p>Others may lack this node's announcement, and it cannot see that: when parts of a group merge,
- * all but one part lose their announcements. A node that was frozen is such a part, although it has
- * seen the same members before and after. So a node repeats its announcement several times in each
- * view of the group, since each merge makes a new view, and occasionally without a cause.
+ * <p>Others may lack this node's announcement without its knowing: when parts of a group merge, all
+ * but one part lose their announcements. A frozen node is such a part, although it sees the same
+ * members before and after. So a node repeats its announcement several times in each view of the
+ * group, since each merge makes a new view, and occasionally without a cause.
  */
 final class Announcements {
   private static final Logger log = LoggerFactory.getLogger(Announcements.class);
 
-  /** Announcements of a node in each view of the group. */
+  /** How often a node announces itself in each view of the group. */
   private static final int TIMES = 3;
 
-  /** So that a node hears at most 50 announcements a second, however many members there are. */
+  /** Limits what a node receives to 50 announcements a second, however many members there are. */
   private static final Duration PAUSE_PER_MEMBER = Duration.ofMillis(20);
 
-  /** Announcements without a cause are this many times rarer: a node hears at most 5 a second. */
+  /** How many times rarer announcements without a cause are: a node receives at most 5 a second. */
   private static final int SELDOM = 10;
 
-  /**
-   * Keys of farewells begin with it, and continue with the id of the node that left, and a number.
-   */
+  /** Prefix of the keys of farewells; the id of the leaving node and a number follow. */
   private static final String FAREWELL = "left ";
 
   /**
-   * Enough to find a key of each of the cache's 256 segments. A node of a larger group may be the
-   * first of none.
+   * Enough numbers to find a key in each of the cache's 256 segments. In a larger group, a node may
+   * be the first owner of no segment.
    */
   private static final int MOST_NUMBERS = 2_000;
 
-  /** An absent node's announcement is kept for so many times the least pause. */
+  /** An absent node's announcement is kept for this many times the shortest pause. */
   private static final int PAUSES_TO_FORGET = 3;
 
-  /** The most farewells, of all nodes that ever left; a node that leaves after them is missed. */
+  /** Limit of farewells of all time; nodes that leave later are reported as missing. */
   private static final int MOST_FAREWELLS = 8_192;
 
   private final AdvancedCache<String, String> all;
@@ -66,13 +64,12 @@ final class Announcements {
   private final Duration pause;
   private final Executor worker;
 
-  /** All farewells that were ever here: a merge of two parts of a group may lose some. */
+  /** All farewells seen so far: a merge of two parts of a group may lose some. */
   private final Map<String, String> farewells = new HashMap<>();
 
-  /** The announcements of absent nodes, and since when they are absent. */
+  /** The announcements of absent nodes, with the time since which they are absent. */
   private Map<String, Long> strangers = Map.of();
 
-  /** Those that are being removed, each once. */
   private final Set<String> removing = new HashSet<>();
 
   private int view = -1;
@@ -110,7 +107,7 @@ final class Announcements {
   }
 
   /**
-   * Announces this node, if it is time to.
+   * Announces this node if that is due.
    *
    * @param groupView the number of the group's view
    * @param members how many members that view has
@@ -144,7 +141,7 @@ final class Announcements {
         });
   }
 
-  /** Says that this node leaves because it is told to; returns what ends when all have heard it. */
+  /** Announces that this node leaves on purpose; the result completes when all have received it. */
   CompletableFuture<?> sayGoodbye() {
     return farewells.size() < MOST_FAREWELLS
         ? all.putAsync(keptHere(ownFarewell), own)
@@ -152,8 +149,8 @@ final class Announcements {
   }
 
   /**
-   * A key whose first copy is on this node, which then tells all others itself. Another node may be
-   * gone by now, and would tell nobody.
+   * A key whose first copy is on this node, which then sends it to all others itself. Another first
+   * owner may have died, and would send it to nobody.
    */
   private String keptHere(String farewell) {
     DistributionManager places = all.getDistributionManager();
@@ -168,15 +165,15 @@ final class Announcements {
     return farewell;
   }
 
-  /** What a farewell's key says without its number: a node may have left several times. */
+  /** A farewell's key without its number, because a node may leave several times. */
   private static String withoutNumber(String key) {
     int end = key.indexOf(' ', FAREWELL.length());
     return end < 0 ? key : key.substring(0, end);
   }
 
   /**
-   * Parts of the group have merged, of which all but one lose what they have: the first member of
-   * each part says again who has said goodbye there.
+   * Called after parts of the group have merged, when all but one part lose their entries: the
+   * first member of each part repeats the farewells of its part.
    */
   void merged(List<List<Address>> parts) {
     if (parts.stream().anyMatch(part -> !part.isEmpty() && key(part.get(0)).equals(key))) {
@@ -185,7 +182,7 @@ final class Announcements {
     }
   }
 
-  /** The farewell of the later instance of a node: a merge may bring an older one back. */
+  /** The farewell of a node's latest instance: a merge may bring an older one back. */
   private static String later(String one, String other) {
     return instance(one) > instance(other) ? one : other;
   }
@@ -208,8 +205,9 @@ final class Announcements {
   }
 
   /**
-   * On the oldest member, removes the announcements of nodes that are absent for a while: those of
-   * nodes that are about to join may come before these are seen in the group.
+   * On the oldest member, removes announcements of nodes that have been absent for a while. Not at
+   * once, because the announcement of a joining node may arrive before the node is seen in the
+   * group.
    */
   void forget(List<Address> present, boolean oldest) {
     long now = System.nanoTime();
@@ -226,7 +224,7 @@ final class Announcements {
       gone.forEach(
           (each, since) -> {
             boolean isDue = now - since >= PAUSES_TO_FORGET * pause.toNanos();
-            // Removing takes long if others do not answer, and this is called at each change.
+            // Removal is slow if others do not answer, and this is called at each change.
             if (isDue && removing.add(each)) {
               afterwards(all.removeAsync(each), failure -> removing.remove(each));
             }
@@ -246,7 +244,7 @@ final class Announcements {
             });
   }
 
-  /** The names in the group of the present members that have not announced themselves. */
+  /** The group names of present members that have not announced themselves. */
   String silent(List<Address> present) {
     return present.stream()
         .filter(address -> !here.containsKey(key(address)))

@@ -21,8 +21,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks each second who of the expected nodes is here, and keeps that in a file for the next daemon
- * of the same mount. Safe for use by many threads.
+ * Checks once a second which expected nodes are present, and records that in a file for the next
+ * daemon of the same mount. Thread-safe.
  */
 public final class Attendance implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Attendance.class);
@@ -30,7 +30,7 @@ public final class Attendance implements AutoCloseable {
   static final String FILE = "cluster-nodes";
   private static final Duration LOOK = Duration.ofSeconds(1);
 
-  /** Looks between attempts to find the addresses of hosts that no member seems to be on. */
+  /** How many checks lie between attempts to resolve the hosts without a member. */
   private static final int LOOKS_TO_RESOLVE = 10;
 
   private final Path file;
@@ -40,20 +40,20 @@ public final class Attendance implements AutoCloseable {
   private @Nullable Membership membership; // GUARDED_BY(this)
   private boolean isChanged = true; // GUARDED_BY(this)
 
-  /** Whether somebody was told what is not kept so far. */
+  /** Whether an answer was given that the file does not have yet. */
   private boolean isUrgent; // GUARDED_BY(this)
 
   private boolean closed; // GUARDED_BY(this)
   private boolean isTroubled;
 
   /**
-   * Begins a mount's attendance, or continues that of its former daemon.
+   * Starts a mount's attendance, or continues that of an earlier daemon.
    *
    * @param state the directory that keeps the file
    * @param hosts the hosts on which nodes are expected; empty if that is not known
    * @param name this node's name
    * @param address this node's address
-   * @param isResumed whether a former daemon served the same mount
+   * @param isResumed whether an earlier daemon served the same mount
    */
   public Attendance(
       Path state,
@@ -85,23 +85,23 @@ public final class Attendance implements AutoCloseable {
     try {
       RollCall kept = RollCall.of(hosts, Files.readString(file, UTF_8));
       if (kept == null) {
-        log.warn("{}: is malformed; nodes that are away are not known to be missing", file);
+        log.warn("{}: is malformed; nodes that are absent now are not reported as missing", file);
       }
       return kept;
     } catch (NoSuchFileException e) {
       return null;
     } catch (IOException e) {
-      log.warn("{}: {}; nodes that are away are not known to be missing", file, e.toString());
+      log.warn("{}: {}; nodes that are absent now are not reported as missing", file, e.toString());
       return null;
     }
   }
 
-  /** As exact as the file has it: a time stays the same for the next daemon. */
+  /** Truncated to the file's precision, so that a time stays the same for the next daemon. */
   private Instant now() {
     return clock.instant().truncatedTo(ChronoUnit.MILLIS);
   }
 
-  /** Looks from now on, until this is closed. */
+  /** Starts the checks; they run until this is closed. */
   public synchronized void begin(Membership joined) {
     membership = joined;
     Thread thread = new Thread(this::run, "pmfs-attendance");
@@ -109,15 +109,14 @@ public final class Attendance implements AutoCloseable {
     try {
       thread.start();
     } catch (OutOfMemoryError e) {
-      log.warn("who is missing is only looked at when asked: {}", e.toString());
+      log.warn("missing nodes are only determined on request: {}", e.toString());
     }
   }
 
-  /** Who is missing now. */
   public synchronized Roll roll() {
     Membership joined = membership;
     if (joined != null && !closed) {
-      // The view first: who leaves has said goodbye before.
+      // The view first, because a node says goodbye before it leaves.
       List<Member> present = joined.view().members();
       if (call.look(present, joined.farewells(), now())) {
         isChanged = true;
@@ -142,7 +141,7 @@ public final class Attendance implements AutoCloseable {
           }
           keep();
         } catch (RuntimeException | Error e) {
-          log.warn("looking who is missing: {}", e.toString());
+          log.warn("determining the missing nodes: {}", e.toString());
         }
         pause();
       }
@@ -177,7 +176,7 @@ public final class Attendance implements AutoCloseable {
     call.resolved(host, address);
   }
 
-  /** A list may have other names than the nodes themselves. */
+  /** A list may name nodes differently than they name themselves. */
   private void resolve(Set<String> resolved) {
     for (String host : neverSeen()) {
       if (isOver()) {
@@ -220,13 +219,14 @@ public final class Attendance implements AutoCloseable {
     } catch (IOException e) {
       keepLater();
       if (!isTroubled) {
-        log.warn("{}: {}; the next daemon will not know who is missing", file, e.toString());
+        log.warn(
+            "{}: {}; the next daemon will not know which nodes are missing", file, e.toString());
       }
       isTroubled = true;
     }
   }
 
-  /** Looks no longer. Idempotent. */
+  /** Stops the checks. Idempotent. */
   @Override
   public synchronized void close() {
     closed = true;

@@ -14,8 +14,8 @@ import org.infinispan.notifications.cachemanagerlistener.event.ViewChangedEvent;
 import org.infinispan.remoting.transport.Address;
 
 /**
- * Runs an action when the group or an announcement has changed. Public because Infinispan calls it
- * by reflection, on its own threads.
+ * Runs an action when the group or an announcement changes. Public because Infinispan calls it by
+ * reflection, on its own threads.
  */
 @Listener
 public final class ChangeListener {
@@ -25,14 +25,13 @@ public final class ChangeListener {
   /**
    * A listener for one node.
    *
-   * @param merged is also told the parts of a group that have merged
+   * @param merged also receives the parts of a merged group
    */
   ChangeListener(Runnable then, Consumer<List<List<Address>>> merged) {
     this.then = then;
     this.merged = merged;
   }
 
-  /** The members of the group have changed. */
   @ViewChanged
   public void groupChanged(ViewChangedEvent event) {
     then.run();
@@ -45,7 +44,6 @@ public final class ChangeListener {
     then.run();
   }
 
-  /** A member's announcement was made or removed. */
   @CacheEntryCreated
   @CacheEntryModified
   @CacheEntryRemoved

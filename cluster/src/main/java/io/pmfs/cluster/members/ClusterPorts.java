@@ -5,9 +5,7 @@ public final class ClusterPorts {
   /** The first TCP port that a cluster's name may map to. */
   public static final int FIRST = 20_000;
 
-  /**
-   * The last one: below the ports that Linux assigns to outgoing connections (ip_local_port_range).
-   */
+  /** The last one, below Linux's ports for outgoing connections (ip_local_port_range). */
   public static final int LAST = 32_767;
 
   private ClusterPorts() {}

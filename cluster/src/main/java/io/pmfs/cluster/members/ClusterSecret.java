@@ -119,7 +119,7 @@ public final class ClusterSecret {
     return Files.exists(file, LinkOption.NOFOLLOW_LINKS) ? ofFile(file) : null;
   }
 
-  /** Creates the file whole or not at all; if another node was first, its file stays. */
+  /** Creates the file as a whole or not at all; a file that another node created first stays. */
   private static void make(Path file) throws IOException {
     byte[] random = new byte[MADE_BYTES];
     new SecureRandom().nextBytes(random);
@@ -140,10 +140,7 @@ public final class ClusterSecret {
     return PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(mode));
   }
 
-  /**
-   * The secret that {@link #kept} returned as text; IllegalArgumentException if the text is
-   * malformed.
-   */
+  /** The secret in a text from {@link #kept}; throws IllegalArgumentException if malformed. */
   public static ClusterSecret ofKept(String text) {
     return new ClusterSecret(HexFormat.of().parseHex(text));
   }

@@ -35,7 +35,6 @@ public record ClusterSettings(
     }
   }
 
-  /** With the default timings. */
   public ClusterSettings(
       String name,
       InetAddress address,

@@ -26,16 +26,15 @@ final class ConnectionProbes {
   /** The most connections that are being made at a time; each is a descriptor. */
   static final int MOST_AT_ONCE = 256;
 
-  /** What an address said. */
   enum Answer {
     ACCEPTED,
-    /** Its machine is there, but nothing listens. */
+    /** The machine answers, but nothing listens. */
     REFUSED,
-    /** Nothing came back in time, or there is no way to it. */
+    /** No answer came in time, or there is no route. */
     NONE
   }
 
-  /** Told each answer, in the order in which they come; returns more addresses to try. */
+  /** Receives each answer as it comes; returns more addresses to try. */
   interface Listener extends BiFunction<InetSocketAddress, Answer, Collection<InetSocketAddress>> {}
 
   private record Probe(InetSocketAddress address, SocketChannel channel, long end) {}
@@ -45,7 +44,7 @@ final class ConnectionProbes {
   private final Listener listener;
   private final Deque<InetSocketAddress> waiting = new ArrayDeque<>();
 
-  /** In the order in which their time ends. */
+  /** Ordered by timeout. */
   private final Deque<Probe> open = new ArrayDeque<>();
 
   private int connecting;
@@ -95,7 +94,7 @@ final class ConnectionProbes {
       boolean isConnected = channel.connect(address);
       if (isConnected) {
         close(channel);
-        tell(address, Answer.ACCEPTED);
+        report(address, Answer.ACCEPTED);
         return;
       }
       Probe probe = new Probe(address, channel, System.nanoTime() + patienceNanos);
@@ -104,7 +103,7 @@ final class ConnectionProbes {
       connecting++;
     } catch (IOException | RuntimeException e) {
       close(channel);
-      tell(address, answer(e));
+      report(address, answer(e));
     }
   }
 
@@ -146,10 +145,10 @@ final class ConnectionProbes {
   private void end(Probe probe, Answer answer) {
     close(probe.channel);
     connecting--;
-    tell(probe.address, answer);
+    report(probe.address, answer);
   }
 
-  private void tell(InetSocketAddress address, Answer answer) {
+  private void report(InetSocketAddress address, Answer answer) {
     waiting.addAll(listener.apply(address, answer));
   }
 

@@ -40,30 +40,30 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The JGroups protocols by which nodes find each other and notice when one is gone. */
+/** The JGroups protocols by which nodes find each other and detect failures. */
 final class GroupChannel {
   private static final Logger log = LoggerFactory.getLogger(GroupChannel.class);
 
-  /** The most members, of any clusters, that may listen at one address. */
+  /** Limit of members, of all clusters, that listen at one address. */
   static final int PORTS = 8;
 
-  /** Up to this many nodes look for each other often; more would spend their time on it. */
+  /** Up to this many nodes look for each other often; more would be too busy with it. */
   private static final int FEW_NODES = 128;
 
   private static final int DISCOVERY_RUNS = 3;
 
   /**
    * Attempts to join before a node forms a group of its own, which merges with the others later.
-   * When many nodes start together, most of these only wait for the one that will be first.
+   * When many nodes start together, most of them only wait for the first one.
    */
   private static final int JOIN_ATTEMPTS = 10;
 
-  /** A member that leads a group may take longer to admit a node than to answer it. */
+  /** A leading member may take longer to admit a node than to answer it. */
   private static final int ADMISSION_FACTOR = 3;
 
   private static final int CONNECT_TIMEOUT_MS = 300;
 
-  /** Longer than the interval of heartbeats: a read that began under this limit still gets one. */
+  /** Longer than the heartbeat interval, so that a read that began under this limit gets one. */
   private static final int HANDSHAKE_TIMEOUT_MS = 3_000;
 
   private static final int MAX_MESSAGE_BYTES = 16 << 20;
@@ -118,7 +118,6 @@ final class GroupChannel {
     return new JChannel(protocols);
   }
 
-  /** TCP that says to whom it has connections. */
   private static final class Transport extends TCP {
     Transport() {
       setId(ClassConfigurator.getProtocolId(TCP.class));
@@ -132,8 +131,8 @@ final class GroupChannel {
 
   private static Transport transport(ClusterSettings settings) throws Exception {
     Transport tcp = new Transport();
-    // A queue for each connection would have a thread, which spins for ever if the connection is
-    // closed while it is being made, as happens when two members connect to each other.
+    // A queue per connection would have a thread that spins forever if the connection is closed
+    // while it is being established, as happens when two members connect to each other.
     tcp.nonBlockingSends(false);
     tcp.setBindAddress(settings.address());
     // With a directory, members announce their ports there, so any port will do.
@@ -146,12 +145,13 @@ final class GroupChannel {
     tcp.tcpNodelay(true);
     // The kernel closes the connections of a killed process: the fastest way to detect that.
     tcp.enableSuspectEvents(true);
-    // Members of other clusters may use the same ports; that is not worth a log line.
+    // Members of other clusters may use the same ports; that deserves no log line.
     tcp.setLogDiscardMessages(false);
     tcp.setLogDiscardMessagesVersion(false);
     tcp.logAcceptError(false);
     tcp.disableDiagnostics();
-    // Each thread sends its own messages, so a thread that tries dead hosts delays no heartbeat.
+    // Each thread sends its own messages, so that a thread that tries dead hosts delays no
+    // heartbeat.
     tcp.setBundlerType("no-bundler");
     tcp.getThreadPool().setMinThreads(0).setMaxThreads(MAX_THREADS).setThreadDumpsEnabled(false);
     tcp.setSocketFactory(sockets(new SecretTls(settings.secret(), settings.name()).context()));
@@ -199,7 +199,7 @@ final class GroupChannel {
     }
   }
 
-  /** Limits a handshake: the other end may stay silent, and JGroups would wait for ever. */
+  /** Limits a handshake: the other end may stay silent, and JGroups would wait forever. */
   private static void limitHandshake(SSLSocket socket) {
     try {
       socket.setSoTimeout(HANDSHAKE_TIMEOUT_MS);
@@ -216,10 +216,7 @@ final class GroupChannel {
     }
   }
 
-  /**
-   * Must be called before a channel is closed; otherwise it would suspect the others when their
-   * connections close.
-   */
+  /** Call before closing a channel, which would else suspect the others when they disconnect. */
   static void expectClosing(JChannel channel) {
     if (channel.getProtocolStack().getTransport() instanceof TCP tcp) {
       tcp.enableSuspectEvents(false);
@@ -238,7 +235,8 @@ final class GroupChannel {
     TCPPING hosts =
         new NodeSearch(settings.address(), settings.timings().join(), transport::isConnected)
             .portRange(PORTS - 1);
-    // Nodes of a job start together: repeated runs also find those that listen a moment later.
+    // Nodes of a job start together, so repeated searches also find those that listen a moment
+    // later.
     hosts.setValue("num_discovery_runs", DISCOVERY_RUNS);
     hosts.setValue(
         "initial_hosts_str",

@@ -60,10 +60,10 @@ public final class InfinispanMembership implements Membership {
   private volatile View view;
   private volatile List<Member> farewells = List.of();
 
-  /** Whether the worker is about to look. */
+  /** Whether the worker is about to update the view. */
   private final AtomicBoolean isLookDue = new AtomicBoolean();
 
-  /** What is missing until this node has joined, for people. */
+  /** What this node waits for until it has joined, for people. */
   private volatile String awaited = "the group";
 
   // Only the worker uses these.
@@ -73,8 +73,8 @@ public final class InfinispanMembership implements Membership {
   private Duration retryDelay = Duration.ofSeconds(1);
   private long nextStartNanos = System.nanoTime();
 
-  /** Whether all listeners have the view: one that throws gets it again, with the others. */
-  private boolean isTold = true;
+  /** Whether all listeners have the view; one that throws gets it again, with the others. */
+  private boolean isDelivered = true;
 
   private InfinispanMembership(ClusterSettings settings, Member self) {
     this.settings = settings;
@@ -127,13 +127,11 @@ public final class InfinispanMembership implements Membership {
         ObjectInputFilter.Config.setSerialFilter(ObjectInputFilter.Config.createFilter("!*"));
       }
     } catch (IllegalStateException e) {
-      log.debug("another filter for serialized objects has just been set", e);
+      log.debug("another filter for serialized objects was set meanwhile", e);
     }
   }
 
-  /**
-   * One task for all time: nothing needs to be scheduled again, for which there may be no memory.
-   */
+  /** One permanent task, so that nothing must be scheduled again, for which memory may be short. */
   private void begin() {
     Future<?> unused =
         worker.scheduleWithFixedDelay(
@@ -147,15 +145,15 @@ public final class InfinispanMembership implements Membership {
       }
       look();
     } catch (RuntimeException | Error e) {
-      tell(e);
+      logQuietly(e);
     }
   }
 
-  private void tell(Throwable why) {
+  private void logQuietly(Throwable why) {
     try {
       log.error("cluster {}", settings.name(), why);
     } catch (RuntimeException | Error e) {
-      // A task that throws is not repeated, and there may be no memory for a line.
+      // A task that throws is not repeated, and there may be no memory for a log line.
     }
   }
 
@@ -250,7 +248,7 @@ public final class InfinispanMembership implements Membership {
         });
   }
 
-  /** Many changes that come together take one look. */
+  /** Coalesces changes that come together into one update. */
   private void lookSoon() {
     if (!isLookDue.getAndSet(true)) {
       soon(
@@ -286,7 +284,7 @@ public final class InfinispanMembership implements Membership {
       said.forget(present, group.isCoordinator());
       farewells = said.farewells();
       View seen = view(said.of(present));
-      tell(seen);
+      deliver(seen);
       if (seen.members().size() >= present.size()) {
         joined.countDown();
       } else {
@@ -307,17 +305,17 @@ public final class InfinispanMembership implements Membership {
     return new View(List.copyOf(members.values()));
   }
 
-  private void tell(View now) {
+  private void deliver(View now) {
     if (!now.equals(view)) {
       view = now;
-      isTold = false;
+      isDelivered = false;
       log.info("cluster {}: {} members: {}", settings.name(), now.members().size(), now.members());
     }
-    if (!isTold) {
+    if (!isDelivered) {
       for (Consumer<View> listener : listeners) {
         listener.accept(now);
       }
-      isTold = true;
+      isDelivered = true;
     }
   }
 

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Chooses which of this machine's addresses its peers should use. */
+/** Chooses the address of this machine that its peers should use. */
 public final class LocalAddress {
   /** The facts about a machine on which the choice depends. */
   interface Machine {
@@ -68,7 +68,7 @@ public final class LocalAddress {
         nodes.stream()
             .sorted(Comparator.comparing(node -> !isSameHost(node, machine.hostName())))
             .flatMap(node -> named(node, local, machine).stream())
-            // This machine's name may map to 127.0.1.1, where other nodes cannot reach it.
+            // This machine's name may resolve to 127.0.1.1, where other nodes cannot reach it.
             .filter(address -> !address.isLoopbackAddress() || nodes.size() == 1)
             .findFirst();
     if (listed.isPresent()) {

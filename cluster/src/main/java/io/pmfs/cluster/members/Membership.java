@@ -3,7 +3,7 @@ package io.pmfs.cluster.members;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** The nodes that serve the dataset. Safe for use by many threads. */
+/** The nodes that serve the dataset. Thread-safe. */
 public interface Membership extends AutoCloseable {
   /** The members that are known to be alive; this node alone until it has joined. */
   View view();
@@ -12,12 +12,12 @@ public interface Membership extends AutoCloseable {
   void onChange(Consumer<View> listener);
 
   /**
-   * The nodes that said goodbye, as they were then: their absence is wanted. Those that came back
-   * since may be among them.
+   * The nodes that have said goodbye, as they were then: they are not missing. Nodes that have come
+   * back since may be among them.
    */
   List<Member> farewells();
 
-  /** Says goodbye, so that nobody misses this node when it has left; waits 2 s at most. */
+  /** Says goodbye, so that this node is not reported as missing later; waits at most 2 s. */
   void sayGoodbye();
 
   /** Leaves the cluster, so that the others need not detect the absence. Idempotent. */

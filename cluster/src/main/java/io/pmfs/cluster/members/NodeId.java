@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A node's id, kept in a file beside the records of its copies: as long as these exist, the node
- * owns the same paths. The file has one line, the id and the host name: a state directory that was
+ * A node's id, stored in a file beside the records of its copies: as long as these exist, the node
+ * owns the same paths. The file has one line, the id and the host name, so that a state directory
  * copied to another host gets a new id.
  */
 public final class NodeId {
@@ -24,7 +24,7 @@ public final class NodeId {
   private NodeId() {}
 
   /**
-   * Returns the id that a state directory holds; creates and keeps a new one if there is none.
+   * Returns the id that a state directory holds; creates a new one if there is none.
    *
    * <p>If the id cannot be read, the node gets a new one; if the new id cannot be written, it lasts
    * as long as this daemon. In both cases peers see a new node.

@@ -23,7 +23,7 @@ public final class NodeList {
   /** The most nodes that Slurm allows in a cluster. */
   static final int MAX_NODES = 65_536;
 
-  /** A full list, each name as long as DNS allows. */
+  /** The size of a full list in which each name is as long as DNS allows. */
   private static final int MAX_FILE_BYTES = MAX_NODES * 256;
 
   private NodeList() {}
@@ -99,7 +99,7 @@ public final class NodeList {
     return List.copyOf(hosts);
   }
 
-  /** The position of the next comma outside brackets, or of the end. */
+  /** The position of the next comma outside brackets, or the end. */
   private static int endOfEntry(String text, int start) {
     int opened = -1;
     for (int i = start; i < text.length(); i++) {

@@ -32,34 +32,33 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks for members on the hosts of a list, on all of them at the same time. JGroups would connect
- * to one port after another, on the thread that runs its timers: with 64 hosts that do not answer,
- * a search would take minutes, and the member would do nothing else meanwhile.
+ * Looks for members on all hosts of a list at the same time. JGroups would connect to one port
+ * after another on its timer thread: with 64 hosts that do not answer, a search would take minutes
+ * and block everything else.
  *
  * <p>A host that does not answer at the first port is not tried at its others.
  */
 final class NodeSearch extends TCPPING {
   private static final Logger log = LoggerFactory.getLogger(NodeSearch.class);
 
-  /** Searches at the same time: another begins while one waits for hosts that do not answer. */
+  /** Simultaneous searches: another starts while one waits for hosts that do not answer. */
   private static final int MOST_SEARCHES = 4;
 
   /**
-   * Connections that are being made at the same time to hosts that answer. A frozen process holds
-   * one until the time for its handshake is up.
+   * Simultaneous connections to hosts that answer. A frozen process holds one until its handshake
+   * times out.
    */
   private static final int MOST_SENDERS = 64;
 
   private static final int MOST_WAITING = 8192;
   private static final Duration IDLE = Duration.ofSeconds(5);
 
-  /** Longer than TCP takes to repeat its first packet, which is after one second. */
+  /** Longer than TCP takes to repeat its first packet, which is one second. */
   private static final Duration PATIENCE = Duration.ofSeconds(2);
 
   /**
-   * How long a new node waits for the first answer while it may come: hosts are still being tried,
-   * or there is a connection to a member. That one has the secret and is alive, but perhaps on a
-   * machine with much to do.
+   * How long a new node waits for the first answer while hosts are still being tried, or while it
+   * is connected to a member, which may run on a busy machine.
    */
   private static final Duration ANSWER = Duration.ofSeconds(10);
 
@@ -71,14 +70,12 @@ final class NodeSearch extends TCPPING {
   private final Object resolving = new Object();
   private volatile boolean isClosed;
 
-  /** Whether a request has reached a member. */
   private volatile boolean hasMet;
 
   private final Set<Address> asked = ConcurrentHashMap.newKeySet();
   private final ThreadPoolExecutor searches;
   private final ThreadPoolExecutor senders;
 
-  /** The requests that a thread's search consists of. */
   private static final ThreadLocal<@Nullable List<Message>> REQUESTS = new ThreadLocal<>();
 
   /**
@@ -114,10 +111,7 @@ final class NodeSearch extends TCPPING {
     return new ThreadFactoryBuilder().setNameFormat(name).setDaemon(true).build();
   }
 
-  /**
-   * Looks for the group that a new node is to join. When this returns, the wait for answers is
-   * over: a member that leads a group has answered, or the time for it has passed.
-   */
+  /** Looks for the group to join; returns once a leading member has answered, or at the timeout. */
   @Override
   public Responses findMembers(
       @Nullable List<Address> members, boolean isInitial, boolean isAsynchronous, long timeout) {
@@ -133,12 +127,12 @@ final class NodeSearch extends TCPPING {
     return found.done();
   }
 
-  /** Whether hosts may still answer that there is somebody, or a member is being connected to. */
+  /** Whether hosts may still answer, or a member is being connected to. */
   private boolean isBusy() {
     return searches.getActiveCount() > 0 || !asked.isEmpty();
   }
 
-  /** Begins a search; answers come when they come. */
+  /** Starts a search; answers arrive asynchronously. */
   @Override
   public void findMembers(@Nullable List<Address> members, boolean isInitial, Responses responses) {
     try {
@@ -161,7 +155,7 @@ final class NodeSearch extends TCPPING {
     }
   }
 
-  /** Also resolves the names of hosts that have had no address yet. */
+  /** Also resolves the names of hosts that had no address so far. */
   private void collect(
       @Nullable List<Address> members, boolean isInitial, Responses responses, List<Message> all) {
     REQUESTS.set(all);
@@ -224,7 +218,7 @@ final class NodeSearch extends TCPPING {
     return asks;
   }
 
-  /** Sends on a thread of its own: a handshake may take long. */
+  /** Sends on a thread of its own, because a handshake may be slow. */
   private void send(Message request) {
     Address to = request.getDest();
     if (!asked.add(to)) {

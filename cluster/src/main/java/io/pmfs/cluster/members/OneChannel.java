@@ -7,10 +7,7 @@ import org.jgroups.JChannel;
 import org.jgroups.conf.ProtocolConfiguration;
 import org.jgroups.util.SocketFactory;
 
-/**
- * Gives Infinispan its channel. Infinispan asks for it once, and ignores a channel that is set
- * directly.
- */
+/** Gives Infinispan its channel: it asks once, and ignores a channel that is set directly. */
 record OneChannel(JChannel channel) implements JGroupsChannelConfigurator {
   @Override
   public JChannel createChannel(String name) {

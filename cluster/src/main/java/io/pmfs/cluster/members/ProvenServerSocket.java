@@ -24,15 +24,12 @@ import org.slf4j.LoggerFactory;
  * Hands out only connections whose other end has proved by TLS that it knows the secret. JGroups
  * accepts a connection only after it has finished the handshake of the previous one, so one silent
  * client would keep all members out. Here each handshake has its own thread and a time limit, and
- * the number of handshakes from one address is limited. Safe for use by many threads.
+ * the number of handshakes from one address is limited. Thread-safe.
  */
 final class ProvenServerSocket extends ServerSocket {
   private static final Logger log = LoggerFactory.getLogger(ProvenServerSocket.class);
 
-  /**
-   * The most handshakes at a time: {@code MOST} in total, {@link #MOST_OF_AN_ADDRESS} from one
-   * address.
-   */
+  /** Limits of simultaneous handshakes: in total, and {@link #MOST_OF_AN_ADDRESS} per address. */
   static final int MOST = 64;
 
   static final int MOST_OF_AN_ADDRESS = 16;
@@ -96,9 +93,7 @@ final class ProvenServerSocket extends ServerSocket {
     }
   }
 
-  /**
-   * Pauses after a failed accept: without free descriptors the next ones would fail at once, too.
-   */
+  /** Pauses after a failed accept: without free descriptors the next one would fail, too. */
   private void pauseUnlessClosed() {
     try {
       Thread.sleep(isClosed() ? 0 : POLL_MS);
@@ -140,7 +135,7 @@ final class ProvenServerSocket extends ServerSocket {
   private void prove(Socket plain) {
     AtomicBoolean ended = new AtomicBoolean();
     try {
-      // A read timeout would start again with each byte.
+      // A read timeout would restart with each byte.
       CompletableFuture.delayedExecutor(limit.toMillis(), TimeUnit.MILLISECONDS)
           .execute(
               () -> {

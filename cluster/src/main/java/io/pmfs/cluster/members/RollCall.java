@@ -18,14 +18,14 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which nodes a node expects, and which of them are not there. Expected are the hosts of a list,
- * and the members that were here since the mount began, until they say goodbye. Not safe for use by
+ * The nodes that a node expects, and those of them that are missing. It expects the hosts of a
+ * list, and every member since the mount began, until the member says goodbye. Not safe for use by
  * several threads.
  */
 final class RollCall {
   private static final String VERSION = "1";
 
-  /** Members to remember, of which a cluster with new ids at each start has many. */
+  /** Limit of remembered members: a cluster whose nodes get new ids at each start has many. */
   static final int MOST = 16_384;
 
   private enum Presence {
@@ -34,7 +34,7 @@ final class RollCall {
     LEFT
   }
 
-  /** A member, and since when it is here, missing or away on purpose. */
+  /** A member, with the time since which it is present, missing or gone on purpose. */
   private record Known(Member member, Presence presence, Instant since) {}
 
   private final List<String> hosts;
@@ -45,13 +45,12 @@ final class RollCall {
 
   private final Map<String, String> byName = new HashMap<>();
 
-  /** The listed hosts that are this machine. */
   private final Set<String> own = new HashSet<>();
 
   private final Map<UUID, Known> known = new LinkedHashMap<>();
 
   /**
-   * A roll call in which nobody has answered yet.
+   * Starts with no node present.
    *
    * @param hosts the listed hosts; empty without a list
    * @param began when the mount began
@@ -72,12 +71,11 @@ final class RollCall {
     return LocalAddress.firstLabel(host).toLowerCase(Locale.ROOT);
   }
 
-  /** A listed host has an address. */
   void resolved(String host, String address) {
     byAddress.put(address, host);
   }
 
-  /** The node that calls the roll is here, also before it is a member. */
+  /** Adds this node, which is present even before it is a member. */
   void isHere(String name, String address) {
     own.addAll(hostsOf(name, address));
   }
@@ -86,7 +84,7 @@ final class RollCall {
     return hostsOf(member.name(), member.host());
   }
 
-  /** The listed hosts that a member is on. */
+  /** The listed hosts with a member. */
   private Set<String> hostsOf(String name, String address) {
     Set<String> found = new HashSet<>();
     Optional.ofNullable(byAddress.get(address)).ifPresent(found::add);
@@ -94,7 +92,7 @@ final class RollCall {
     return found;
   }
 
-  /** Takes down who is present, and who has said goodbye. Returns whether anything is new. */
+  /** Updates the present and the departed members. Returns whether anything changed. */
   boolean look(List<Member> present, Collection<Member> farewells, Instant now) {
     boolean isNew = false;
     Map<UUID, Member> gone = new HashMap<>();
@@ -142,7 +140,7 @@ final class RollCall {
         .ifPresent(one -> known.remove(one.member.id()));
   }
 
-  /** Forgets those that left first, then those that are missing for the longest time. */
+  /** Forgets members that left first, then those missing for the longest time. */
   private void forgetSurplus() {
     if (known.size() > MOST) {
       known.values().stream()
@@ -155,21 +153,20 @@ final class RollCall {
     }
   }
 
-  /** Whether some member is on no listed host, and some host has no member: names may differ. */
+  /** Whether some member is on no listed host and some host has no member: names may differ. */
   boolean isUnclear() {
     return !hosts.isEmpty()
         && known.values().stream().anyMatch(one -> hostsOf(one.member).isEmpty())
         && !neverSeen().isEmpty();
   }
 
-  /** The listed hosts without a member, also without one that left. */
+  /** The listed hosts without a member, including hosts whose member left. */
   List<String> neverSeen() {
     Set<String> seen = new HashSet<>(own);
     known.values().forEach(one -> seen.addAll(hostsOf(one.member)));
     return hosts.stream().filter(host -> !seen.contains(host)).toList();
   }
 
-  /** Who is missing. */
   Roll roll() {
     List<Roll.Absence> missing = new ArrayList<>();
     int here = 0;
@@ -186,7 +183,7 @@ final class RollCall {
     return new Roll(Math.max(1, here) + missing.size(), missing);
   }
 
-  // ---- what the next daemon of the mount has to know
+  // ---- state for the next daemon of the mount
 
   String text() {
     StringBuilder text = new StringBuilder(VERSION + "\t" + began.toEpochMilli() + "\n");
@@ -202,7 +199,7 @@ final class RollCall {
   }
 
   /**
-   * Continues what {@link #text} has kept.
+   * Restores the state from {@link #text}.
    *
    * @return null if the text is malformed
    */

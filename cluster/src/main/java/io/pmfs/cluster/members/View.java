@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The members that serve the dataset, as one member sees them.
  *
- * @param members in the order of their ids, this node among them. A restarted member may be passed
- *     twice: the later instance counts
+ * @param members ordered by id, including this node. A restarted member may be passed twice: the
+ *     later instance counts
  */
 public record View(List<Member> members) {
   public View {

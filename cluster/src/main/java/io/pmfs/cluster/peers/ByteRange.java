@@ -10,7 +10,7 @@ public record ByteRange(long from, long to) {
   private static final Pattern RANGE = Pattern.compile("bytes=(\\d{0,18})-(\\d{0,18})");
 
   /**
-   * The part that a header asks for.
+   * Parses a header.
    *
    * @param header null for the whole file
    */
@@ -44,7 +44,6 @@ public record ByteRange(long from, long to) {
     return to - from;
   }
 
-  /** The answer's Content-Range. */
   public String header(long fileSize) {
     return "bytes " + from + "-" + (to - 1) + "/" + fileSize;
   }

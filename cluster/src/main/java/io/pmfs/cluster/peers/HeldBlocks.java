@@ -5,25 +5,25 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * What a node says about the blocks of a large file. Hints only: a block may be gone when it is
- * asked for.
+ * A node's answer about the blocks of a large file. Hints only: a block may be gone when it is
+ * requested.
  *
  * @param unit how many blocks a bit stands for, a power of two
- * @param units which of these the node has whole
- * @param askers how many nodes read the file from this owner now; 0 from any other node
+ * @param units the units that the node has completely
+ * @param askers how many nodes are reading the file from this owner; 0 from any other node
  * @param others ids of other nodes that may have blocks of it
- * @param granted blocks that the asker should read from this owner, since no other node has them
+ * @param granted blocks that the asker should read from this owner, because no other node has them
  */
 public record HeldBlocks(
     int unit, BitSet units, int askers, List<UUID> others, List<Integer> granted) {
-  /** The most bits that are sent. */
+  /** Limit of bits in a message. */
   public static final int MOST_UNITS = 4096;
 
-  /** The most blocks that an asker names as wanted, or is granted. */
+  /** Limit of blocks that an asker requests or is granted. */
   public static final int MOST_LISTED = 16;
 
   /**
-   * What the asker would read next.
+   * The blocks that the asker would read next.
    *
    * @param missed blocks that it knows no other node to have
    * @param more further blocks
@@ -32,7 +32,7 @@ public record HeldBlocks(
     public static final Wanted NOTHING = new Wanted(List.of(), List.of());
   }
 
-  /** A node that has these blocks of so many. */
+  /** A node that has these blocks, of this many. */
   public static HeldBlocks of(
       int count, BitSet blocks, int askers, List<UUID> others, List<Integer> granted) {
     int unit = 1;
@@ -51,13 +51,12 @@ public record HeldBlocks(
     return new HeldBlocks(unit, units, askers, others, granted);
   }
 
-  /** Whether this can be said of a file of so many blocks. */
+  /** Whether this is valid for a file of this many blocks. */
   public boolean isOf(int count) {
     return units.length() <= (count + (long) unit - 1) / unit
         && granted.stream().allMatch(block -> block < count);
   }
 
-  /** Whether the node has a block. */
   public boolean has(int block) {
     return units.get(block / unit);
   }

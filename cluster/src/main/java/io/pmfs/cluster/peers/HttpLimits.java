@@ -7,9 +7,7 @@ public final class HttpLimits {
 
   public static final int MAX_HEAD_BYTES = 16_384;
 
-  /**
-   * A larger range is streamed without checksums; a pmfs client does not request more than this.
-   */
+  /** Larger ranges are sent without checksums; pmfs clients do not request more than this. */
   public static final int MAX_CHECKED_BYTES = 16 << 20;
 
   public static final int MAX_BATCH_ITEMS = 256;
@@ -23,10 +21,7 @@ public final class HttpLimits {
   /** A write of 1 MiB, or an extended attribute and its name. */
   public static final int MAX_OUTPUTS_BYTES = 2 << 20;
 
-  /**
-   * A directory's frame is sent when it has this many bytes; also the largest piece of a request's
-   * body.
-   */
+  /** Size at which a directory's frame is sent; also the largest piece of a request's body. */
   public static final int FRAME_BYTES = 64 << 10;
 
   public static final int MAX_FRAME_BYTES = 128 << 10;

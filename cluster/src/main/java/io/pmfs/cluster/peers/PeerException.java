@@ -1,20 +1,17 @@
 package io.pmfs.cluster.peers;
 
-/** A peer did not give what it was asked for. Callers treat that as a miss, never as a failure. */
+/** A peer did not answer a question as asked. Callers treat that as a miss, never as a failure. */
 public final class PeerException extends Exception {
-  /** The reason for the miss. */
   public enum Kind {
-    /** The peer was not reached, or was silent for too long; it is suspected from now on. */
+    /** The peer was not reached or was silent for too long, and is now suspected. */
     UNREACHABLE,
-    /** The peer sent data that fails a check; it is suspected, too. */
+    /** The peer sent data that fails a check, and is now suspected. */
     CORRUPT,
     /** The peer has no copy and is not an owner. */
     REFUSED,
-    /** The peer has another version of the file. */
     OTHER_VERSION,
-    /** The peer answers, or sends, as much as it can. */
     BUSY,
-    /** The reader has waited for long enough; whether the peer would have answered is not known. */
+    /** The reader's patience ended; whether the peer would have answered is unknown. */
     LATE,
     /** The source failed, or answers other nodes but not this peer. */
     FAILED

@@ -177,11 +177,10 @@ public final class PeerFormat {
         });
   }
 
-  /** The target of a symbolic link. */
   public static FileName target(ByteBuf in) {
     FileName target = FileName.of(next(in, bounded(in.readableBytes(), TARGET_MAX)));
     if (target.size() == 0 || hasNul(target)) {
-      throw new IllegalArgumentException("not a target of a link");
+      throw new IllegalArgumentException("not a valid link target");
     }
     return target;
   }
@@ -239,7 +238,7 @@ public final class PeerFormat {
         bytes -> {
           int unit = bounded(bytes.readInt(), Integer.MAX_VALUE);
           if (Integer.bitCount(unit) != 1) {
-            throw new IllegalArgumentException("the number of blocks is no power of two");
+            throw new IllegalArgumentException("the number of blocks is not a power of two");
           }
           int size = bounded(bytes.readUnsignedShort(), HeldBlocks.MOST_UNITS / Byte.SIZE);
           BitSet units = BitSet.valueOf(next(bytes, size));
@@ -260,7 +259,7 @@ public final class PeerFormat {
         });
   }
 
-  /** BLOCK,...;BLOCK,...: those that nobody is known to have come first. */
+  /** BLOCK,...;BLOCK,...: first the blocks that no node is known to have. */
   public static String wanted(HeldBlocks.Wanted wanted) {
     return numbers(wanted.missed()) + ";" + numbers(wanted.more());
   }

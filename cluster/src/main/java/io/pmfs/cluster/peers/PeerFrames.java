@@ -5,16 +5,13 @@ public final class PeerFrames {
   /** Keep-alive: the answer is not ready yet. The frame is this one byte. */
   public static final byte WAIT = 0;
 
-  /** Directory entries. */
   public static final byte ENTRIES = 1;
 
-  /** The end of a directory. */
   public static final byte END = 2;
 
   /** A refusal of the next batch item, or of the rest of a directory. */
   public static final byte REFUSED = 3;
 
-  /** The next item of a batch. */
   public static final byte FILE = 4;
 
   private PeerFrames() {}

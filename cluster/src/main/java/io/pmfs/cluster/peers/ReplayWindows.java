@@ -7,7 +7,7 @@ import java.util.Map;
 /**
  * Remembers which requests were seen, for each client: a window of its last {@value #WIDTH}
  * numbers, as in IPsec (RFC 4303, 3.4.3). A client that has been silent for as long as a signature
- * is valid may be forgotten. Safe for use by many threads.
+ * is valid may be forgotten. Thread-safe.
  */
 final class ReplayWindows {
   /** Requests of one client use several connections and so arrive out of order. */

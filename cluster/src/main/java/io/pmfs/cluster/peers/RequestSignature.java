@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Signs requests to one server, and verifies them there: an HMAC-SHA256 (RFC 2104) over the
- * request, its time, a nonce and the server's instance. The layout is in docs/formats.md. Safe for
- * use by many threads.
+ * request, its time, a nonce and the server's instance. The layout is in docs/formats.md.
+ * Thread-safe.
  */
 public final class RequestSignature {
   public static final String BODY_HASH = "Pmfs-Body-Sha256";
@@ -31,8 +31,8 @@ public final class RequestSignature {
   public static final String CLOCK = "Pmfs-Clock";
 
   /**
-   * The most by which a signature's time may differ from the server's clock: how much the
-   * difference of the clocks has changed since it was learned, plus the request's delay.
+   * Limit of the difference between a signature's time and the server's clock: the drift of the
+   * clocks since their difference was learned, plus the request's delay.
    */
   public static final long MAX_SKEW_MILLIS = 60_000;
 
@@ -51,7 +51,7 @@ public final class RequestSignature {
   private final String client;
   private final AtomicLong sequence = new AtomicLong();
 
-  /** By how much the server's clock is ahead of this one, as far as is known. */
+  /** The known difference to the server's clock; positive if the server's is ahead. */
   private volatile long aheadMillis;
 
   private final ReplayWindows seen = new ReplayWindows(MAX_CLIENTS, 2 * MAX_SKEW_MILLIS + 1);
@@ -91,9 +91,7 @@ public final class RequestSignature {
     }
   }
 
-  /**
-   * Adds the signature to a request's headers, which must otherwise be complete. Returns its nonce.
-   */
+  /** Adds the signature to a request's otherwise complete headers; returns its nonce. */
   public String sign(String method, String target, HttpHeaders headers) {
     long time = clock.millis() + aheadMillis;
     String nonce = client + "-" + sequence.getAndIncrement();
@@ -103,14 +101,14 @@ public final class RequestSignature {
     return nonce;
   }
 
-  /** By how much the server's clock is ahead of this node's; less than zero if it is behind. */
+  /** The difference to the server's clock; negative if the server's is behind. */
   public long aheadMillis() {
     return aheadMillis;
   }
 
   /**
-   * Signs with the server's time from now on, if it is the server that says its time, and just now:
-   * its answer is signed with the nonce of the request that it refuses.
+   * Adopts the server's clock, if the answer proves to be from the server and recent: it is signed
+   * with the nonce of the request that it refuses.
    *
    * @param value of the header {@link #CLOCK}
    * @param nonce of that request
@@ -132,10 +130,7 @@ public final class RequestSignature {
     return macs.get().doFinal(text.getBytes(ISO_8859_1));
   }
 
-  /**
-   * Refuses a request unless it was signed for this server, just now, and is seen for the first
-   * time.
-   */
+  /** Refuses a request unless it was signed for this server, is recent, and was not seen before. */
   public void verify(String method, String target, HttpHeaders headers) throws Refusal {
     String header = headers.get(HttpHeaderNames.AUTHORIZATION);
     if (header == null) {
@@ -158,7 +153,7 @@ public final class RequestSignature {
     long number = Long.parseLong(fields.group(3));
     if (Math.abs(skew) > MAX_SKEW_MILLIS) {
       if (skew > 0) {
-        // Nobody who recorded it may send it again when its time has come.
+        // So that a recorded request cannot be sent again later, when its time has come.
         seen.isNew(id, number, now + Math.min(skew, MAX_FUTURE_MILLIS));
       }
       String time = Long.toString(now);

@@ -6,8 +6,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Limits the memory that all answers of a node together use for content that waits to be sent.
- * Counted in KiB. Safe for use by many threads.
+ * Limits the memory of all answers of a node for content that waits to be sent. Counted in KiB.
+ * Thread-safe.
  */
 final class AnswerMemory {
   private static final int WAIT_SECONDS = 10;

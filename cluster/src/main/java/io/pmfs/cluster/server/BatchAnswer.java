@@ -35,12 +35,12 @@ final class BatchAnswer {
   /** Longer than it takes to read a whole batch from copies. */
   private static final long ALONE_NANOS = 5_000_000;
 
-  /** A file that took longer was not read from a copy, and the next one will not be either. */
+  /** After a file that took longer to read, the next one is not expected to be a copy either. */
   private static final long SLOW_NANOS = 1_000_000;
 
   private static final int SENT_BYTES = 256 << 10;
   private static final int HELPERS = 7;
-  private static final int NOBODYS_TURN = -1;
+  private static final int NO_TURN = -1;
 
   /** A file's bytes after their head, and how much memory was taken to keep them. */
   private record Frame(ByteBuf bytes, int taken) {}
@@ -67,7 +67,6 @@ final class BatchAnswer {
     this.frames = new AtomicReferenceArray<>(items.size());
   }
 
-  /** Decodes a request's body. */
   public static List<PeerFormat.BatchItem> items(byte[] body) throws Refusal {
     List<PeerFormat.BatchItem> items;
     try {
@@ -158,7 +157,7 @@ final class BatchAnswer {
       for (int i = 0; i < count; i++) {
         helpers.execute(
             () -> {
-              while (!answer.isGone() && readNext(NOBODYS_TURN)) {}
+              while (!answer.isGone() && readNext(NO_TURN)) {}
             });
       }
     } catch (RejectedExecutionException e) {

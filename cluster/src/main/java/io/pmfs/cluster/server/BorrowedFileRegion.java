@@ -34,7 +34,7 @@ final class BorrowedFileRegion extends AbstractReferenceCounted implements FileR
     if (sent > 0) {
       transferred += sent;
     } else if (count > from && file.size() < position + count) {
-      // Otherwise Netty would ask for the missing bytes for ever.
+      // Otherwise Netty would ask for the missing bytes forever.
       failure = new EOFException("the file ends at byte " + file.size());
       throw new EOFException("the file ends at byte " + file.size());
     }

@@ -98,7 +98,6 @@ final class DirectoryAnswer {
     answer.end();
   }
 
-  /** Encodes a refusal as a frame. */
   public static ByteBuf refused(Refusal refusal) {
     byte[] line = refusal.line().getBytes(UTF_8);
     return Unpooled.buffer(5 + line.length)

@@ -1,6 +1,6 @@
 package io.pmfs.cluster.server;
 
-/** Answers what peers ask about the node itself. Safe for use by many threads. */
+/** Answers what peers ask about the node itself. Thread-safe. */
 public interface NodeRequests {
   /** Answers every request with 404. */
   NodeRequests NONE = (method, path, body) -> new Answer(404, "{}");

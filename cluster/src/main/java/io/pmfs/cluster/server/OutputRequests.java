@@ -1,10 +1,8 @@
 package io.pmfs.cluster.server;
 
-/**
- * Answers the other nodes of a writable mount that this node owns. Safe for use by many threads.
- */
+/** Answers the other nodes of a writable mount that this node owns. Thread-safe. */
 public interface OutputRequests {
-  /** For a node that owns none. */
+  /** Rejects every request, for a node that owns no writable mount. */
   OutputRequests NONE =
       (name, body) -> {
         throw new IllegalArgumentException("this node owns no writable mount");

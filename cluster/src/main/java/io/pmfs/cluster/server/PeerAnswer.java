@@ -44,10 +44,7 @@ final class PeerAnswer {
   /** Set before the head is queued: from then on nothing may be sent ahead of it. */
   private volatile boolean headQueued;
 
-  /**
-   * Whether {@link PeerFrames#WAIT} may be sent; the event loop sets it after it has written the
-   * head.
-   */
+  /** Whether {@link PeerFrames#WAIT} may be sent; set by the event loop after the head. */
   private volatile boolean framed;
 
   private volatile boolean ended;
@@ -108,7 +105,6 @@ final class PeerAnswer {
     finish(response);
   }
 
-  /** Refuses the request. */
   void refuse(Refusal refusal, HttpHeaders headers) {
     counters.refused(String.valueOf(refusal.status().code()));
     if (refusal.clock() != null) {
@@ -169,10 +165,7 @@ final class PeerAnswer {
     awaitRoom();
   }
 
-  /**
-   * Sends bytes, takes ownership of them, and returns when they are sent or the peer has
-   * disconnected.
-   */
+  /** Sends bytes, which it owns; returns when they are sent or the peer has disconnected. */
   void sendWhole(ByteBuf bytes) {
     int size = bytes.readableBytes();
     lastNanos = System.nanoTime();

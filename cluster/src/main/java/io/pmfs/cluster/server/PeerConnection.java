@@ -70,7 +70,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   /** Input that arrived while a worker had a request; no more is read until it is processed. */
   private final Deque<Object> held = new ArrayDeque<>();
 
-  /** When the peer last took bytes; the next two fields are the state of the output then. */
+  /** When the peer last took bytes; the next two fields hold the state of the output then. */
   private long stallNanos;
 
   private long lastPending;
@@ -289,9 +289,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     last.refuse(reason, DefaultHttpHeadersFactory.headersFactory().newHeaders());
   }
 
-  /**
-   * Closes after a pause: at once, the peer would lose what it has not read yet (RFC 9112, 9.6).
-   */
+  /** Closes after a pause, so that the peer can read what was sent (RFC 9112, 9.6). */
   private void linger(ChannelHandlerContext ctx) {
     state = State.CLOSING;
     dropHeld();
@@ -311,7 +309,7 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
     }
   }
 
-  /** Called again and again, several times within the shortest limit. */
+  /** Called periodically, several times within the shortest limit. */
   void tick(ChannelHandlerContext ctx) {
     long now = System.nanoTime();
     switch (state) {
@@ -345,8 +343,8 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
   }
 
   /**
-   * Tells the peer that its request is being processed. A head or frame that a worker has queued,
-   * or queues later, is sent after what is written here, since this runs on the event loop.
+   * Sends the peer a sign that its request is being processed. A head or frame that a worker has
+   * queued, or queues later, is sent after what is written here, since this runs on the event loop.
    */
   private void sayProcessing(ChannelHandlerContext ctx, long now) {
     PeerAnswer current = answer;

@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAccumulator;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Counts for {@link PeerServerStatistics}. Safe for use by many threads. */
+/** Counts for {@link PeerServerStatistics}. Thread-safe. */
 final class PeerCounters {
   final LongAdder requests = new LongAdder();
   final LongAdder bytes = new LongAdder();

@@ -23,9 +23,8 @@ import org.jspecify.annotations.Nullable;
  * @param target the request's target below /v1/, for control and outputs
  * @param expected the requested version; null for any
  * @param range the Range header; null for the whole file
- * @param node the node that asks, if it keeps copies of what it reads; only a hint, since it is not
- *     signed
- * @param wanted the blocks that it would read next; the same
+ * @param node the asking node, if it keeps copies; a hint, because it is not signed
+ * @param wanted the blocks that it would read next; also a hint
  */
 record PeerRequest(
     Resource resource,
@@ -39,7 +38,6 @@ record PeerRequest(
     HeldBlocks.Wanted wanted) {
   private static final String ROOT = "/v1/";
 
-  /** The kind of resource. */
   enum Resource {
     DATA,
     BATCH,
@@ -55,7 +53,7 @@ record PeerRequest(
       return this == DATA || this == BATCH;
     }
 
-    /** Whether the answer says only which copies there are, and waits for nothing. */
+    /** Whether the answer only reports existing copies, and waits for nothing. */
     boolean isAboutCopies() {
       return this == BLOCKS;
     }

@@ -29,15 +29,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Answers requests from a {@link PeerService}, on the workers' threads. Safe for use by many
- * threads.
- */
+/** Answers requests from a {@link PeerService}, on the workers' threads. Thread-safe. */
 final class PeerResponder {
-  /**
-   * Up to this many bytes, copying costs less than waiting until they are sent
-   * (docs/decisions/0025).
-   */
+  /** Up to this size, copying costs less than waiting for the send (docs/decisions/0025). */
   static final int COPIED_BYTES = 128 << 10;
 
   private static final Logger log = LoggerFactory.getLogger(PeerResponder.class);
@@ -48,10 +42,7 @@ final class PeerResponder {
   private final Executor helpers;
   private final boolean sendfile;
 
-  /**
-   * For content of more than {@link Blocks#SIZE}, and for files of a batch that wait for their
-   * turn.
-   */
+  /** For content larger than {@link Blocks#SIZE}, and for waiting files of a batch. */
   private final AnswerMemory memory;
 
   PeerResponder(
@@ -120,7 +111,6 @@ final class PeerResponder {
     }
   }
 
-  /** Encodes one value. */
   private interface Encoder<T> {
     void encode(ByteBuf out, T value);
   }

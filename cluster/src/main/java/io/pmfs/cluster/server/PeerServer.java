@@ -45,7 +45,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Serves a {@link PeerService} to peers over HTTP; docs/formats.md, Peers, describes the protocol.
  * Event loops read requests; separate workers answer requests for names and for content. Memory and
- * time for any input are bounded. Safe for use by many threads.
+ * time for any input are bounded. Thread-safe.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class PeerServer implements AutoCloseable {
@@ -61,8 +61,8 @@ public final class PeerServer implements AutoCloseable {
   private static final int COPY_WORKERS_PART = 4;
 
   /**
-   * What the kernel takes of an answer ahead of the peer, who learns that a block was sent when
-   * most of it was. Far more than a round trip's worth on a network of 100 Gbit/s.
+   * The kernel's send buffer for an answer; a block counts as sent when most of it is in that
+   * buffer. Far more than a round trip's worth on a network of 100 Gbit/s.
    */
   private static final int SEND_BUFFER_BYTES = 512 << 10;
 
@@ -88,8 +88,8 @@ public final class PeerServer implements AutoCloseable {
   private final Map<InetAddress, Integer> addresses = new ConcurrentHashMap<>();
 
   /**
-   * The connections of each event loop that has any, used by that loop only. It looks after all of
-   * them together: before a timer of its own, an event loop is busy for up to half a millisecond.
+   * The connections of each event loop, used by that loop only. One timer checks all of them,
+   * because each timer keeps an event loop busy for up to half a millisecond.
    */
   private final Map<EventExecutor, Map<PeerConnection, ChannelHandlerContext>> connections =
       new ConcurrentHashMap<>();
@@ -120,7 +120,7 @@ public final class PeerServer implements AutoCloseable {
     this(host, port, key, tls, instance, limits, service, control, OutputRequests.NONE);
   }
 
-  /** The same for a node that may own a writable mount. */
+  /** Starts to listen, for a node that may own a writable mount. */
   public PeerServer(
       String host,
       int port,
@@ -240,7 +240,7 @@ public final class PeerServer implements AutoCloseable {
             connection);
   }
 
-  /** Called on the connection's event loop, as all that follow on connections. */
+  /** Called on the connection's event loop, as are the methods on connections below. */
   void opened(PeerConnection connection, ChannelHandlerContext ctx) {
     EventExecutor loop = ctx.executor();
     Map<PeerConnection, ChannelHandlerContext> open = connections.get(loop);

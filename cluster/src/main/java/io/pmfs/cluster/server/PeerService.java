@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Answers peers from this node's tiers and the source. Every call may wait for the source, without
- * a limit. Safe for use by many threads.
+ * a limit. Thread-safe.
  */
 public interface PeerService {
   /** Passes on the names and attributes of a directory, in batches and in listing order. */
@@ -35,7 +35,7 @@ public interface PeerService {
    *
    * @param expected the version the peer knows; null for the one that this node knows
    * @param onlyCopies whether to read from the tiers only
-   * @param asker the node that asks, if it keeps what it reads
+   * @param asker the asking node, if it keeps copies
    * @throws PeerException of kind OTHER_VERSION if this node has another version; REFUSED if it has
    *     no copy, and either does not own the file or may read from the tiers only
    */
@@ -44,9 +44,9 @@ public interface PeerService {
       throws FsException, PeerException;
 
   /**
-   * Which blocks of a large file this node has. Waits for nothing.
+   * The blocks of a large file that this node has. Never waits.
    *
-   * @param asker the node that asks, if it keeps what it reads
+   * @param asker the asking node, if it keeps copies
    * @throws PeerException of kind REFUSED if this node has none and does not own the file, or has
    *     another version
    */
@@ -59,23 +59,19 @@ public interface PeerService {
     throw new PeerException(PeerException.Kind.REFUSED, path + " has no copy on this node");
   }
 
-  /** A file that a peer reads. */
   interface Content {
     SourceStatus status();
 
     /**
-     * Makes sure that the file is of this version, without reading it.
+     * Checks that the file is of this version, without reading it.
      *
-     * @throws PeerException of kind OTHER_VERSION if it is of another
+     * @throws PeerException of kind OTHER_VERSION if it is not
      */
     void prove() throws FsException, PeerException;
 
-    /** Other nodes that may have a copy. */
     List<UUID> holders();
 
-    /**
-     * The CRC32C of a whole block of {@link io.pmfs.stage.formats.Blocks#SIZE}, if it is recorded.
-     */
+    /** The recorded CRC32C of a block of {@link io.pmfs.stage.formats.Blocks#SIZE}, if any. */
     OptionalInt checksum(int block);
 
     /**

@@ -32,7 +32,7 @@ final class PeerSinks {
     }
 
     @Override
-    @SuppressWarnings("ReferenceEquality") // the same memory, not the same bytes
+    @SuppressWarnings("ReferenceEquality") // Identity, not equal bytes.
     public void accept(ReadResult piece) throws IOException {
       int size = piece.size();
       boolean isThere =
@@ -71,7 +71,6 @@ final class PeerSinks {
       this.begin = begin;
     }
 
-    /** How many bytes were sent. */
     long sent() {
       return sent;
     }
@@ -126,7 +125,7 @@ final class PeerSinks {
     }
 
     /**
-     * Breaks off if the file fails: part of the range may already be sent, so the rest cannot come
+     * Breaks off if the file fails: part of the range may be sent already, so the rest cannot come
      * from elsewhere.
      */
     private void sendWhole(ReadResult.FileRange range) throws IOException {

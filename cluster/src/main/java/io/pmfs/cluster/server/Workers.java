@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Threads that answer requests. A limited number works at a time; a thread that {@link #await
  * waits} for its peer to take an answer does not count, so that other peers do not wait for slow
- * ones. Safe for use by many threads.
+ * ones. Thread-safe.
  */
 final class Workers implements Executor {
   private static final Logger log = LoggerFactory.getLogger(Workers.class);
@@ -31,7 +31,6 @@ final class Workers implements Executor {
   private int waiting; // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
-  /** One of the threads. */
   private static final class Worker extends Thread {
     private final Workers workers;
 
@@ -42,9 +41,9 @@ final class Workers implements Executor {
   }
 
   /**
-   * @param most the most threads that work at a time
-   * @param mostQueued the most tasks that wait for a thread; further ones are refused
-   * @param mostWaiting the most threads that wait for peers without counting; each holds memory
+   * @param most limit of working threads
+   * @param mostQueued limit of tasks that wait for a thread; further ones are refused
+   * @param mostWaiting limit of threads that wait for peers without counting; each holds memory
    */
   Workers(String name, int most, int mostQueued, int mostWaiting) {
     this.most = most;
@@ -86,7 +85,7 @@ final class Workers implements Executor {
     }
   }
 
-  /** Starts a thread for a task, or frees its place and returns false. */
+  /** Starts a thread for a task; returns false, and frees its place, if that fails. */
   private boolean start(Runnable task) {
     try {
       run(task);
@@ -113,7 +112,7 @@ final class Workers implements Executor {
         });
   }
 
-  /** The next task for a thread that has done one; null if the thread must end. */
+  /** The next task for a thread that has finished one; null if the thread must end. */
   private synchronized @Nullable Runnable next() {
     // Threads that come back from a wait may exceed the limit.
     Runnable task = working > most ? null : queue.poll();
@@ -124,8 +123,8 @@ final class Workers implements Executor {
   }
 
   /**
-   * Runs something that waits for a peer. A worker that calls it does not count meanwhile, so
-   * another one may take its place.
+   * Runs something that waits for a peer. The calling worker does not count meanwhile, so another
+   * one may take its place.
    */
   static void await(Runnable wait) {
     if (Thread.currentThread() instanceof Worker worker && worker.workers.leave()) {
@@ -139,7 +138,6 @@ final class Workers implements Executor {
     }
   }
 
-  /** Returns whether there was room for one more waiting thread. */
   private boolean leave() {
     Runnable task;
     synchronized (this) {
@@ -157,13 +155,13 @@ final class Workers implements Executor {
     return true;
   }
 
-  /** Continues at once: a task that was begun must not wait for later ones. */
+  /** Continues at once: a task that has started must not wait for later ones. */
   private synchronized void comeBack() {
     waiting--;
     working++;
   }
 
-  /** Refuses further tasks, and drops those that wait for a thread. */
+  /** Refuses further tasks, and drops the queued ones. */
   synchronized void close() {
     closed = true;
     queue.clear();
