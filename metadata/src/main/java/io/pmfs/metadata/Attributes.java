@@ -29,9 +29,9 @@ public record Attributes(
   }
 
   /**
-   * Whether later attributes of the same name show that no program changed the file, or put another
-   * in its place: type, size, modification time and change time are the same. A source that keeps
-   * no change times shows less: {@link #showChanges}.
+   * Whether later attributes of the same name show that no program changed or replaced the file:
+   * type, size, modification time and change time are the same. A source without change times shows
+   * less: {@link #showChanges}.
    */
   public boolean areUntouched(Attributes later) {
     return type() == later.type()
@@ -40,7 +40,7 @@ public record Attributes(
   }
 
   /**
-   * Whether the change time is surely one that no program can set. Sources without change times
+   * Whether the change time is certainly one that no program can set. Sources without change times
    * show the modification time in their place, and old protocols full seconds.
    */
   public boolean showChanges() {
@@ -48,7 +48,7 @@ public record Attributes(
     return !changeTime.equals(second) && !changeTime.equals(modificationTime);
   }
 
-  /** Whether mode and owners, which decide about access, are the same. */
+  /** Whether mode and owners, which determine access, are the same. */
   public boolean giveSameAccess(Attributes other) {
     return mode == other.mode && uid == other.uid && gid == other.gid;
   }

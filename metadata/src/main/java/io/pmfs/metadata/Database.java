@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
  * #close} waits for running calls, and later calls throw an exception.
  *
  * <p>While the state on the disk can be written, it holds everything. When it cannot be written,
- * changes go to an {@link Overlay}; reads look there first and then in the state, which stays as it
- * was at that moment. When the state cannot be read either, only the overlay is left: what the
- * state held is lost until it is fetched again, and {@link #losses} counts that. {@link #replace}
- * ends both conditions.
+ * changes go to an {@link Overlay}; reads look there first and then in the state, which no longer
+ * changes. When the state cannot be read either, only the overlay is left: the state's data is lost
+ * until it is fetched again, and {@link #losses} counts that. {@link #replace} ends both
+ * conditions.
  */
 final class Database implements AutoCloseable {
   /** The overlay is cleared no more often than this, so that imports can finish. */
@@ -76,14 +76,13 @@ final class Database implements AutoCloseable {
   @FunctionalInterface
   interface Listener {
     /**
-     * What was read before may no longer be true.
+     * Earlier reads may no longer be true.
      *
      * @param failed the failure of the state; null if it did not fail
      */
     void changed(@Nullable StoreFailure failed);
   }
 
-  /** Replaces the listener. */
   void onChange(Listener listener) {
     whenOtherwise = listener;
   }
@@ -206,7 +205,7 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Negative if the first key comes first; null comes last. */
+  /** Compares keys; null comes last. */
   private static int order(byte @Nullable [] one, byte @Nullable [] other) {
     if (one == null || other == null) {
       return one != null ? -1 : 1;
@@ -261,10 +260,7 @@ final class Database implements AutoCloseable {
         });
   }
 
-  /**
-   * Whether all names of a directory are in the state or in memory, if its inode says that it is
-   * listed.
-   */
+  /** Whether all names of a directory that its inode calls listed are in state or memory. */
   boolean isListed(long directory) {
     return within(
         () -> {
@@ -291,7 +287,7 @@ final class Database implements AutoCloseable {
     return found == null || Overlay.value(found) == null;
   }
 
-  /** The exception for a stored value that cannot be what was written. */
+  /** The exception for a malformed stored value. */
   StateException damaged(String what) {
     RocksStore base = state;
     return base == null
@@ -300,8 +296,8 @@ final class Database implements AutoCloseable {
   }
 
   /**
-   * Runs several steps against one state. If the state fails during the steps, they run again from
-   * the first, against what is left.
+   * Runs several steps against one state. If the state fails meanwhile, all steps run again,
+   * against what is left.
    */
   <T extends @Nullable Object> T within(Supplier<T> steps) {
     while (true) {
@@ -333,7 +329,7 @@ final class Database implements AutoCloseable {
         throw failed;
       }
       if (closed || base == null || failed.store() != base) {
-        return; // Another thread was here before; the next round uses its result.
+        return; // Another thread was first; the next round uses its result.
       }
       failure = failed.getMessage();
       hasFailed = true;
@@ -371,7 +367,10 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Forgets all of it: its record of an inode may depend on the state's records of the parents. */
+  /**
+   * Forgets all of the overlay, because its record of an inode may depend on the state's records of
+   * the parents.
+   */
   private void forgetOverlay() {
     Overlay before = overlay;
     overlay = new Overlay(memory.apply(memoryBytes));
@@ -403,7 +402,7 @@ final class Database implements AutoCloseable {
    * The result of opening a state.
    *
    * @param failure why the state cannot be written; null if it can
-   * @param isOther whether the state does not contain what was known before
+   * @param isOther whether the state lacks data that was known before
    */
   record Opened(@Nullable RocksStore state, @Nullable String failure, boolean isOther) {}
 
@@ -463,7 +462,6 @@ final class Database implements AutoCloseable {
     }
   }
 
-  /** Closes without writing anything. */
   @Override
   public void close() {
     use.writeLock().lock();

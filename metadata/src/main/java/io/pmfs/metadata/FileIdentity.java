@@ -10,8 +10,8 @@ package io.pmfs.metadata;
  */
 public record FileIdentity(long device, long inode) {
   /**
-   * Whether another number means another version, whatever size and times say, as for members of
-   * tar files. Sources that are directories may give a file another number.
+   * Whether another number means another version, even with the same size and times, as for members
+   * of tar files. Sources that are directories may give a file another number.
    */
   public boolean isExact() {
     return device < 0;

@@ -45,7 +45,6 @@ public final class FileName implements Comparable<FileName> {
     return bytes;
   }
 
-  /** Size in bytes. */
   public int size() {
     return bytes.length;
   }
@@ -68,7 +67,7 @@ public final class FileName implements Comparable<FileName> {
 
   /**
    * Whether a directory can have an entry of this name: it is not empty, neither . nor .., and has
-   * no slash and no NUL. Names from other nodes may be anything.
+   * no slash and no NUL. Checks names from other nodes.
    */
   public boolean isEntry() {
     return isEntry(0, bytes.length);

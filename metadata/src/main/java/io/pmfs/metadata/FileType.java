@@ -1,11 +1,8 @@
 package io.pmfs.metadata;
 
-/**
- * The type of a file, in the S_IFMT bits of its mode (POSIX {@code <sys/stat.h>}; the numbers are
- * Linux's).
- */
+/** The type of a file: the S_IFMT bits of its mode (POSIX; the numbers are Linux's). */
 public enum FileType {
-  /** Of a name whose file the source could not describe yet. */
+  /** The type of a name whose file the source could not describe yet. */
   UNKNOWN(0x0),
   FIFO(0x1),
   CHARACTER_DEVICE(0x2),

@@ -22,35 +22,34 @@ public record Inode(
     @Nullable Listing listing,
     Attributes attributes) {
 
-  /** No session: they begin at 1. */
+  /** No session: sessions are numbered from 1. */
   public static final int NEVER = 0;
 
   /**
-   * Whether a file that the source shows under one of its names is the one that it represents: it
-   * has the same number or, as some sources give a file another number from time to time, it is
-   * {@linkplain Attributes#areUntouched untouched}. Ignores the device, whose number changes
-   * between mounts.
+   * Whether a file found under one of its names at the source is the one that it represents: it has
+   * the same number or, because some sources change the numbers of files, it is {@linkplain
+   * Attributes#areUntouched untouched}. Ignores the device, whose number changes between mounts.
    */
   public boolean isFile(FileIdentity seen, Attributes now) {
     return attributes.type() == now.type()
         && (identity.inode() == seen.inode() || isRenumbered(seen, now));
   }
 
-  /** Whether that is the same file with another number. */
+  /** Whether that is the same file with another number at the source. */
   public boolean isRenumbered(FileIdentity seen, Attributes now) {
     return identity.inode() != seen.inode() && !seen.isExact() && attributes.areUntouched(now);
   }
 
   /**
-   * Whether it goes on to represent what is under its name: the same file, or any directory. What
-   * another directory contains is compared name by name.
+   * Whether it still represents what is under its name: the same file, or any directory. The
+   * content of another directory is compared name by name.
    */
   public boolean continuesAs(FileIdentity seen, Attributes now) {
     return isFile(seen, now)
         || (attributes.type() == FileType.DIRECTORY && now.type() == FileType.DIRECTORY);
   }
 
-  /** Whether this is the name by which it is found. */
+  /** Whether this is its recorded name. */
   public boolean goesBy(long directory, FileName name) {
     return parent == directory && this.name.equals(name);
   }

@@ -3,12 +3,8 @@ package io.pmfs.metadata;
 import io.pmfs.table.Family;
 import java.util.concurrent.atomic.AtomicLong;
 
-/**
- * Assigns inode numbers, each only once in the lifetime of the database. Safe for use by many
- * threads.
- */
+/** Assigns inode numbers, each only once in the lifetime of the database. Thread-safe. */
 final class InodeNumbers {
-  /** The first number that is assigned. */
   static final long FIRST = Namespace.ROOT + 1;
 
   static final int RESERVED = 4096;
@@ -46,8 +42,8 @@ final class InodeNumbers {
   }
 
   /**
-   * The database was replaced, and in the new one all numbers below {@code end} are taken. Never
-   * assigns one of them, nor a number that was assigned before.
+   * Continues with another database, in which all numbers below {@code end} are taken. Assigns none
+   * of them, nor a number that was assigned before.
    */
   synchronized void raise(long end) {
     next.accumulateAndGet(end, Math::max);

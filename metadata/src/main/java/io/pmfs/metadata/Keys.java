@@ -29,10 +29,7 @@ final class Keys {
     return ByteBuffer.allocate(1 + utf8.length).put(COUNTER).put(utf8).array();
   }
 
-  /**
-   * The key of data that an inode has once, and the prefix of keys of data that it has several
-   * times.
-   */
+  /** The key of data that an inode has once, and the prefix for data that it has several times. */
   static byte[] number(long number) {
     byte[] key = new byte[Long.BYTES];
     putLong(key, 0, number);
@@ -57,7 +54,7 @@ final class Keys {
   }
 
   /**
-   * In memory only: marks a directory whose names are all present, while the state cannot record
+   * In memory only: marks a directory whose names are all present while the state cannot record
    * that. No entry has position 0.
    */
   static byte[] listedMark(long directory) {
@@ -84,7 +81,6 @@ final class Keys {
     return ByteBuffer.allocate(Long.BYTES + utf8.length).putLong(number).put(utf8).array();
   }
 
-  /** The number at the start of a key. */
   static long first(byte[] key) {
     return ByteBuffer.wrap(key).getLong(0);
   }
@@ -94,7 +90,6 @@ final class Keys {
     return ByteBuffer.wrap(key).getLong(Long.BYTES);
   }
 
-  /** The name in a name key. */
   public static FileName name(byte[] key) {
     return FileName.wrap(Arrays.copyOfRange(key, Long.BYTES, key.length));
   }
@@ -103,7 +98,6 @@ final class Keys {
     return FileName.wrap(Arrays.copyOfRange(key, 2 * Long.BYTES, key.length));
   }
 
-  /** The tier in a copy key. */
   static String tier(byte[] key) {
     return new String(key, Long.BYTES, key.length - Long.BYTES, UTF_8);
   }

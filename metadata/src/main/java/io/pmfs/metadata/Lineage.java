@@ -14,10 +14,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where each inode of this session was seen: its directory, and hashes of its name and of its file.
- * If the state that recorded both is lost, this finds the file of an assigned number, and the
- * number of a file. Takes 16 bytes for each of at most 2²¹ inodes; later inodes are not kept. Safe
- * for use by many threads.
+ * The directory of each inode seen in this session, with hashes of its name and file. If the state
+ * is lost, this finds the file of an assigned number, and the number of a file. Takes 16 bytes for
+ * each of at most 2²¹ inodes; later inodes are not kept. Thread-safe.
  */
 final class Lineage {
   private static final int ROW_LONGS = 2;
@@ -25,7 +24,7 @@ final class Lineage {
   private static final int PAGE_ROWS = 1 << PAGE_SHIFT;
   private static final int MAX_PAGES = (1 << 21) / PAGE_ROWS;
 
-  /** Keyed with a secret, so that a user cannot choose names whose hashes collide. */
+  /** Keyed with a secret, so that users cannot choose colliding names. */
   private final HashFunction hash;
 
   private final ConcurrentHashMap<Long, long[]> pages = new ConcurrentHashMap<>();
@@ -35,7 +34,6 @@ final class Lineage {
     hash = Hashing.sipHash24(random.nextLong(), random.nextLong());
   }
 
-  /** Records where an inode was seen. */
   void note(Inode inode) {
     long[] page = page(inode.number());
     if (page != null) {
@@ -67,7 +65,7 @@ final class Lineage {
     return (int) (number & (PAGE_ROWS - 1)) * ROW_LONGS;
   }
 
-  /** The directory that an inode was seen in; 0 if not known. */
+  /** The directory in which an inode was seen; 0 if unknown. */
   long parent(long number) {
     long[] page = pages.get(number >>> PAGE_SHIFT);
     return page == null ? 0 : page[at(number)];
@@ -99,10 +97,7 @@ final class Lineage {
     return numbers;
   }
 
-  /**
-   * The upper half hashes the name, the lower half the file: a number stands for one version of the
-   * file.
-   */
+  /** The upper half hashes the name, the lower half the file's version. */
   long hashes(FileName name, FileIdentity identity, Attributes attributes) {
     Hasher file = hash.newHasher();
     file.putInt(attributes.type().number()).putLong(identity.inode());

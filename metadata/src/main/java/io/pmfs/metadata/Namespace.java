@@ -10,15 +10,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Finds inodes by parent and name, lists directories, and records which tiers hold copies. It knows
- * nothing about contents and never accesses the source. Safe for use by many threads. Every method
- * may throw {@link StateException}, and {@link NamespaceLostException} while the state fails.
+ * nothing about contents and never accesses the source. Thread-safe. Every method may throw {@link
+ * StateException}, and {@link NamespaceLostException} while the state fails.
  *
  * <p>A <em>session</em> is the time between one mount and its unmount, in which several processes
  * may open the namespace, one after the other. What an earlier session imported is kept, and each
  * inode records the session in which it was last compared with the source.
  */
 public interface Namespace extends AutoCloseable {
-  /** The number of the root directory. */
   long ROOT = 1;
 
   /** The number of this opening: 1 the first time, then rising. */
@@ -27,21 +26,17 @@ public interface Namespace extends AutoCloseable {
   /** The session's number, which is the number of its first opening. */
   int session();
 
-  /**
-   * Whether the previous opening ended with {@link #close} since the machine booted, or there was
-   * none.
-   */
+  /** Whether the previous opening ended with {@link #close} since the boot, or there was none. */
   boolean stoppedCleanly();
 
   /** The inode with that number; null if there is none. */
   @Nullable Inode inode(long number);
 
-  /** The inode if that is known without asking the database; else null. Takes no lock. */
+  /** The inode if it is known without reading the database; else null. Takes no lock. */
   default @Nullable Inode recentInode(long number) {
     return null;
   }
 
-  /** Adds or replaces an inode. */
   void putInode(Inode inode);
 
   /**
@@ -56,7 +51,7 @@ public interface Namespace extends AutoCloseable {
 
   /**
    * How often known data was forgotten because the state failed. After that, an absent inode may
-   * only have been forgotten: fetch it again, from the directory that {@link #seenIn} returns.
+   * only have been forgotten: fetch it again from the directory that {@link #seenIn} returns.
    */
   int losses();
 
@@ -70,27 +65,23 @@ public interface Namespace extends AutoCloseable {
   long seenIn(long number);
 
   /**
-   * The inode for a number that was lost, after its directory was listed again: if the file is
-   * there under another number, it has both numbers from now on. Null if the file is not there.
+   * Recovers the inode of a lost number after its directory was listed again. If the file got
+   * another number, it has both from now on. Null if the file is not there.
    */
   @Nullable Inode adopt(long number);
 
   /**
-   * The inode under which a file with several names was last recorded; null if there is none. Where
-   * the source's numbers change, it may be another file's by now.
+   * The last recorded inode of a file with several names; null if there is none. If the source's
+   * numbers change, it may be another file's by now.
    */
   @Nullable Inode linked(FileIdentity identity);
 
-  /**
-   * Records that files were seen under other numbers of the source than before, and otherwise
-   * unchanged.
-   */
+  /** Records that files have new numbers at the source, but are otherwise unchanged. */
   void noteRenumbered(int files);
 
   /**
-   * How many files that happened to since the dataset's state began; a power of two below that if
-   * earlier processes saw the last of them. 0 means that the source's numbers are stable, as far as
-   * is known.
+   * How many files changed their numbers since the dataset's state began; the count of earlier
+   * processes is rounded down to a power of two. 0 means that the source's numbers seem stable.
    */
   long renumbered();
 
@@ -98,8 +89,8 @@ public interface Namespace extends AutoCloseable {
   @Nullable DirectoryEntry find(long directory, FileName name);
 
   /**
-   * Puts an entry of an imported directory in the place of one that was {@linkplain
-   * SourceEntry#unknown unknown} when the directory was imported; does nothing if there is none.
+   * Replaces an entry that was {@linkplain SourceEntry#unknown unknown} when its directory was
+   * imported; does nothing if there is none.
    */
   void identify(long directory, SourceEntry entry);
 
@@ -130,10 +121,7 @@ public interface Namespace extends AutoCloseable {
    */
   void removeInode(long number);
 
-  /**
-   * Passes every known inode to the visitor, in order of their numbers, until the visitor returns
-   * false.
-   */
+  /** Passes the known inodes to the visitor, by number, until the visitor returns false. */
   void listInodes(Predicate<Inode> visitor);
 
   @Nullable FileName symbolicLinkTarget(long number);
@@ -141,8 +129,8 @@ public interface Namespace extends AutoCloseable {
   void putSymbolicLinkTarget(long number, FileName target);
 
   /**
-   * The recorded extended attributes; null if none were ever recorded (an empty map means that the
-   * file has none).
+   * The recorded extended attributes; null if none were recorded (an empty map means that the file
+   * has none).
    */
   @Nullable Map<FileName, byte[]> extendedAttributes(long number);
 
@@ -151,9 +139,9 @@ public interface Namespace extends AutoCloseable {
   void removeExtendedAttributes(long number);
 
   /**
-   * The access-control list that was recorded of an inode with this change time, in the form of
-   * {@code system.posix_acl_access}: empty if the file had none; null if nothing was recorded for
-   * that time.
+   * The access-control list recorded for an inode at this change time, in the form of {@code
+   * system.posix_acl_access}; empty if the file had none; null if nothing was recorded for that
+   * time.
    */
   @Nullable FileName accessList(long number, Instant changeTime);
 
@@ -211,10 +199,10 @@ public interface Namespace extends AutoCloseable {
   /** A running import of one directory. Not for concurrent use. */
   interface DirectoryImport {
     /**
-     * Adds names in the order of the listing. A name that was there before and stands for
-     * {@linkplain Inode#continuesAs the same file} keeps its number. A file with several hard links
-     * that is known under another name, with the same source inode, size and times, gets that
-     * name's number, even if this name had another one. All other names get new numbers. Inodes are
+     * Adds names in the order of the listing. A name that existed before and stands for {@linkplain
+     * Inode#continuesAs the same file} keeps its number. A file with several hard links that is
+     * known under another name, with the same source inode, size and times, gets that name's
+     * number, even if this name had another one. All other names get new numbers. Inodes are
      * written with the given attributes, as checked in this session if the entry is verified, else
      * as {@link Inode#NEVER} checked; an inode that keeps its number keeps its {@link Listing}. A
      * name that is unknown now, but was known before, keeps its inode as it was. Unverified entries
@@ -230,8 +218,8 @@ public interface Namespace extends AutoCloseable {
      * listing} and {@code attributes}. Returns the removed entries, and the former entries of names
      * that now stand for another inode; their inodes still exist. An inode whose parent and name
      * are still those of the removed entry has no other name; remove it with {@link
-     * Namespace#removeInode}. Any other inode remains under its other name. So an import without
-     * names empties a directory before the directory itself is removed.
+     * Namespace#removeInode}. Any other inode remains under its other name. An import without names
+     * empties a directory, so that it can be removed.
      */
     List<DirectoryEntry> finish(Attributes attributes, Listing listing);
   }

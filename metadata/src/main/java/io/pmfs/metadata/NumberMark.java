@@ -11,9 +11,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file outside the state that records a bound above all inode numbers of the session: the kernel
- * remembers these numbers longer than a process lives, and the state may lose them. Best kept in
- * memory, where a failing disk of the state does not affect it.
+ * A file outside the state with a bound above all inode numbers of the session: the kernel
+ * remembers the numbers longer than a process lives, and the state may be lost. Best placed in a
+ * memory file system, which a failing disk does not affect.
  */
 final class NumberMark {
   private final @Nullable Path file;
@@ -30,7 +30,7 @@ final class NumberMark {
     this.log = log;
   }
 
-  /** The first number that was not assigned in this session; 0 if not known. */
+  /** The first number that was not assigned in this session; 0 if unknown. */
   long load() {
     try {
       if (file != null && Files.size(file) == Long.BYTES) {

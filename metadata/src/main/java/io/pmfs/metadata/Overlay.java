@@ -11,9 +11,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Changes in memory that are not in the state. Reads look here before they look in the state, or
- * only here if there is no state. The byte 1 precedes a value. The byte 0 stands for a deleted
- * pair; under a group's number alone it deletes everything that the state has of the group.
+ * Changes in memory that are not in the state. Reads look here first and then in the state, if
+ * there is one. The byte 1 precedes a value. The byte 0 stands for a deleted pair; under a group's
+ * number alone it deletes the whole group in the state.
  */
 final class Overlay implements AutoCloseable {
   private static final byte[] DELETED = {0};
@@ -48,7 +48,7 @@ final class Overlay implements AutoCloseable {
     return memory.cursor(family, from, inGroup);
   }
 
-  /** Whether a key is not a pair but the mark of a group. */
+  /** Whether a key is the mark of a group instead of a pair's. */
   static boolean isMark(Column family, byte[] key) {
     return family.grouped() && key.length == Long.BYTES;
   }
@@ -76,8 +76,8 @@ final class Overlay implements AutoCloseable {
   }
 
   /**
-   * Passes all changes on, in an order that records a directory as listed only after all of its
-   * names: the write may stop at any point.
+   * Passes all changes on, and the mark of a complete listing only after all of its names, because
+   * the write may stop at any point.
    */
   void pour(Consumer<List<Change>> state) {
     pour(Family.INODES, state, true);

@@ -12,9 +12,9 @@ import java.nio.charset.CodingErrorAction;
 import java.util.HexFormat;
 
 /**
- * How text of other parties is shown, everywhere: names in a dataset, paths, answers of other nodes
- * and users. {@code %XX} stands for each byte of a character that has no glyph of its own, such as
- * a line feed, an escape, or one that reorders the line ({@link #printable}).
+ * Makes untrusted text printable: names in a dataset, paths, answers of other nodes and users.
+ * {@code %XX} stands for each byte of a character that has no glyph of its own, such as a line
+ * feed, an escape, or one that reorders the line ({@link #printable}).
  *
  * <p>{@link #encode} does the same with paths for JSON on the control socket and in the access log,
  * and also escapes bytes that are not valid UTF-8 and the percent sign. So every byte survives.
@@ -27,17 +27,17 @@ public final class PathText {
 
   private PathText() {}
 
-  /** The text as a line that controls no terminal and reads in its own order. */
+  /** Text as one line that cannot control a terminal or reorder its characters. */
   public static String printable(String text) {
     return escaped(text, false, false);
   }
 
-  /** The same of text whose line feeds end lines. */
+  /** Printable text in which line feeds end lines. */
   public static String printableLines(String text) {
     return escaped(text, true, false);
   }
 
-  /** The same JSON, with {@code \\uXXXX} for such characters. */
+  /** Printable JSON, with {@code \\uXXXX} for unprintable characters. */
   public static String printableJson(String json) {
     return escaped(json, true, true);
   }
@@ -87,7 +87,7 @@ public final class PathText {
       escape((byte) c, text);
       return;
     }
-    // A lone surrogate has no UTF-8 form: its number is written as if it had one.
+    // A lone surrogate has no UTF-8 form: its number is encoded as if it had.
     byte[] bytes =
         Character.getType(c) == Character.SURROGATE
             ? new byte[] {
@@ -101,7 +101,6 @@ public final class PathText {
     }
   }
 
-  /** Encodes a path. */
   public static String encode(FileName path) {
     byte[] raw = path.raw();
     return isPlain(raw) ? new String(raw, ISO_8859_1) : encode(ByteBuffer.wrap(raw));

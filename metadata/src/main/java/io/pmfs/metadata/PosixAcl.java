@@ -12,8 +12,8 @@ public final class PosixAcl {
   private static final int ENTRY_BYTES = 8;
   private static final int ALL = 7;
 
-  /** Instead of the rights that all of the named have: none is named. */
-  private static final int NOBODY = ~0;
+  /** Stands for the rights of all named entries if there are none. */
+  private static final int NO_ENTRY = ~0;
 
   // linux/posix_acl.h
   private static final int USER_OBJ = 1;
@@ -25,16 +25,16 @@ public final class PosixAcl {
 
   private static final int OF_GROUP_AND_OTHERS = 077;
 
-  /** The extended attribute that holds the list by which access is decided. */
+  /** The extended attribute with the list that determines access. */
   public static final FileName ACCESS = FileName.of("system.posix_acl_access");
 
   private PosixAcl() {}
 
   /**
-   * The largest mode by which nobody has more rights than by the list: who checks the mode alone
-   * cannot tell whom the list names. Of a malformed list only the owner's rights are left.
+   * The largest mode that grants no user more rights than the list, for checks that only see the
+   * mode. A malformed list leaves only the owner's rights.
    *
-   * @param mode of the file with the list; its bits for the owner are those of the list
+   * @param mode of the file with the list; its owner bits are those of the list
    */
   public static int leastMode(int mode, byte[] list) {
     ByteBuffer in = ByteBuffer.wrap(list).order(ByteOrder.LITTLE_ENDIAN);
@@ -44,8 +44,8 @@ public final class PosixAcl {
     int mask = ALL;
     int owningGroup = 0;
     int others = 0;
-    int users = NOBODY;
-    int groups = NOBODY;
+    int users = NO_ENTRY;
+    int groups = NO_ENTRY;
     while (in.hasRemaining()) {
       int tag = in.getShort();
       int permissions = in.getShort() & ALL;
@@ -62,19 +62,19 @@ public final class PosixAcl {
         }
       }
     }
-    // By the mode alone, a named user counts as one of the group or of the others.
+    // In a check of the mode alone, a named user counts as group or other.
     int ofGroup = owningGroup & mask & masked(users, mask);
     int ofOthers = others & masked(users, mask) & masked(groups, mask);
     return (mode & ~OF_GROUP_AND_OTHERS) | ofGroup << 3 | ofOthers;
   }
 
   private static int masked(int ofNamed, int mask) {
-    return ofNamed == NOBODY ? ALL : ofNamed & mask;
+    return ofNamed == NO_ENTRY ? ALL : ofNamed & mask;
   }
 
   /**
-   * The list after chmod(2): the mode's bits for the group are the mask's, if there is one. A
-   * malformed list stays as it is.
+   * The list after chmod(2): the mode's group bits become those of the mask, if there is one. A
+   * malformed list is unchanged.
    */
   public static byte[] withMode(byte[] list, int mode) {
     if (list.length % ENTRY_BYTES != Integer.BYTES) {

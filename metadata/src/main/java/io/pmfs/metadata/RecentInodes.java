@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Inodes that were written or read recently: a listing asks for the inodes that its import has just
  * written, and a read for the inode that its lookup found. Inode numbers are dense, so each number
- * has one possible place, and is found without a lock or an object. Safe for use by many threads.
+ * has one possible place, and is found without a lock or an object. Thread-safe.
  *
  * <p>INVARIANT: never older than the database. Each writer of an inode calls {@link #put} or {@link
  * #remove} after the write; an inode that is loaded meanwhile is cached before that call, and so
@@ -35,7 +35,7 @@ final class RecentInodes {
     if (kept != null) {
       return kept;
     }
-    // With the place locked, so that no write comes between loading and caching.
+    // With the place locked, so that no write comes between load and insertion.
     synchronized (lock(number)) {
       kept = get(number);
       if (kept == null) {

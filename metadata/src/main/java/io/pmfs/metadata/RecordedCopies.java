@@ -12,18 +12,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The copies that another state of the same dataset had recorded at one moment. Nothing in its
- * directory is changed or locked, and the process that uses it goes on. Safe for use by many
- * threads until closed.
+ * The copies that another state of the same dataset had recorded at one moment. Does not change or
+ * lock its directory, which another process may be using. Safe for use by many threads until
+ * closed.
  */
 public final class RecordedCopies implements AutoCloseable {
   private final RocksStore store;
 
-  /**
-   * A copy.
-   *
-   * @param number the inode's number there
-   */
   public record Found(long number, CopyRecord copy) {}
 
   private RecordedCopies(RocksStore store) {
@@ -31,7 +26,7 @@ public final class RecordedCopies implements AutoCloseable {
   }
 
   /**
-   * Reads the state in a directory; null if there is none of this dataset that can be read.
+   * Reads the state in a directory; null if it has no readable state of this dataset.
    *
    * @param source the identity of the dataset
    */
@@ -49,7 +44,7 @@ public final class RecordedCopies implements AutoCloseable {
       opened.close();
       return null;
     } catch (StateException e) {
-      return null; // damaged, or being changed at this moment
+      return null; // damaged, or being changed now
     }
   }
 

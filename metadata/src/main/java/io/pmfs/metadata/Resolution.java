@@ -10,9 +10,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Determines the inode of each entry of a batch: the inode that the name had before, the inode of
- * another name of the same file, or a new one. The caller holds the lock on inode updates until the
- * result is written.
+ * Determines the inode of each entry of a batch: that of the name before, that of another name of
+ * the same file, or a new one. The caller holds the lock on inode updates until the result is
+ * written.
  */
 final class Resolution {
   private final Database database;
@@ -26,12 +26,12 @@ final class Resolution {
   private final Map<Long, Inode> previous = new LinkedHashMap<>();
   private int renumbered;
 
-  /** The number of a file of the batch, and its attributes. */
+  /** A file of the batch: its number and attributes. */
   private record Link(long number, Attributes file) {}
 
   /** Knows the numbers of names that the database has lost. */
   interface Lost {
-    /** The number that the entry had; null if it had none. */
+    /** The entry's former number; null if it had none. */
     @Nullable Long number(SourceEntry entry);
   }
 
@@ -100,10 +100,7 @@ final class Resolution {
     return inode;
   }
 
-  /**
-   * Handles names that keep their inode first, so that a new name of the same file finds that
-   * inode.
-   */
+  /** Handles names that keep their inode first, so that new names of the same files find these. */
   void resolve(InodeNumbers source) {
     for (int i = 0; i < numbers.length; i++) {
       Inode inode = kept[i];
@@ -137,8 +134,8 @@ final class Resolution {
   }
 
   /**
-   * The number under which a file with several hard links is known. Where numbers change, another
-   * file may have its number by now: size and times must be the same, too.
+   * The known number of a file with several hard links. Size and times must match, too, because
+   * another file may have its number at the source by now.
    */
   private @Nullable Long linked(SourceEntry entry) {
     if (!entry.mayHaveOtherNames()) {
@@ -173,7 +170,7 @@ final class Resolution {
     return numbers[i];
   }
 
-  /** The inode that had that number before this batch. */
+  /** The inode that had this number before this batch. */
   @Nullable Inode previous(int i) {
     return previous.get(numbers[i]);
   }
@@ -184,7 +181,7 @@ final class Resolution {
     return name == null || name.inode() == numbers[i] ? null : name.entry(entries.get(i).name());
   }
 
-  /** How many files have another number in the source than before, and are otherwise the same. */
+  /** How many files have another number at the source than before, but are otherwise the same. */
   int renumbered() {
     return renumbered;
   }

@@ -109,7 +109,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     return resolution.previousInodes();
   }
 
-  /** The numbers that names of the directory had before the state was lost. */
+  /** The numbers that a directory's names had before the state was lost. */
   private Resolution.Lost lost() {
     Map<Long, Long> seen = seenBefore;
     if (seen == null) {
@@ -132,7 +132,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     FileName name = entry.name();
     position++;
     if (entry.isUnknown() && before != null) {
-      // What was known of it is compared once the source describes it again.
+      // Known data is compared once the source describes the file again.
       putName(batch, name, number, before.attributes().type());
       return before;
     }
@@ -171,7 +171,7 @@ final class RocksImport implements Namespace.DirectoryImport {
         Family.LISTING, Keys.position(directory, position), Values.listed(number, type, name));
   }
 
-  /** Puts an entry in the place of one that was unknown when its directory was imported. */
+  /** Replaces an entry that was unknown when its directory was imported. */
   static void identify(RocksNamespace namespace, long directory, SourceEntry entry) {
     byte[] value = namespace.database().get(Family.NAMES, Keys.name(directory, entry.name()));
     NameValue name = value == null ? null : Values.name(value);
@@ -244,7 +244,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     }
   }
 
-  /** Gives an inode that lost its recorded name another of its names, if it has one. */
+  /** Gives an inode that lost its recorded name another of its names, if there is one. */
   private void moveToOtherName(DirectoryEntry gone) {
     byte[] value = database.get(Family.INODES, Keys.number(gone.inode()));
     Inode inode = value == null ? null : Values.inode(gone.inode(), value);
@@ -263,7 +263,7 @@ final class RocksImport implements Namespace.DirectoryImport {
 
   /**
    * The same file under another number. A directory gets no {@link Listing}, because its names are
-   * not known under that number.
+   * unknown under that number.
    */
   static Inode numbered(Inode inode, long number, long parent, FileName name) {
     return new Inode(

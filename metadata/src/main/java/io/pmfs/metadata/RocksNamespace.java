@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * together take about {@code memoryBytes} (one block cache, to which the write buffers, at most
  * half of it, are charged; a writer waits when they are full); 512 open files; one flush and one
  * compaction thread; 64 MiB of write-ahead log; three log files of 1 MiB. An import holds one batch
- * of 1024 entries and the entries that it found to be gone.
+ * of 1024 entries and the removed entries.
  *
  * <p>Writes go to the write-ahead log at once and survive a killed process. The start of a session
  * and its clean stop are synced and survive a power loss.
@@ -95,12 +95,11 @@ public final class RocksNamespace implements Namespace {
     return open(directory, source, memoryBytes, session, readBootId(), mark, log, Faults.NONE);
   }
 
-  /** The same without log lines. */
   public static RocksNamespace open(Path directory, String source, long memoryBytes, UUID session) {
     return open(directory, source, memoryBytes, session, null, line -> {});
   }
 
-  /** The same for a new session. */
+  /** Opens for a new session. */
   public static RocksNamespace open(Path directory, String source, long memoryBytes) {
     return open(directory, source, memoryBytes, UUID.randomUUID());
   }
@@ -288,10 +287,7 @@ public final class RocksNamespace implements Namespace {
         });
   }
 
-  /**
-   * Records that all names of a directory are present; in the overlay if the state cannot record
-   * it.
-   */
+  /** Records that all names of a directory are present, if necessary in the overlay. */
   void markListed(long directory) {
     if (!database.isRecording()) {
       database.put(Family.LISTING, Keys.listedMark(directory), Values.bytes(new byte[0]));
@@ -331,7 +327,7 @@ public final class RocksNamespace implements Namespace {
     if (before == 0) {
       log.accept(RENUMBERED);
     }
-    // Few writes, however many files there are.
+    // Only powers of two are written, to limit the number of writes.
     long mark = Long.highestOneBit(all);
     if (mark != Long.highestOneBit(before)) {
       putCounter(RENUMBERED_FILES, mark);
@@ -560,10 +556,7 @@ public final class RocksNamespace implements Namespace {
     database.close(batch -> session.ending(numbers, isClean).forEach(batch::add));
   }
 
-  /**
-   * Entries that imports of a directory replaced since its last finished import; the caller holds
-   * the lock.
-   */
+  /** Entries replaced since a directory's last finished import; the caller holds the lock. */
   List<DirectoryEntry> replacedIn(long directory) {
     return replaced.computeIfAbsent(directory, absent -> new ArrayList<>());
   }

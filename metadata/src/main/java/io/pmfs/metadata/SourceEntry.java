@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
  * One name of a source directory and the file behind it.
  *
  * @param accessList the file's access-control list as {@code system.posix_acl_access} has it; empty
- *     if it has none; null if that is not known
+ *     if it has none; null if unknown
  * @param isVerified false if another node reported it: identity and attributes then describe the
  *     file only until it is compared with this node's own source
  */
@@ -18,7 +18,7 @@ public record SourceEntry(
     @Nullable FileName accessList,
     boolean isVerified) {
 
-  /** An entry of this node's own source; its access-control list is not known. */
+  /** An entry of this node's own source, with an unknown access-control list. */
   public SourceEntry(FileName name, FileIdentity identity, Attributes attributes) {
     this(name, identity, attributes, null);
   }
@@ -31,13 +31,13 @@ public record SourceEntry(
 
   /**
    * Whether the file may have other names, which must get the same number. An unverified identity
-   * never joins names: one of them could then be reached by the other's permissions.
+   * never joins names, because one could then be reached with the other's permissions.
    */
   public boolean mayHaveOtherNames() {
     return isVerified && attributes.linkCount() > 1 && attributes.type() != FileType.DIRECTORY;
   }
 
-  /** A name whose file the source could not describe: it is asked again when the file is wanted. */
+  /** A name whose file the source could not describe; the source is asked again on access. */
   public static SourceEntry unknown(FileName name) {
     Attributes none =
         new Attributes(0, 1, 0, 0, 0, 0, 0, Instant.EPOCH, Instant.EPOCH, Instant.EPOCH);
@@ -48,7 +48,7 @@ public record SourceEntry(
     return attributes.type() == FileType.UNKNOWN;
   }
 
-  /** The same entry as another node may report it. */
+  /** The same entry, unverified, as another node reports it. */
   public SourceEntry unverified() {
     return new SourceEntry(name, identity, attributes, null, false);
   }

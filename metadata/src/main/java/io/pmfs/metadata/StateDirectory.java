@@ -20,19 +20,16 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The directory in which a namespace is recorded, in any condition: whole, damaged, or on a disk
+ * The directory in which a namespace is recorded, in any condition: intact, damaged, or on a disk
  * that cannot be written or read. A damaged state is set aside under another name, never repaired.
  */
 final class StateDirectory {
-  /**
-   * A file that reserves room, so that the database can finish what it has begun when the disk is
-   * full.
-   */
+  /** A file that reserves room, so that the database can finish its work when the disk is full. */
   static final String BALLAST = "ballast";
 
   static final int BALLAST_BYTES = 4 << 20;
 
-  /** How many directories that were set aside are kept. */
+  /** How many set-aside directories are kept. */
   static final int KEPT = 3;
 
   private static final String DAMAGED = ".damaged-";
@@ -66,7 +63,7 @@ final class StateDirectory {
    * @param failure why nothing can be written; null if it can
    * @param isNew whether nothing was recorded there
    * @param opening the last opening; 0 if there was none
-   * @param session the session of the last opening, as recorded; null if not known
+   * @param session the session of the last opening, as recorded; null if unknown
    * @param sessionStart the first opening of that session
    * @param next the first number that was not assigned
    * @param boot the machine's boot in which the last session ended cleanly; null if it did not
@@ -189,13 +186,12 @@ final class StateDirectory {
     return bytes == null ? null : FileName.wrap(bytes);
   }
 
-  /** The record that every state has about itself. */
   Change superblock() {
     byte[] superblock = Values.superblock(new Values.Superblock(Values.FORMAT, source));
     return Change.put(Family.DEFAULT, Keys.SUPERBLOCK, superblock);
   }
 
-  /** The exception for a directory that was found to be damaged while it was read. */
+  /** The exception for damage that was found while reading. */
   StateException damage() {
     return new StateException("the namespace in " + directory + " is damaged", null, Kind.DAMAGED);
   }
@@ -212,7 +208,7 @@ final class StateDirectory {
           "%s; it is set aside as %s, and a new state is started"
               .formatted(why.getMessage(), aside.getFileName()));
       if (suffix.equals(DAMAGED)) {
-        // One was added to the list.
+        // The rename added one to the list.
         for (int i = 0; i <= before.size() - KEPT; i++) {
           delete(before.get(i));
         }
@@ -254,7 +250,7 @@ final class StateDirectory {
     try {
       Files.deleteIfExists(directory.resolve(BALLAST));
     } catch (IOException e) {
-      // The disk has failed, and more room would not help.
+      // The disk has failed, and freeing more room would not help.
     }
   }
 

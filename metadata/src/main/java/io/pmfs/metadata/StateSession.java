@@ -14,14 +14,14 @@ import java.util.function.Consumer;
 
 /**
  * The session of a namespace, and its openings of the state: the first one, and one after each
- * failure of the state's disk. It records them in the state and decides what of the state still
- * holds. {@link #opening} and {@link #session} are for any thread; all else is called while no
- * other call of the namespace runs.
+ * failure of the state's disk. It records them in the state and decides which data of the state is
+ * still valid. {@link #opening} and {@link #session} may be called by any thread; everything else
+ * is called while no other call of the namespace runs.
  */
 final class StateSession {
   /**
-   * While the state is not known, numbers are assigned from here on, above all numbers that the
-   * state may contain.
+   * While the state is unknown, numbers are assigned from here on, above all numbers that the state
+   * may contain.
    */
   private static final long UNRECORDED = 1L << 32;
 
@@ -80,7 +80,7 @@ final class StateSession {
         || (boot != null && !bootId.isEmpty() && boot.equals(FileName.of(bootId)));
   }
 
-  /** A session with its last opening: an opening by another pmfs since then ends the session. */
+  /** A session and its last opening; a later opening by another pmfs ends the session. */
   private static FileName openingOf(UUID session, long opening) {
     return FileName.of(session + " " + opening);
   }
@@ -125,7 +125,7 @@ final class StateSession {
         Change.delete(Family.DEFAULT, Keys.CLEAN_STOP));
   }
 
-  /** What a stop records. */
+  /** The record of a clean stop. */
   List<Change> ending(InodeNumbers numbers, boolean isClean) {
     Change next = Change.put(Family.DEFAULT, Keys.NEXT_NUMBER, Values.number(numbers.next()));
     return isClean
@@ -135,20 +135,19 @@ final class StateSession {
         : List.of(next);
   }
 
-  /** The state cannot be written from now on. */
+  /** The state can no longer be written. */
   void failed(String failure) {
     directory.releaseBallast();
     sayUnrecorded(failure);
   }
 
-  /** Tells that names are not recorded. */
+  /** Reports that names are not recorded. */
   void sayUnrecorded(String failure) {
     log.accept(
         "the state: %s; names are kept in memory, and no copies are made until it can be written"
             .formatted(failure));
   }
 
-  /** Opens the state again, if it can be written. */
   void recover(Database database, InodeNumbers numbers) {
     if (database.isRecording()) {
       return;
@@ -185,8 +184,8 @@ final class StateSession {
     if (store == null) {
       return new Database.Opened(null, found.failure(), false);
     }
-    // A disk that was repaired may have lost changes that were not synced. The overlay may record a
-    // directory as listed although its names are among the lost changes.
+    // A repaired disk may have lost unsynced changes. The overlay may record a directory as
+    // listed although its names are among the lost changes.
     boolean isAsItWas = lastChange >= 0 && isOurs && store.lastChange() >= lastChange;
     if (found.failure() != null || (isAnothers && found.next() > firstNumber)) {
       String failure =

@@ -18,14 +18,14 @@ import org.jspecify.annotations.Nullable;
  * impossible field, and never throws. The layout is in docs/formats.md.
  */
 final class Values {
-  /** The layout of the namespace as a whole: which families there are and what they mean. */
+  /** The layout of the namespace as a whole: its families and their meaning. */
   public static final int FORMAT = 1;
 
   private static final byte VERSION = 1;
 
   /**
-   * Version 1 had no pins, version 2 no extents. Copies of version 3 may have been made of files
-   * that another node of a cluster saw as they were earlier: docs/decisions/0055.
+   * Version 1 had no pins, version 2 no extents. Copies of version 3 may be of files as another
+   * node of a cluster saw them earlier: docs/decisions/0055.
    */
   private static final byte COPY_VERSION = 4;
 
@@ -41,7 +41,7 @@ final class Values {
   /** The format of a database and its dataset. */
   record Superblock(int format, String source) {}
 
-  /** What a name stands for; the key holds its directory and bytes. */
+  /** What a name leads to; the key holds its directory and bytes. */
   record NameValue(long inode, FileType type, long position, long importToken) {
     DirectoryEntry entry(FileName name) {
       return new DirectoryEntry(position, name, inode, type);
@@ -57,9 +57,7 @@ final class Values {
         .array();
   }
 
-  /**
-   * Decodes any format, so that a message can name a newer one; null if this is not a superblock.
-   */
+  /** Decodes any format, so that a message can name it; null if this is not a superblock. */
   static @Nullable public Superblock superblock(byte[] value) {
     ByteBuffer in = ByteBuffer.wrap(value);
     if (in.remaining() < 2 * Integer.BYTES || in.getInt() != MAGIC) {
@@ -84,7 +82,6 @@ final class Values {
     return value;
   }
 
-  /** The bytes that {@link #bytes} encoded. */
   public static byte @Nullable [] content(byte[] value) {
     return decode(value, Values::rest);
   }
@@ -189,7 +186,7 @@ final class Values {
     return value;
   }
 
-  /** Null also if it was recorded with another change time. */
+  /** Null also if it was recorded for another change time. */
   static @Nullable FileName accessList(Instant changeTime, byte[] value) {
     return decode(
         value,

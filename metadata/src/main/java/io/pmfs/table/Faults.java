@@ -7,13 +7,11 @@ import org.rocksdb.RocksDBException;
 public interface Faults {
   Faults NONE = new Faults() {};
 
-  /** Called before a read. */
   default void beforeRead() throws RocksDBException {}
 
-  /** Called before a write. */
   default void beforeWrite() throws RocksDBException {}
 
-  /** The same before a file of another kind is written. */
+  /** Called before another kind of file is written. */
   default void beforeFile() throws IOException {
     try {
       beforeWrite();

@@ -7,24 +7,21 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/**
- * A file that keeps some room on a disk for the time when the disk is full. Used by one thread at a
- * time.
- */
+/** A file that reserves room for use when the disk is full. Used by one thread at a time. */
 final class Reserve {
-  /** Enough to open a store again whose write buffers are full, and for many removals. */
+  /** Enough to reopen a store with full write buffers, and for many removals. */
   static final int BYTES = 16 << 20;
 
   private static final int PIECE_BYTES = 1 << 20;
 
   private final Path file;
 
-  /** The reserve of a directory, which exists. */
+  /** The reserve in an existing directory. */
   Reserve(Path directory) {
     this.file = directory.resolve("reserve");
   }
 
-  /** Takes the room, unless that would leave less than as much; returns whether it is there. */
+  /** Reserves the room, if at least as much stays free; returns whether it is reserved. */
   boolean take() {
     try {
       if (Files.exists(file) && Files.size(file) == BYTES) {
@@ -36,7 +33,7 @@ final class Reserve {
       fill();
       return true;
     } catch (IOException e) {
-      give(); // What there is of it is of no use.
+      give(); // A part of the reserve is useless.
       return false;
     }
   }
@@ -58,7 +55,7 @@ final class Reserve {
     }
   }
 
-  /** Gives the room back; returns whether it was there. */
+  /** Frees the room; returns whether it was reserved. */
   boolean give() {
     try {
       return Files.deleteIfExists(file);

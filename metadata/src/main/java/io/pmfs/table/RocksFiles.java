@@ -34,10 +34,7 @@ import org.rocksdb.RocksMemEnv;
 import org.rocksdb.Status;
 import org.rocksdb.WriteBufferManager;
 
-/**
- * The directory of a RocksDB database: opens it within limits, or reports in one line why it
- * cannot.
- */
+/** Opens the directory of a RocksDB database within limits, or says in one line why it cannot. */
 public final class RocksFiles {
   /** With less memory, the write buffers of the families would not fit. */
   public static final long MIN_MEMORY_BYTES = 16L << 20;
@@ -211,7 +208,7 @@ public final class RocksFiles {
   /**
    * Refuses a database of another program. RocksDB would create a new database if the file that
    * names the current one is lost, and would add families to any database. So a database with other
-   * families, or with keys but without all of our families, is refused before it is opened.
+   * families, or with keys but not all of our families, is refused before it is opened.
    */
   private void refuseUnknown() throws RocksDBException, IOException {
     if (!Files.exists(directory.resolve("CURRENT"))) {
@@ -277,12 +274,11 @@ public final class RocksFiles {
     return isNoRoom(String.valueOf(e.getMessage()));
   }
 
-  /** Whether a message says that the disk is full. */
   static boolean isNoRoom(String reason) {
     return reason.contains("No space left on device") || reason.contains("Disk quota exceeded");
   }
 
-  /** Without the path, which the message already names. */
+  /** The message without the path, which ours already names. */
   private static String reason(IOException e) {
     String reason = e instanceof FileSystemException failed ? failed.getReason() : e.getMessage();
     return reason == null ? e.getClass().getSimpleName() : reason;

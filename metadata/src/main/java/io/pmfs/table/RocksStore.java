@@ -179,7 +179,7 @@ public final class RocksStore implements AutoCloseable {
     return keys;
   }
 
-  /** Makes everything that was applied survive the machine. */
+  /** Syncs everything that was applied. */
   void sync() {
     try {
       faults.beforeWrite();
@@ -243,7 +243,7 @@ public final class RocksStore implements AutoCloseable {
         this, verb.equals("write"), RocksFiles.isDamage(e), "cannot " + verb + " " + place, e);
   }
 
-  /** The exception for a stored value that cannot be what was written. */
+  /** The exception for a malformed stored value. */
   public StoreFailure damaged(String what) {
     return new StoreFailure(this, false, true, what + " in " + place + " is damaged", null);
   }

@@ -21,8 +21,7 @@ import org.rocksdb.SstFileWriter;
 /**
  * Pairs of bytes in one file, sorted by key and written once, in RocksDB's table format. Each block
  * has a checksum. All checksums are verified when a table is opened, and each again when its block
- * is read, so a damaged table gives an IOException, never a wrong pair. Safe for use by many
- * threads.
+ * is read, so a damaged table gives an IOException, never a wrong pair. Thread-safe.
  */
 public final class SortedTable implements AutoCloseable {
   /**
@@ -66,7 +65,6 @@ public final class SortedTable implements AutoCloseable {
     }
   }
 
-  /** The value of a key; null if there is none. */
   public byte @Nullable [] get(byte[] key) throws IOException {
     try (Cursor cursor = cursor()) {
       cursor.seek(key);
@@ -139,7 +137,6 @@ public final class SortedTable implements AutoCloseable {
     private final List<AutoCloseable> opened = new ArrayList<>();
     private final SstFileWriter writer;
 
-    /** Creates a table; replaces an existing file. */
     public Writer(Path file) throws IOException {
       RocksFiles.loadLibrary();
       this.file = file;

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 public class StateException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** How the caller treats a state that could not be opened. */
+  /** How to treat a state that could not be opened. */
   public enum Kind {
     /** The state belongs to another dataset: the user has to name a different directory. */
     REFUSED,
@@ -30,7 +30,6 @@ public class StateException extends RuntimeException {
     this.kind = kind;
   }
 
-  /** Whether another process has it open. */
   public boolean isInUse() {
     return kind == Kind.IN_USE;
   }

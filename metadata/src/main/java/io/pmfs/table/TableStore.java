@@ -15,11 +15,10 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Named tables of bytes in a directory of their own, which belongs to one owner. Nothing is ever
- * kept only in memory: a change that cannot be written fails, and so do later changes until the
- * disk can be written again, which is tried at most once a second. On a full disk, a {@link
- * Reserve} lets changes go on that need not wait for room, such as removals. Safe for use by many
- * threads.
+ * Named tables of bytes in a directory of their own, which belongs to one owner. Nothing is kept
+ * only in memory: a change that cannot be written fails, and so do later changes until the disk can
+ * be written again, which is tried at most once a second. On a full disk, a {@link Reserve} permits
+ * changes that add nothing, such as removals. Thread-safe.
  */
 public final class TableStore implements AutoCloseable {
   private static final Table ABOUT = new Table("default", false);
@@ -42,7 +41,7 @@ public final class TableStore implements AutoCloseable {
   private final AtomicInteger openings = new AtomicInteger(1);
   private final Reserve reserve; // GUARDED_BY(use), exclusive
 
-  /** Why changes that add something fail although others are made; null if they are, too. */
+  /** Why additions fail although other changes succeed; null if they succeed, too. */
   private volatile @Nullable String shortage;
 
   private volatile long lookedAtNanos;
@@ -72,7 +71,7 @@ public final class TableStore implements AutoCloseable {
   /**
    * Opens the tables, and creates what is missing.
    *
-   * @param owner to whom the directory belongs, from its first opening on
+   * @param owner identifies the directory's owner from its first opening on
    * @param memoryBytes memory limit, at least 16 MiB
    * @throws StateException if the directory belongs to another owner, is in use, is damaged or
    *     cannot be read
@@ -113,7 +112,7 @@ public final class TableStore implements AutoCloseable {
     }
   }
 
-  /** Whose tables a directory holds; null if it holds none. */
+  /** The owner recorded in a directory; null if there is none. */
   public static @Nullable String ownerOf(Path directory, List<Table> tables) {
     if (!Files.exists(directory.resolve("CURRENT"))) {
       return null;
@@ -128,20 +127,20 @@ public final class TableStore implements AutoCloseable {
     }
   }
 
-  /** Why changes fail at the moment; null if they do not. */
+  /** Why changes fail now; null if they succeed. */
   public @Nullable String failure() {
     return failure;
   }
 
-  /** Why changes that add something fail although others are made; null if that is not so. */
+  /** Why additions fail although other changes succeed; null if that is not so. */
   public @Nullable String shortage() {
     endShortage();
     return shortage;
   }
 
   /**
-   * How often the tables were opened. After a failure they are opened again: then what was read
-   * before a failed change may not be what is there.
+   * How often the tables were opened. After a failure they are reopened; earlier reads may then no
+   * longer be true.
    */
   public int openings() {
     return openings.get();
@@ -185,7 +184,7 @@ public final class TableStore implements AutoCloseable {
     private final List<Change> changes = new ArrayList<>();
     private boolean isAddition;
 
-    /** What is changed adds something: it can wait until the disk has room. */
+    /** Marks the batch as an addition, which can wait until the disk has room. */
     public void add() {
       isAddition = true;
     }
@@ -215,7 +214,7 @@ public final class TableStore implements AutoCloseable {
         });
   }
 
-  /** Makes everything that was applied survive the machine. */
+  /** Syncs everything that was applied. */
   public void sync() {
     change(
         () -> {
@@ -287,7 +286,7 @@ public final class TableStore implements AutoCloseable {
     }
   }
 
-  /** Looks, at most once a second, whether the disk has room again. */
+  /** Checks, at most once a second, whether the disk has room again. */
   private void endShortage() {
     if (shortage == null || System.nanoTime() - lookedAtNanos < PAUSE_NANOS) {
       return;
@@ -303,7 +302,7 @@ public final class TableStore implements AutoCloseable {
     }
   }
 
-  /** After a failure RocksDB accepts no changes until it is opened again. */
+  /** After a failure RocksDB accepts no changes until it is reopened. */
   private void reopen() {
     use.writeLock().lock();
     try {
@@ -318,7 +317,7 @@ public final class TableStore implements AutoCloseable {
       }
       String why = failure;
       if (RocksFiles.isNoRoom(why) && reserve.give()) {
-        shortage = why + "; until there is room, only what adds nothing is done";
+        shortage = why + "; until there is room, changes that add something are refused";
         lookedAtNanos = System.nanoTime();
       }
       try {
