@@ -27,8 +27,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Does a reply get its bytes faster from a mapping of the copy or by pread? In page cache or tmpfs,
- * as a copy in a warm tier is. The answer decides what a directory tier hands out.
+ * Compares reading a copy's bytes into a reply through a mapping and by pread, in page cache or
+ * tmpfs, as for a copy in a warm tier. The result decides what a directory tier returns.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)

@@ -28,9 +28,9 @@ import org.openjdk.jmh.annotations.Warmup;
 import sun.misc.Unsafe;
 
 /**
- * Is a copy on a disk sooner that is written by pwrite and fdatasync, or through a mapping and its
- * force()? On persistent memory the mapping is synchronous; elsewhere that is refused and an
- * ordinary one stands in, whose force() is an msync(2).
+ * Compares writing a copy to a disk by pwrite and fdatasync, and through a mapping and force(). On
+ * persistent memory the mapping is synchronous; elsewhere an ordinary one is used, whose force() is
+ * an msync(2).
  *
  * <p>In {@code scripts/dax-vm --count-instructions} a nanosecond is an instruction.
  */
@@ -49,7 +49,7 @@ import sun.misc.Unsafe;
 public class CopyWriteBenchmark {
   private static final int BLOCK_BYTES = 256 * 1024;
 
-  /** From which on room is asked for before it is written to, as for copies on DAX. */
+  /** From this size on, room is allocated before it is written, as for copies on DAX. */
   private static final int PREALLOCATED_BYTES = 2 << 20;
 
   @Param({"/dev/shm", "/var/tmp"})

@@ -21,8 +21,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What does a frame size cost: to read all of a file, and to read 4 KiB somewhere in it? Checksums
- * are compared as a compressed copy does. The answer decides how large frames are.
+ * Measures the cost of a frame size: to read a whole file, and to read 4 KiB somewhere in it.
+ * Checksums are verified as for a compressed copy. The result determines the size of frames.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
@@ -36,7 +36,7 @@ public class FrameBenchmark {
   @Param({"64", "128", "256", "512", "1024"})
   int frameKib;
 
-  /** How much of the content does not shrink: of each run of 64 bytes, so many are random. */
+  /** The incompressible part of the content: the random bytes in each run of 64. */
   @Param({"8", "32"})
   int randomBytes;
 

@@ -3,7 +3,7 @@ package io.pmfs.compression;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
 
-/** The requirements of every codec for its buffers. */
+/** Checks that every codec makes on its buffers. */
 final class Buffers {
   private Buffers() {}
 

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The bytes are not the complete output of the codec. Checked, because any copy may be damaged and
- * its reader must be able to get the content elsewhere.
+ * its reader must then get the content elsewhere.
  */
 public final class CodecException extends Exception {
   CodecException(String message, @Nullable Throwable cause) {

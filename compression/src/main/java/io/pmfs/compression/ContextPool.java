@@ -8,7 +8,7 @@ import java.util.Deque;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Idle native contexts, at most one per processor. Safe for use by many threads. */
+/** Idle native contexts, at most one per processor. Thread-safe. */
 final class ContextPool<T extends Closeable> implements AutoCloseable {
   private final Supplier<T> maker;
   private final int limit = Runtime.getRuntime().availableProcessors();

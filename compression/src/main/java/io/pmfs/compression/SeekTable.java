@@ -118,7 +118,6 @@ public final class SeekTable {
     return contentOffsets.length - 1;
   }
 
-  /** The offset of a frame in the file. */
   public long compressedOffset(int frame) {
     return compressedOffsets[frame];
   }
@@ -138,7 +137,6 @@ public final class SeekTable {
     return contentOffsets[frame + 1] - contentOffsets[frame];
   }
 
-  /** The size of the whole content. */
   public long contentSize() {
     return contentOffsets[frameCount()];
   }

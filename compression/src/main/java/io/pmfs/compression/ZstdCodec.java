@@ -47,7 +47,7 @@ public final class ZstdCodec implements AutoCloseable {
     this(level, null);
   }
 
-  /** The same with a dictionary, which is needed to read anything that this codec writes. */
+  /** A codec with a dictionary, which is needed to read anything that this codec writes. */
   public ZstdCodec(int level, @Nullable Dictionary dictionary) {
     if (level < Zstd.minCompressionLevel() || level > Zstd.maxCompressionLevel()) {
       throw new IllegalArgumentException(

@@ -6,7 +6,7 @@ import com.github.luben.zstd.ZstdException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
-/** Decompresses Zstandard frames with reused native contexts. Safe for use by many threads. */
+/** Decompresses Zstandard frames with reused native contexts. Thread-safe. */
 final class ZstdDecompressor implements AutoCloseable {
   private final ContextPool<ZstdDecompressCtx> contexts;
 

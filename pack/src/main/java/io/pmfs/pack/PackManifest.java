@@ -71,7 +71,6 @@ public record PackManifest(
    */
   public record Shard(String name, long size, long tarSize, long members, String sha256) {}
 
-  /** Loads the manifest of a finished pack. */
   public static PackManifest load(Path directory) throws IOException, PackException {
     Path file = directory.resolve(FILE_NAME);
     try {
@@ -89,7 +88,6 @@ public record PackManifest(
     return PRETTY.toJson(this) + "\n";
   }
 
-  /** The total size of all shards. */
   public long size() {
     return shards.stream().mapToLong(Shard::size).sum();
   }

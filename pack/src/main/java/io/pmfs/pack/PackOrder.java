@@ -8,11 +8,9 @@ import java.util.Locale;
  * @param seed of a shuffle; 0 for the other kinds
  */
 public record PackOrder(Kind kind, long seed) {
-  /** The criterion. */
   public enum Kind {
     /** Directory by directory, with the files of a sample next to each other. */
     NAME,
-    /** Smallest first. */
     SIZE,
     /** Samples in an order that depends only on the seed and the names. */
     SHUFFLE

@@ -3,9 +3,8 @@ package io.pmfs.pack;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The progress of a pack or of its check, and its cancellation. Safe for use by many threads. */
+/** The progress of a pack or of its check, and its cancellation. Thread-safe. */
 public final class PackProgress {
-  /** The current activity. */
   public enum Phase {
     /** Reading names and attributes of the source; the totals grow. */
     LISTING("listing"),
@@ -44,12 +43,10 @@ public final class PackProgress {
     return totalBytes.get();
   }
 
-  /** Finished files. */
   public long files() {
     return files.get();
   }
 
-  /** Finished bytes. */
   public long bytes() {
     return bytes.get();
   }

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * several at once, and finally the index and the manifest.
  */
 public final class Packer {
-  /** For each file that is read at once: one piece being read, one being written. */
+  /** For each file that is read at once: one piece being read and one being written. */
   private static final int PIECES_PER_JOB = 2;
 
   private static final int PIECE_BYTES = 1 << 20;

@@ -25,7 +25,7 @@ final class PlannedDirectory {
   /** Its index among all directories; set when they are sorted. */
   int rank;
 
-  /** The number of the last shard that counted it, while shards are planned. */
+  /** The number of the last shard that counted it; used while shards are planned. */
   int shard = -1;
 
   PlannedDirectory(@Nullable PlannedDirectory parent, FileName path, Attributes attributes) {

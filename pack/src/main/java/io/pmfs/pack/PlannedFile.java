@@ -30,7 +30,10 @@ final class PlannedFile {
   /** Shared by all names of a hard-linked file; 0 for a file with one name. */
   final int link;
 
-  /** Files with the same number stay together in one shard; shards follow the order of numbers. */
+  /**
+   * Files with the same number stay together in one shard; shards follow the order of these
+   * numbers.
+   */
   int unit;
 
   private PlannedFile(

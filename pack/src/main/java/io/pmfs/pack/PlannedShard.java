@@ -50,7 +50,6 @@ record PlannedShard(int number, List<PlannedFile> files, long tarBytes) {
             + counts[FileType.BLOCK_DEVICE.number()]);
   }
 
-  /** The size of the content. */
   long contentBytes() {
     long bytes = 0;
     Set<Integer> links = new HashSet<>();

@@ -39,7 +39,6 @@ final class ReadFile {
     this.piecesLeft = pieces;
   }
 
-  /** The attributes when the file was opened. */
   synchronized Attributes attributes() {
     return Objects.requireNonNull(attributes, "not read yet");
   }

@@ -20,7 +20,6 @@ final class ShardOutput implements AutoCloseable {
   private int filled;
   private long size;
 
-  /** Creates the file, or truncates it. */
   ShardOutput(Path file) throws IOException {
     channel =
         FileChannel.open(

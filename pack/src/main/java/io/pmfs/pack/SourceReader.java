@@ -72,7 +72,7 @@ final class SourceReader implements AutoCloseable {
   }
 
   /**
-   * The next piece, which may still be being read; null after the last. The caller returns it by
+   * The next piece, whose read may still be running; null after the last. The caller returns it by
    * {@link #giveBack}.
    */
   @Nullable Piece next() {

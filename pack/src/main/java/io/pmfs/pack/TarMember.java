@@ -39,7 +39,7 @@ record TarMember(FileName path, byte type, FileName target, Attributes attribute
   private static final int PERMISSIONS = 07777;
   private static final FileTime NO_TIME = FileTime.fromMillis(0);
 
-  /** The stream for members: one char of a name is one byte. */
+  /** The stream for members: each char of a name is one byte. */
   static TarArchiveOutputStream stream(java.io.OutputStream to) {
     TarArchiveOutputStream tar = new TarArchiveOutputStream(to, "ISO-8859-1");
     tar.setLongFileMode(TarArchiveOutputStream.LONGFILE_GNU);

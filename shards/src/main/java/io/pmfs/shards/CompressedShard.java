@@ -58,7 +58,6 @@ final class CompressedShard implements SourceFile {
     return table;
   }
 
-  /** The size of the tar file. */
   long contentSize() {
     return table.contentSize();
   }
@@ -95,7 +94,7 @@ final class CompressedShard implements SourceFile {
     return destination.position() - first;
   }
 
-  /** Reports no holes: the members know where their holes are. */
+  /** Reports no holes, because the members know where their holes are. */
   @Override
   public long seekData(long offset) {
     return offset;

@@ -25,7 +25,6 @@ final class Extents {
     }
   }
 
-  /** A file without holes. */
   static Extents whole(long size) {
     return size == 0
         ? new Extents(new long[0], new long[0])

@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 
 /**
  * The most recently decompressed frames of compressed shards, within the available memory. Each
- * frame is decompressed once, however many threads want it; at most {@value #LOADS} frames are
- * decompressed at a time. Safe for use by many threads.
+ * frame is decompressed only once, even if several threads need it; at most {@value #LOADS} frames
+ * are decompressed at a time. Thread-safe.
  */
 final class FrameCache implements AutoCloseable {
   /** Far above the frame size of {@code pmfs pack}. */
@@ -22,7 +22,7 @@ final class FrameCache implements AutoCloseable {
   private final FrameReader reader = new FrameReader();
   private final DirectMemory memory;
 
-  /** Held while a frame is loaded; the frame determines the lock. */
+  /** Held while a frame is loaded; each frame maps to one of the locks. */
   private final Object[] locks = Stream.generate(Object::new).limit(LOADS).toArray();
 
   FrameCache(DirectMemory memory) {

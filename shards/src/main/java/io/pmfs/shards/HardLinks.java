@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Finds the file of each hard link: among the members with the target's name, the last one before
- * the link, since tar links to what it has unpacked by then. That member may be a link too. So each
+ * the link, because tar links to the file unpacked by then. That member may be a link, too. So each
  * round looks up all links in one pass over the sorted members, and the next round looks up those
  * that led to links.
  */

@@ -35,7 +35,6 @@ final class HeaderReader {
     this.buffer = buffer.clear().limit(0);
   }
 
-  /** The size of the shard in bytes. */
   long size() {
     return size;
   }

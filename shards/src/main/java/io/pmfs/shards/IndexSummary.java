@@ -5,6 +5,6 @@ package io.pmfs.shards;
  *
  * @param members the number of names, including directories that contain members but that no shard
  *     lists
- * @param warnings how many members are not served as they are in the shards
+ * @param warnings how many members are not served unchanged
  */
 public record IndexSummary(IndexForm form, int shards, long members, long warnings) {}

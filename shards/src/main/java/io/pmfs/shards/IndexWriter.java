@@ -158,7 +158,6 @@ final class IndexWriter implements AutoCloseable {
     }
   }
 
-  /** A directory with the owner and the time of the shard. */
   private static ShardMember directory(int permissions, Shard shard) {
     return new ShardMember(
         DIRECTORY | permissions,
@@ -190,7 +189,7 @@ final class IndexWriter implements AutoCloseable {
     /** The key of the last directory, which is also the prefix of the keys below it. */
     private byte[] directory = {IndexFormat.MEMBER};
 
-    /** A name that is not a directory: nothing can be below it. */
+    /** The last name that is not a directory: nothing can be below it. */
     private byte @Nullable [] leaf;
 
     Tree(SortedTable.Writer table) {

@@ -80,7 +80,6 @@ final class OpenShards implements AutoCloseable {
         Errno.ESTALE, shard.name() + " changed since it was indexed; unmount, and mount it again");
   }
 
-  /** A shard in use. */
   final class OpenShard {
     private final Shard shard;
     private int users; // GUARDED_BY(OpenShards.this)

@@ -70,7 +70,7 @@ final class ReadWindow implements SourceFile {
     return file.seekHole(offset);
   }
 
-  /** The status at the last read: of the same version as everything that was read until then. */
+  /** The status at the last read; everything read so far is of the same version. */
   @Override
   public SourceStatus status() throws FsException {
     SourceStatus seen = status;

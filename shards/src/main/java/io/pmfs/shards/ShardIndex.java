@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The index of several shards: which names exist, and where in a shard each file is. A table in one
  * file; little of it is in memory. Any exception from it means that the index must be built again.
- * Safe for use by many threads.
+ * Thread-safe.
  */
 public final class ShardIndex implements AutoCloseable {
   private static final long CACHE_BYTES = 16 << 20;
@@ -91,8 +91,8 @@ public final class ShardIndex implements AutoCloseable {
   }
 
   /**
-   * Whether an index of another set may take over the entries of a shard: the shard has the same
-   * version, nothing was wrong with it that must be reported again, and no other shard's members
+   * Whether the index of another set may take over a shard's entries: the shard has the same
+   * version and no warnings, which would have to be reported again, and no other shard's members
    * share its directory.
    */
   boolean canLend(Shard shard, IndexForm form) {
@@ -102,7 +102,7 @@ public final class ShardIndex implements AutoCloseable {
         && shards.stream().anyMatch(shard::isSameVersion);
   }
 
-  /** Receives the entries that are taken over. */
+  /** Receives the copied entries. */
   interface Borrower {
     void member(FileName path, ShardMember member) throws ShardException;
   }
@@ -136,7 +136,6 @@ public final class ShardIndex implements AutoCloseable {
     return member;
   }
 
-  /** How many names a file has. */
   int linkCount(ShardMember member) throws IOException {
     if (!member.linked()) {
       return 1;

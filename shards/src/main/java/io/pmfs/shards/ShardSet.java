@@ -42,7 +42,7 @@ public final class ShardSet {
     return new ShardSet(shards(store, List.of(name)), new IndexForm(true, nested), false);
   }
 
-  /** Whether {@code pmfs pack} wrote what lies in the root of a store. */
+  /** Whether {@code pmfs pack} wrote the root of a store. */
   public static boolean isPacked(BackingStore store) throws FsException, ShardException {
     if (has(store, MANIFEST)) {
       return true;
@@ -56,8 +56,8 @@ public final class ShardSet {
   }
 
   /**
-   * How many tar files, by their names, lie in the root of a store; 0 if anything else lies beside
-   * them. Stops listing the root there, because each node of a job lists it.
+   * The number of tar files in the root of a store, by their names; 0 if anything else is there.
+   * Stops listing at the first other name, because each node of a job lists the root.
    */
   public static int countIfAlone(BackingStore store) throws FsException {
     AtomicInteger count = new AtomicInteger();
@@ -79,7 +79,7 @@ public final class ShardSet {
   }
 
   /**
-   * The tar files in the root of a store, whatever lies beside them. Members of shards from {@code
+   * The tar files in the root of a store, whatever else is there. Members of shards from {@code
    * pmfs pack} are shown together at the root; any other tar file is shown as a directory.
    */
   public static ShardSet ofDirectory(BackingStore store, boolean nested)
@@ -142,7 +142,6 @@ public final class ShardSet {
     }
   }
 
-  /** The regular files among these. */
   private static List<Shard> shards(BackingStore store, Iterable<FileName> names)
       throws FsException {
     List<Shard> shards = new ArrayList<>();
@@ -174,7 +173,6 @@ public final class ShardSet {
     return form;
   }
 
-  /** How many tar files there are. */
   public int count() {
     return shards.size();
   }

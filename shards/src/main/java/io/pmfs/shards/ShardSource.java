@@ -60,7 +60,7 @@ public final class ShardSource {
   }
 
   /**
-   * Reopens the shards of a mount that continues, with the index with which it started.
+   * Reopens the shards of a mount that continues, with the index that it started with.
    *
    * @param indices paths of possible indexes
    * @param fingerprint the {@link ShardStore#fingerprint} of the mount's first store

@@ -24,7 +24,7 @@ final class TarScanner {
   static final int BLOCK_BYTES = 512;
 
   /**
-   * More than this before one member means damage: the attributes of a file take 64 KiB at most.
+   * More than this before one member means damage: the attributes of a file take at most 64 KiB.
    */
   private static final int MAX_PAX_BYTES = 8 << 20;
 

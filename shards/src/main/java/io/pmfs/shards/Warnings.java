@@ -7,9 +7,7 @@ import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Counts problems in shards, with the first examples of each kind. Safe for use by many threads.
- */
+/** Counts problems in shards, with the first examples of each kind. Thread-safe. */
 final class Warnings {
   private static final Logger log = LoggerFactory.getLogger(Warnings.class);
   private static final int EXAMPLES = 3;
