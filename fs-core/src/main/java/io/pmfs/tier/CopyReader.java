@@ -1,9 +1,11 @@
 package io.pmfs.tier;
 
 import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
+import java.io.IOException;
 
-/** An open copy. Safe for use by many threads until closed. */
-public interface CopyReader extends AutoCloseable {
+/** An open copy as its tier stores it, of which nothing is compared. */
+public interface CopyReader extends OpenCopy {
   /** The size of the content in bytes. */
   long size();
 
@@ -11,5 +13,7 @@ public interface CopyReader extends AutoCloseable {
   ReadResult read(long offset, int size);
 
   @Override
-  void close();
+  default void copyTo(long offset, int size, ReadSink sink) throws IOException {
+    sink.accept(read(offset, size));
+  }
 }

@@ -8,6 +8,7 @@ import io.pmfs.memory.DirectMemory;
 import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.tier.CopyReader;
+import io.pmfs.tier.OpenCopy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 

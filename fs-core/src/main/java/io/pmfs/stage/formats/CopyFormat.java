@@ -8,6 +8,7 @@ import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.CopyReader;
+import io.pmfs.tier.OpenCopy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -163,7 +164,7 @@ public final class CopyFormat implements AutoCloseable {
   }
 
   /**
-   * Opens a copy and takes over its reader.
+   * Opens a copy that passes only bytes that match their checksums, and takes over its reader.
    *
    * @param record the checksums to compare with; null for a raw copy that was verified in this
    *     session
@@ -192,7 +193,7 @@ public final class CopyFormat implements AutoCloseable {
       throw new MismatchException(
           "it has " + reader.size() + " bytes instead of " + inode.attributes().size());
     }
-    return new RawCopy(reader, record, memory.scratch(), whenVerified);
+    return record == null ? reader : new RawCopy(reader, record, memory.scratch(), whenVerified);
   }
 
   private static boolean isReadable(CopyRecord copy, Inode inode) {

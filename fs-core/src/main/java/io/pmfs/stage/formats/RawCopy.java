@@ -4,71 +4,71 @@ import io.pmfs.memory.BufferPool;
 import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.tier.CopyReader;
+import io.pmfs.tier.OpenCopy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.BitSet;
 import java.util.zip.CRC32C;
-import org.jspecify.annotations.Nullable;
 
-/** An open raw copy, which remembers the blocks that were verified. */
+/**
+ * An open raw copy that was not verified when it was opened. It compares each block with its
+ * checksum once, before it passes any of it.
+ */
 public final class RawCopy implements OpenCopy {
   /** Bytes read at once when verifying. */
   private static final int SCRATCH_BYTES = 128 * 1024;
 
   private final CopyReader reader;
-  private final @Nullable CopyRecord record;
+  private final CopyRecord record;
   private final BufferPool scratch;
   private final Runnable whenVerified;
   private final BitSet verifiedBlocks = new BitSet(); // GUARDED_BY(this)
-  private volatile boolean trusted;
+  private volatile boolean isVerified;
 
   /**
    * Takes over the reader.
    *
-   * @param record the checksums to compare with; null if the whole copy was verified in this
-   *     session
+   * @param record the checksums to compare with
    * @param scratch lends buffers for verifying
    * @param whenVerified called once, when all blocks were verified
    */
-  RawCopy(
-      CopyReader reader, @Nullable CopyRecord record, BufferPool scratch, Runnable whenVerified) {
+  RawCopy(CopyReader reader, CopyRecord record, BufferPool scratch, Runnable whenVerified) {
     this.reader = reader;
     this.record = record;
     this.scratch = scratch;
     this.whenVerified = whenVerified;
-    this.trusted = record == null;
   }
 
   @Override
   public void copyTo(long offset, int size, ReadSink sink) throws IOException {
-    if (!trusted && record != null) {
-      verify(offset, size, record);
+    if (!isVerified) {
+      verify(offset, size);
     }
-    sink.accept(reader.read(offset, size));
+    reader.copyTo(offset, size, sink);
   }
 
   /**
    * Verifies the blocks that a range touches, each once. Readers of other ranges wait: this happens
    * once per session.
    */
-  private synchronized void verify(long offset, int size, CopyRecord copy) throws IOException {
+  private synchronized void verify(long offset, int size) throws IOException {
     int last = Blocks.index(offset + size - 1);
     for (int i = Blocks.index(offset); i <= last; i++) {
       if (!verifiedBlocks.get(i)) {
-        verify(i, copy);
+        verify(i);
         verifiedBlocks.set(i);
       }
     }
-    if (!trusted && verifiedBlocks.cardinality() == copy.checksums().count()) {
-      trusted = true;
+    if (!isVerified && verifiedBlocks.cardinality() == record.checksums().count()) {
+      isVerified = true;
       whenVerified.run();
     }
   }
 
-  private void verify(int block, CopyRecord copy) throws IOException {
+  private void verify(int block) throws IOException {
     CRC32C crc = new CRC32C();
     long offset = Blocks.offset(block);
-    long end = offset + Blocks.size(copy.version(), block);
+    long end = offset + Blocks.size(record.version(), block);
     try (BufferPool.Loan loan = scratch.take((int) Math.min(SCRATCH_BYTES, end - offset))) {
       ByteBuffer bytes = loan.buffer();
       while (offset < end) {
@@ -78,7 +78,7 @@ public final class RawCopy implements OpenCopy {
         offset += size;
       }
     }
-    if ((int) crc.getValue() != copy.checksums().get(block)) {
+    if ((int) crc.getValue() != record.checksums().get(block)) {
       throw new MismatchException("the checksum of block " + block + " does not match");
     }
   }
