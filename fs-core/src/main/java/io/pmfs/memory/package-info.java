@@ -23,8 +23,8 @@
  *
  * <ol>
  *   <li>Threads hold memory and wait for more, in a circle. Cure: a pool for each kind of use, and
- *       the ORDER of waiting in {@link DirectMemory}. A reader's pool is not waited for: {@link
- *       BufferPool#tryAcquire}.
+ *       the ORDER of waiting in {@link DirectMemory}. A reader's pool is not waited for ({@link
+ *       BufferPool#tryAcquire}), or in a cluster while tiers take blocks from it.
  *   <li>A loan that is larger than a pool can ever lend would wait for ever. Cure: {@link
  *       BufferPool} throws before it waits.
  *   <li>The borrower of a frame passes it to {@link FramePool#put}, which takes the lock of the

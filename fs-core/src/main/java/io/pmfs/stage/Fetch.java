@@ -4,6 +4,8 @@ import io.pmfs.memory.BufferPool;
 import io.pmfs.metadata.Checksums;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
 import io.pmfs.stage.formats.BlockWriter;
 import io.pmfs.stage.formats.Blocks;
 import java.util.BitSet;
@@ -152,9 +154,13 @@ final class Fetch {
    * Claims a block for reading, or waits for the thread that is reading it. Waits as long as the
    * source takes to answer or fail.
    */
-  synchronized Claim claim(int block) throws InterruptedException {
+  synchronized Claim claim(int block) throws FsException {
     while (ending == null && states[block] == READING) {
-      wait();
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        throw interrupted();
+      }
     }
     if (ending != null) {
       return Claim.ENDED;
@@ -172,6 +178,12 @@ final class Fetch {
         return Claim.STORED;
       }
     }
+  }
+
+  /** The failure of a reader that was interrupted while it waited. */
+  static FsException interrupted() {
+    Thread.currentThread().interrupt();
+    return new FsException(Errno.EINTR, "interrupted while a block was read");
   }
 
   /**
@@ -278,22 +290,15 @@ final class Fetch {
     return readCount == states.length;
   }
 
-  /** The caller has read a claimed block into a loan, and passes the loan to this fetch. */
+  /** The caller has read a claimed block into a loan, which others may read as well from now on. */
   synchronized void hold(int block, BufferPool.Loan loan) {
-    if (ending != null) {
-      loan.release();
-      return;
+    if (ending == null) {
+      loan.retain();
+      held.put(block, loan);
+      states[block] = HELD;
+      readingCount--;
+      notifyAll();
     }
-    held.put(block, loan);
-    states[block] = HELD;
-    readingCount--;
-    notifyAll();
-  }
-
-  /** The same for a caller that stores the block itself: readers do not wait for the tier. */
-  void share(int block, BufferPool.Loan loan) {
-    loan.retain();
-    hold(block, loan);
   }
 
   /** The caller gives a claimed block back unread. */

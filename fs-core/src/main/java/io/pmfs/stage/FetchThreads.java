@@ -121,7 +121,7 @@ final class FetchThreads {
               return;
             }
             fetches.countForReaders(fetch.blockSize(block));
-            fetch.share(block, loan);
+            fetch.hold(block, loan);
             fetches.store(fetch, block, content);
           }
         }
@@ -187,10 +187,9 @@ final class FetchThreads {
   }
 
   static ThreadFactory named(String name, Runnable threadStart) {
-    AtomicInteger count = new AtomicInteger();
+    ThreadFactory numbered = DaemonThread.numbered(name);
     return task ->
-        DaemonThread.of(
-            name + "-" + count.incrementAndGet(),
+        numbered.newThread(
             () -> {
               threadStart.run();
               task.run();

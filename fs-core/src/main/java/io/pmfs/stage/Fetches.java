@@ -1,7 +1,6 @@
 package io.pmfs.stage;
 
 import com.google.common.util.concurrent.RateLimiter;
-import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.posix.FsException;
@@ -360,16 +359,21 @@ final class Fetches {
 
   /** The file's name in messages. */
   String name(Inode inode) {
-    FileName path = namespace.path(inode.number());
-    return path == null ? "inode " + inode.number() : path.toString();
+    return sources.name(inode);
   }
 
-  long active() {
-    return active.get();
-  }
-
-  long completed() {
-    return completed.sum();
+  /** What copies are made, with the counts of the fetch threads' queue. */
+  StagerStatus status(long queued, long dropped) {
+    return new StagerStatus(
+        active.get(),
+        queued,
+        completed.sum(),
+        copiedAgain.sum(),
+        dropped,
+        skippedNoRoom.sum(),
+        failed.sum(),
+        evictor.evicted(),
+        evictor.isEvicting());
   }
 
   /** Counts bytes requested from the source, or a peer, because of a reader. */
@@ -390,18 +394,6 @@ final class Fetches {
   /** See {@link CopiedFiles#isJustCopied}. */
   boolean isJustCopied(long number, boolean toItsEnd) {
     return copied.isJustCopied(number, toItsEnd);
-  }
-
-  long copiedAgain() {
-    return copiedAgain.sum();
-  }
-
-  long skippedNoRoom() {
-    return skippedNoRoom.sum();
-  }
-
-  long failed() {
-    return failed.sum();
   }
 
   boolean isStopping() {

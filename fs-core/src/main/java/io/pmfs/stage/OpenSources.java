@@ -57,6 +57,76 @@ final class OpenSources implements AutoCloseable {
     return new OpenSource(inode, file, () -> namespace.noteRenumbered(1));
   }
 
+  /**
+   * Reads a range, which must lie within the file, for one reader: fills the destination. A file
+   * that failed is not kept open: its handle may be stale, as after a server was replaced, while
+   * opening its path again may succeed.
+   *
+   * @throws FsException the source's own failure; ESTALE if the path has another file by now
+   */
+  void read(Inode inode, long offset, ByteBuffer destination) throws FsException {
+    int count = destination.remaining();
+    for (boolean isAnew = false; ; isAnew = true) {
+      try (var lease = acquire(inode)) {
+        readWhole(lease.handle(), offset, destination.rewind().limit(count));
+        return;
+      } catch (FsException e) {
+        files.invalidate(inode.number());
+        if (isAnew || e.errno() != Errno.ESTALE) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  private void readWhole(OpenSource open, long offset, ByteBuffer destination) throws FsException {
+    int count = destination.remaining();
+    int read = open.read(offset, destination);
+    // Checked after the read and before serving: only then is it known which file the bytes came
+    // from.
+    if (!open.isTheFile()) {
+      throw new FsException(
+          Errno.ESTALE, name(open.inode) + " was replaced in the source while mounted");
+    }
+    if (read < count) {
+      throw new FsException(
+          Errno.EIO,
+          name(open.inode)
+              + " is shorter than when it was looked up; unmount the dataset and mount it again");
+    }
+  }
+
+  /** Fails if the file is not of the version that the inode describes, or not the inode's. */
+  void prove(Inode inode) throws FsException {
+    try (var lease = acquire(inode)) {
+      lease.handle().prove();
+    } catch (FsException e) {
+      files.invalidate(inode.number());
+      throw e;
+    }
+  }
+
+  /** Fails if a copy of the inode's version is not of the file there is now. */
+  void proveCopy(Inode inode) throws FsException {
+    try (var lease = acquire(inode)) {
+      lease.handle().file.proveCopy();
+    }
+  }
+
+  /** A file on loan with the whole content of an inode; null if there is none now. */
+  @Nullable LentFile lend(Inode inode) throws FsException {
+    try (var lease = acquire(inode)) {
+      OpenSource open = lease.handle();
+      return open.isTheFile() ? open.file.lend() : null;
+    }
+  }
+
+  /** The file's name in messages. */
+  String name(Inode inode) {
+    FileName path = namespace.path(inode.number());
+    return path == null ? "inode " + inode.number() : path.toString();
+  }
+
   /** Wraps a file that the caller opened and closes. */
   static OpenSource opened(Inode inode, SourceFile file) {
     return new OpenSource(inode, file, () -> {});
@@ -99,17 +169,11 @@ final class OpenSources implements AutoCloseable {
       return file.read(offset, destination);
     }
 
-    /** Fails if it is not the inode's file, or not of its version. */
-    void prove() throws FsException {
+    private void prove() throws FsException {
       file.prove();
       if (!isTheFile()) {
         throw new FsException(Errno.ESTALE, "inode " + inode.number() + " is another file by now");
       }
-    }
-
-    /** Fails if a copy of the inode's version is not of the file there is now. */
-    void proveCopy() throws FsException {
-      file.proveCopy();
     }
 
     /** See {@link SourceFile#streams}. */
@@ -120,11 +184,6 @@ final class OpenSources implements AutoCloseable {
     /** See {@link SourceFile#choose}. */
     int choose(BitSet missing) throws FsException {
       return file.choose(missing);
-    }
-
-    /** A file on loan with its whole content; null if there is none now. */
-    @Nullable LentFile lend() throws FsException {
-      return isTheFile() ? file.lend() : null;
     }
 
     /** Whether this is the inode's file. Asks the source once, for all threads. */

@@ -1,12 +1,9 @@
 package io.pmfs.stage;
 
-import io.pmfs.memory.BufferPool;
-import io.pmfs.memory.ReadResult;
 import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.posix.DaemonPool;
-import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.BackingStore;
 import io.pmfs.source.LentFile;
@@ -15,23 +12,17 @@ import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.Evictor;
 import io.pmfs.stage.copies.Guests;
 import io.pmfs.stage.copies.Placement;
-import io.pmfs.stage.copies.RemoteCopies;
 import io.pmfs.stage.copies.Share;
 import io.pmfs.stage.formats.Blocks;
-import io.pmfs.stage.formats.MismatchException;
 import io.pmfs.tier.Tier;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.OptionalInt;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
@@ -40,51 +31,29 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads through: answers readers from the source and keeps what was read as whole copies in the
- * first tier with room.
+ * Where a reader's bytes come from: a copy, else a fetch, else the source. What is read from the
+ * source becomes whole copies in the first tier with room.
  *
- * <p>A reader that needs a block reads it on its own thread, is answered from memory, and leaves
- * writing it to a tier to the store threads. The fetch threads fetch the rest of a large file. The
- * {@link BufferPool} bounds the memory in between: when it is used up, the reader is still
- * answered, and the fetch threads read the block again later.
+ * <p>Owns what makes copies: {@link ReadThrough} answers readers from the {@link Fetches}, {@link
+ * FetchThreads} work behind them, a {@link Staging} copies for a task.
  */
 public final class Stager implements AutoCloseable {
-  /** How long a reader waits for memory while no tier takes a block. */
-  private static final Duration PATIENCE = Duration.ofMillis(500);
-
-  /** How long none waits after that. */
-  private static final Duration HURRY = Duration.ofSeconds(5);
-
   private static final Logger log = LoggerFactory.getLogger(Stager.class);
 
   private static final int ROUNDS = 4;
-
-  /** Takes no bytes. */
-  private static final ReadSink NO_BYTES =
-      new ReadSink() {
-        @Override
-        public ByteBuffer buffer(int size) {
-          return ByteBuffer.allocateDirect(size);
-        }
-
-        @Override
-        public void accept(ReadResult piece) {}
-      };
 
   private static final Duration STOP = Duration.ofSeconds(30);
 
   private final Copies copies;
   private final Share share;
   private final Guests guests;
+  private final EvictionPolicy eviction;
   private final Evictor evictor;
-  private final BufferPool buffers;
   private final OpenSources sources;
   private final Fetches fetches;
   private final FetchThreads fetchThreads;
   private final ExecutorService storeThreads;
-
-  /** Until then no reader waits for memory: one did in vain. */
-  private volatile long hurriedUntilNanos = System.nanoTime();
+  private final ReadThrough readThrough;
 
   private final OriginCounters readers;
   private final OriginCounters peers;
@@ -126,13 +95,20 @@ public final class Stager implements AutoCloseable {
     this.copies = copies;
     this.readers = new OriginCounters(copies.tiers().size());
     this.peers = new OriginCounters(copies.tiers().size());
-    this.buffers = copies.memory().readers(settings.bufferBytes());
     this.storeThreads = new DaemonPool(StagerSettings.STORE_THREADS, threads.apply("store"));
     this.share = share;
     this.guests = new Guests(share, namespace);
+    this.eviction = eviction;
     this.evictor = new Evictor(namespace, copies, eviction, guests, storeThreads);
     this.fetches = new Fetches(namespace, sources, copies, evictor, guests);
     this.fetchThreads = new FetchThreads(copies, fetches, settings, threads);
+    this.readThrough =
+        new ReadThrough(
+            fetches,
+            fetchThreads,
+            storeThreads,
+            copies.memory().readers(settings.bufferBytes()),
+            share != Share.ALL);
   }
 
   /**
@@ -164,6 +140,70 @@ public final class Stager implements AutoCloseable {
     return serve(inode, offset, size, sink, readers);
   }
 
+  /** The same for another node; not counted for this node's readers. */
+  public int servePeer(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+    return serve(inode, offset, size, sink, peers);
+  }
+
+  /** A copy, else a fetch, else the source. */
+  private int serve(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
+      throws FsException {
+    // A copy may be committed or dropped between the lookup and the read; after a few rounds only
+    // the source is left.
+    for (int round = 0; round < ROUNDS; round++) {
+      int count = serveFromCopyOrFetch(inode, offset, size, sink, served);
+      if (count > 0) {
+        return count;
+      }
+      if (!copies.has(inode)) {
+        break;
+      }
+    }
+    return serveFromSource(inode, offset, size, sink, served);
+  }
+
+  /** Returns 0 if neither has the range. An error is a miss: the next place is asked. */
+  private int serveFromCopyOrFetch(
+      Inode inode, long offset, int size, ReadSink sink, OriginCounters served) throws FsException {
+    int before = sink.received();
+    try {
+      int count = serveFromCopy(inode, offset, size, sink, served);
+      return count > 0 ? count : readThrough.serve(inode, offset, size, sink, served);
+    } catch (RuntimeException | Error e) {
+      if (before < 0 || sink.received() != before) {
+        throw e;
+      }
+      log.error("{} is read without a copy", fetches.name(inode), e);
+      return 0;
+    }
+  }
+
+  private int serveFromCopy(
+      Inode inode, long offset, int size, ReadSink sink, OriginCounters served) {
+    int tier = copies.copyTo(inode, offset, size, sink);
+    if (tier == Copies.NO_TIER) {
+      return 0;
+    }
+    eviction.touched(inode.number());
+    boolean toItsEnd = offset + size >= inode.attributes().size();
+    if (fetches.isJustCopied(inode.number(), toItsEnd)) {
+      served.fetched(size);
+    } else {
+      served.fromTier(tier, size);
+    }
+    return size;
+  }
+
+  private int serveFromSource(
+      Inode inode, long offset, int size, ReadSink sink, OriginCounters served) throws FsException {
+    ByteBuffer bytes = sink.buffer(size);
+    sources.read(inode, offset, bytes);
+    fetches.countForReaders(size);
+    served.fromSource(size);
+    ReadThrough.deliver(bytes.flip(), sink);
+    return size;
+  }
+
   /**
    * Makes sure that a file is of the version that the inode describes, before any of it is read.
    * Fetches the first block for that, which a reader is about to need; a file that is not copied is
@@ -177,8 +217,7 @@ public final class Stager implements AutoCloseable {
         proveCopy(inode);
         return;
       }
-      Fetch fetch = inode.attributes().size() == 0 ? null : fetchOf(inode);
-      if (fetch != null && readsFirstBlock(fetch)) {
+      if (inode.attributes().size() > 0 && readThrough.readFirstBlock(inode, readers)) {
         return;
       }
       // Another thread may have made a copy in between.
@@ -186,40 +225,17 @@ public final class Stager implements AutoCloseable {
         break;
       }
     }
-    try (var lease = sources.acquire(inode)) {
-      lease.handle().prove();
-    } catch (FsException e) {
-      sources.invalidate(inode.number());
-      throw e;
-    }
+    sources.prove(inode);
   }
 
   /** The same for a file that has a copy, perhaps of an earlier session. */
   public void proveCopy(Inode inode) throws FsException {
-    try (var lease = sources.acquire(inode)) {
-      lease.handle().proveCopy();
-    }
-  }
-
-  private boolean readsFirstBlock(Fetch fetch) throws FsException {
-    if (!fetch.enter()) {
-      return false;
-    }
-    try {
-      return fetch.isRead(0) || readBlock(fetch, 0, 0, 0, NO_BYTES, readers);
-    } finally {
-      fetch.exit();
-    }
+    sources.proveCopy(inode);
   }
 
   /** The source has another version of a file than was said: nothing of the old one is kept. */
   public void restart(long number) {
     fetches.restart(number);
-  }
-
-  /** The same for another node; not counted for this node's readers. */
-  public int servePeer(Inode inode, long offset, int size, ReadSink sink) throws FsException {
-    return serve(inode, offset, size, sink, peers);
   }
 
   /**
@@ -235,19 +251,7 @@ public final class Stager implements AutoCloseable {
       peers.fromTier(tier, size);
       return size;
     }
-    Fetch fetch = fetches.running(inode);
-    if (fetch == null || !fetch.enter()) {
-      return 0;
-    }
-    try {
-      int block = Blocks.index(offset);
-      int start = Math.toIntExact(offset - Blocks.offset(block));
-      int count = Math.min(size, fetch.blockSize(block) - start);
-      // A block that was read stays so: claiming it does not wait.
-      return fetch.isRead(block) && readBlock(fetch, block, start, count, sink, peers) ? count : 0;
-    } finally {
-      fetch.exit();
-    }
+    return readThrough.serveIfRead(inode, offset, size, sink, peers);
   }
 
   /** The blocks that a copy being made has so far; null if none is being made. */
@@ -262,321 +266,6 @@ public final class Stager implements AutoCloseable {
     return fetch == null ? OptionalInt.empty() : fetch.checksum(block);
   }
 
-  private int serve(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
-      throws FsException {
-    // A copy may be committed or dropped between the lookup and the read; after a few rounds only
-    // the source is left.
-    for (int round = 0; round < ROUNDS; round++) {
-      int tier = copyTo(inode, offset, size, sink);
-      if (tier != Copies.NO_TIER) {
-        evictor.touched(inode.number());
-        boolean toItsEnd = offset + size >= inode.attributes().size();
-        if (fetches.isJustCopied(inode.number(), toItsEnd)) {
-          served.fetched(size);
-        } else {
-          served.fromTier(tier, size);
-        }
-        return size;
-      }
-      int count = tryReadThrough(inode, offset, size, sink, served);
-      if (count > 0) {
-        return count;
-      }
-      if (!copies.has(inode)) {
-        break;
-      }
-    }
-    return readDirectly(inode, offset, size, sink, served);
-  }
-
-  /** Answers from a copy. An error is a miss: the next place is asked. */
-  private int copyTo(Inode inode, long offset, int size, ReadSink sink) {
-    int before = sink.received();
-    try {
-      return copies.copyTo(inode, offset, size, sink);
-    } catch (RuntimeException | Error e) {
-      if (before < 0 || sink.received() != before) {
-        throw e;
-      }
-      log.error("a copy of {} is not read", fetches.name(inode), e);
-      return Copies.NO_TIER;
-    }
-  }
-
-  private int tryReadThrough(
-      Inode inode, long offset, int size, ReadSink sink, OriginCounters served) throws FsException {
-    int before = sink.received();
-    try {
-      return readThrough(inode, offset, size, sink, served);
-    } catch (RuntimeException | Error e) {
-      if (before < 0 || sink.received() != before) {
-        throw e;
-      }
-      log.error("{} is read without a copy", fetches.name(inode), e);
-      return 0;
-    }
-  }
-
-  /** A running or new fetch; null if there is none, for whatever reason: a reader needs none. */
-  private @Nullable Fetch fetchOf(Inode inode) {
-    try {
-      return fetches.forReader(inode);
-    } catch (RuntimeException | Error e) {
-      log.error("no copy of inode {} is begun", inode.number(), e);
-      return null;
-    }
-  }
-
-  /**
-   * Answers from a running or new fetch of the file; returns 0 if there is none or it ended first.
-   */
-  private int readThrough(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
-      throws FsException {
-    Fetch fetch = fetchOf(inode);
-    if (fetch == null || !fetch.enter()) {
-      return 0;
-    }
-    try {
-      int block = Blocks.index(offset);
-      int start = Math.toIntExact(offset - Blocks.offset(block));
-      int count = Math.min(size, fetch.blockSize(block) - start);
-      if (offset + count >= inode.attributes().size()) {
-        // Set early: the copy may be complete before this read is answered.
-        fetch.readToItsEnd();
-      }
-      return readBlock(fetch, block, start, count, sink, served) ? count : 0;
-    } finally {
-      fetch.exit();
-    }
-  }
-
-  /**
-   * Answers from a block of a fetch, reading it if needed; false if the caller must read it
-   * directly.
-   */
-  private boolean readBlock(
-      Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
-      throws FsException {
-    while (true) {
-      switch (claim(fetch, block)) {
-        case READ_IT -> {
-          BufferPool.Loan loan = readClaimed(fetch, block);
-          if (loan == null) {
-            return false;
-          }
-          try {
-            served.fromSource(count);
-            return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
-          } finally {
-            loan.release();
-          }
-        }
-        case HELD -> {
-          BufferPool.Loan loan = fetch.held(block);
-          if (loan != null) {
-            try {
-              served.fetched(count);
-              return deliver(new ReadResult.Bytes(loan.buffer().slice(start, count)), sink);
-            } finally {
-              loan.release();
-            }
-          }
-        }
-        case STORED -> {
-          try {
-            fetch.writer().copyTo(Blocks.offset(block) + start, count, sink);
-            served.fetched(count);
-            return true;
-          } catch (MismatchException e) {
-            fetches.giveUp(fetch);
-            return false;
-          } catch (IOException e) {
-            fetch.writer().tier().failed(e);
-            return false;
-          }
-        }
-        case ENDED -> {
-          return false;
-        }
-      }
-    }
-  }
-
-  private static Fetch.Claim claim(Fetch fetch, int block) throws FsException {
-    try {
-      return fetch.claim(block);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new FsException(Errno.EINTR, "interrupted while a block was read");
-    }
-  }
-
-  /**
-   * Memory for a block; null if there is none now. A node that shares the source with others waits
-   * for it while tiers take blocks: what it reads without memory it has to read again.
-   */
-  private BufferPool.@Nullable Loan memoryFor(Fetch fetch, int block) throws FsException {
-    int size = fetch.blockSize(block);
-    BufferPool.Loan loan = buffers.tryAcquire(size);
-    long start = System.nanoTime();
-    if (loan != null || share == Share.ALL || start - hurriedUntilNanos < 0) {
-      return loan;
-    }
-    try {
-      loan = buffers.acquire(size, whenTiersStop(fetch));
-    } catch (InterruptedException e) {
-      fetch.release(block);
-      Thread.currentThread().interrupt();
-      throw new FsException(Errno.EINTR, "interrupted while a block was read");
-    }
-    if (loan == null) {
-      hurriedUntilNanos = System.nanoTime() + HURRY.toNanos();
-    }
-    return loan;
-  }
-
-  /** Whether the fetch has ended, or no tier has taken a block for a while. */
-  private BooleanSupplier whenTiersStop(Fetch fetch) {
-    long[] last = {fetches.blocksStored(), System.nanoTime()};
-    return () -> {
-      long stored = fetches.blocksStored();
-      long now = System.nanoTime();
-      if (stored != last[0]) {
-        last[0] = stored;
-        last[1] = now;
-      }
-      return !fetch.isRunning() || now - last[1] > PATIENCE.toNanos();
-    };
-  }
-
-  /**
-   * Reads a claimed block into memory, which is returned retained, and leaves storing it to the
-   * store threads; null if the caller must read it directly.
-   *
-   * <p>Whatever happens, the claim is given back, or the fetch ends: others wait for the block.
-   */
-  private BufferPool.@Nullable Loan readClaimed(Fetch fetch, int block) throws FsException {
-    try {
-      // The reader fetches a single block. The rest of a larger file needs a background thread,
-      // which comes second: the reader must not wait behind it for its own block.
-      if (fetch.blockCount() > 1 && !fetchThreads.queue(fetch)) {
-        fetch.release(block);
-        return null;
-      }
-      return readAndHold(fetch, block);
-    } catch (RuntimeException | Error e) {
-      log.error("block {} of {} is not copied", block, fetches.name(fetch.inode()), e);
-      fetches.giveUp(fetch);
-      return null;
-    }
-  }
-
-  private BufferPool.@Nullable Loan readAndHold(Fetch fetch, int block) throws FsException {
-    BufferPool.Loan loan = memoryFor(fetch, block);
-    if (loan == null) {
-      fetch.release(block);
-      fetchThreads.queue(fetch);
-      return null;
-    }
-    boolean isRead = false;
-    try {
-      isRead = fetches.fetch(fetch, block, loan.buffer());
-    } finally {
-      if (!isRead) {
-        loan.release();
-      }
-    }
-    if (!isRead) {
-      return null;
-    }
-    // The store threads may be done with the loan before this reader is.
-    loan.retain();
-    fetch.hold(block, loan);
-    fetches.countForReaders(fetch.blockSize(block));
-    store(fetch, block);
-    return loan;
-  }
-
-  private static boolean deliver(ReadResult.Bytes bytes, ReadSink sink) throws FsException {
-    try {
-      sink.accept(bytes);
-      return true;
-    } catch (IOException e) {
-      throw new FsException(Errno.EIO, "cannot pass the data to the reader", e);
-    }
-  }
-
-  /**
-   * Reads a range for one reader only. A file that failed is not kept open: its handle may be
-   * stale, as after a server was replaced, while opening its path again may succeed.
-   */
-  private int readDirectly(
-      Inode inode, long offset, int count, ReadSink sink, OriginCounters served)
-      throws FsException {
-    for (boolean isAnew = false; ; isAnew = true) {
-      try {
-        return readOnce(inode, offset, count, sink, served);
-      } catch (FsException e) {
-        sources.invalidate(inode.number());
-        if (isAnew || e.errno() != Errno.ESTALE) {
-          throw e;
-        }
-      }
-    }
-  }
-
-  private int readOnce(Inode inode, long offset, int count, ReadSink sink, OriginCounters served)
-      throws FsException {
-    try (var lease = sources.acquire(inode)) {
-      OpenSources.OpenSource open = lease.handle();
-      ByteBuffer destination = sink.buffer(count);
-      int read = open.read(offset, destination);
-      // Checked after the read and before serving: only then is it known which file the bytes came
-      // from.
-      if (!open.isTheFile()) {
-        throw new FsException(
-            Errno.ESTALE, fetches.name(inode) + " was replaced in the source while mounted");
-      }
-      if (read < count) {
-        throw new FsException(
-            Errno.EIO,
-            fetches.name(inode)
-                + " is shorter than when it was looked up; unmount the dataset and mount it again");
-      }
-      fetches.countForReaders(count);
-      served.fromSource(count);
-      deliver(new ReadResult.Bytes(destination.flip()), sink);
-      return count;
-    }
-  }
-
-  private void store(Fetch fetch, int block) {
-    try {
-      storeThreads.execute(() -> FetchThreads.guarded("storing", () -> storeHeld(fetch, block)));
-    } catch (RejectedExecutionException | Error e) {
-      fetches.giveUp(fetch);
-    }
-  }
-
-  private void storeHeld(Fetch fetch, int block) {
-    BufferPool.Loan loan = fetch.held(block);
-    if (loan == null || !fetch.enter()) {
-      if (loan != null) {
-        loan.release();
-      }
-      return;
-    }
-    try {
-      fetches.store(fetch, block, loan.buffer());
-    } catch (RuntimeException | Error e) {
-      fetches.giveUp(fetch);
-      throw e;
-    } finally {
-      loan.release();
-      fetch.exit();
-    }
-  }
-
   /**
    * The file of a complete, verified copy, for a kernel that reads it without pmfs. If there is
    * none yet, returns null and starts making one if there is room.
@@ -585,7 +274,7 @@ public final class Stager implements AutoCloseable {
     Path file = copies.file(inode);
     if (file != null) {
       // The reads that follow are not visible here.
-      evictor.touched(inode.number());
+      eviction.touched(inode.number());
       return file;
     }
     if (copies.isReadByUs(inode)) {
@@ -608,9 +297,7 @@ public final class Stager implements AutoCloseable {
    * null if the source lends none now.
    */
   public @Nullable LentFile lend(Inode inode) throws FsException {
-    try (var lease = sources.acquire(inode)) {
-      return lease.handle().lend();
-    }
+    return sources.lend(inode);
   }
 
   /**
@@ -627,30 +314,9 @@ public final class Stager implements AutoCloseable {
     guests.changed();
   }
 
-  /**
-   * Drops the copies that readers caused while their files were this node's own, if other nodes
-   * hold these files now, whose files are only read here ({@link RemoteCopies#NEVER}). Pinned and
-   * staged copies stay.
-   *
-   * @param isHeld whether a node that holds the file has a copy of it by now; may ask it
-   * @return how many are left, because no such node has one
-   */
+  /** See {@link Evictor#dropGuests}. */
   public long dropGuests(Predicate<Inode> isHeld) {
-    AtomicBoolean any = new AtomicBoolean();
-    long left =
-        guests.forEachMade(
-            inode -> {
-              boolean isDone = !copies.has(inode) || isHeld.test(inode);
-              // The nodes may have changed while the other one was asked.
-              if (isDone && guests.isGuest(inode)) {
-                any.compareAndSet(false, copies.evictUnpinned(inode.number()));
-              }
-              return isDone;
-            });
-    if (any.get()) {
-      evictor.compact(Placement.ANYWHERE);
-    }
-    return left;
+    return evictor.dropGuests(isHeld);
   }
 
   /** Which part of the dataset this node holds. */
@@ -682,16 +348,7 @@ public final class Stager implements AutoCloseable {
   }
 
   public StagerStatus status() {
-    return new StagerStatus(
-        fetches.active(),
-        fetchThreads.queued(),
-        fetches.completed(),
-        fetches.copiedAgain(),
-        fetchThreads.dropped(),
-        fetches.skippedNoRoom(),
-        fetches.failed(),
-        evictor.evicted(),
-        evictor.isEvicting());
+    return fetches.status(fetchThreads.queued(), fetchThreads.dropped());
   }
 
   /**

@@ -259,7 +259,7 @@ public final class Staging {
         if (fetch.countStaged(content.remaining())) {
           moved.accept(content.remaining());
         }
-        fetch.share(block, loan);
+        fetch.hold(block, loan);
         fetches.store(fetch, block, content);
       }
       return isRead;

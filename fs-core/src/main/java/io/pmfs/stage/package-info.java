@@ -1,11 +1,12 @@
 /**
  * Copies: which tier holds a copy of which file, and how copies are made without delaying readers.
  *
- * <p><b>Start reading</b> at {@link Stager}, which answers readers from {@link Copies} or from a
- * {@link Fetch}, a copy that is being filled. {@link Fetches} has one fetch for each file. {@link
- * Staging} fills fetches for a task, {@link FetchThreads} behind readers. {@link CopyIndex} makes
- * each change to records and copies. {@link Evictor} makes room, {@link TierComparison} compares a
- * tier with the records.
+ * <p><b>Start reading</b> at {@link Stager#serve}: a copy of {@link Copies}, else a fetch, else the
+ * source of {@link OpenSources}. A {@link Fetch} is a copy that is being filled; {@link Fetches}
+ * has one for each file. {@link ReadThrough} fills fetches with what readers read, {@link
+ * FetchThreads} behind readers, {@link Staging} for a task. {@link CopyIndex} makes each change to
+ * records and copies. {@link Evictor} makes room, {@link TierComparison} compares a tier with the
+ * records.
  *
  * <p><b>Threads.</b> Readers and tasks call on their own threads. {@link Stager} starts the rest,
  * and its {@code close} ends them: it waits at most 30 s for each kind.
@@ -50,8 +51,9 @@
  * <ol>
  *   <li>A thread claims a block and then waits for memory or for the pace of its task, while a
  *       reader needs this block. Cure: first pace and memory, then the claim ({@link Staging},
- *       {@link FetchThreads}). A reader gets its claim first, but does not wait for memory: without
- *       any it gives the block back and reads the source directly.
+ *       {@link FetchThreads}). A reader gets its claim first ({@link ReadThrough}). Without memory
+ *       it gives the block back and reads the source directly: at once, or in a cluster after half
+ *       a second in which no tier took a block.
  *   <li>A fetch that no thread will finish: tasks wait for its end, and the file gets no other.
  *       Cure: the INVARIANT of {@link Fetches}. A reader queues the rest of a large file before it
  *       reads its own block. A full queue, a failed read and a stop each end the fetch, which wakes

@@ -1,6 +1,7 @@
 package io.pmfs.stage.copies;
 
 import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
@@ -13,6 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -47,10 +49,6 @@ public final class Evictor {
     this.policy = policy;
     this.guests = guests;
     this.thread = thread;
-  }
-
-  public void touched(long number) {
-    policy.touched(number);
   }
 
   /** Copies removed so far. */
@@ -143,6 +141,32 @@ public final class Evictor {
       }
     }
     return false;
+  }
+
+  /**
+   * Drops the copies that readers caused while their files were this node's own, if other nodes
+   * hold these files now, whose files are only read here ({@link RemoteCopies#NEVER}). Pinned and
+   * staged copies stay.
+   *
+   * @param isHeld whether a node that holds the file has a copy of it by now; may ask it
+   * @return how many are left, because no such node has one
+   */
+  public long dropGuests(Predicate<Inode> isHeld) {
+    AtomicBoolean any = new AtomicBoolean();
+    long left =
+        guests.forEachMade(
+            inode -> {
+              boolean isDone = !copies.has(inode) || isHeld.test(inode);
+              // The nodes may have changed while the other one was asked.
+              if (isDone && guests.isGuest(inode)) {
+                any.compareAndSet(false, copies.evictUnpinned(inode.number()));
+              }
+              return isDone;
+            });
+    if (any.get()) {
+      compact(Placement.ANYWHERE);
+    }
+    return left;
   }
 
   /**

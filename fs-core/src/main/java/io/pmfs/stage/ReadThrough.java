@@ -1,0 +1,296 @@
+package io.pmfs.stage;
+
+import io.pmfs.memory.BufferPool;
+import io.pmfs.memory.ReadResult;
+import io.pmfs.memory.ReadSink;
+import io.pmfs.metadata.Inode;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.stage.formats.Blocks;
+import io.pmfs.stage.formats.MismatchException;
+import io.pmfs.stage.formats.NoSink;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Answers readers from fetches, block by block. A reader reads the block that it needs on its own
+ * thread, is answered from memory, and leaves writing the block to the store threads. The fetch
+ * threads read the rest of a large file.
+ *
+ * <p>A {@link BufferPool} bounds the memory in between. When it is used up, the reader has to read
+ * the source without a fetch, and the fetch threads read the block again later.
+ */
+final class ReadThrough {
+  private static final Logger log = LoggerFactory.getLogger(ReadThrough.class);
+
+  /** How long a reader waits for memory while no tier takes a block. */
+  private static final Duration PATIENCE = Duration.ofMillis(500);
+
+  /** How long none waits after that. */
+  private static final Duration HURRY = Duration.ofSeconds(5);
+
+  private final Fetches fetches;
+  private final FetchThreads fetchThreads;
+  private final Executor storeThreads;
+  private final BufferPool memory;
+  private final boolean waits;
+
+  /** Until then no reader waits for memory: one did in vain. */
+  private volatile long hurriedUntilNanos = System.nanoTime();
+
+  /**
+   * @param memory for blocks between source and tier
+   * @param waits whether readers wait for memory while tiers take blocks: what is read without it
+   *     is read again, which others pay for if they share the source
+   */
+  ReadThrough(
+      Fetches fetches,
+      FetchThreads fetchThreads,
+      Executor storeThreads,
+      BufferPool memory,
+      boolean waits) {
+    this.fetches = fetches;
+    this.fetchThreads = fetchThreads;
+    this.storeThreads = storeThreads;
+    this.memory = memory;
+    this.waits = waits;
+  }
+
+  /**
+   * Serves a range, up to the end of its first block, from a running or new fetch of the file.
+   *
+   * @return bytes passed to the sink; 0 if there is no fetch, or it ended first
+   */
+  int serve(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
+      throws FsException {
+    Fetch fetch = fetchOf(inode);
+    if (fetch == null) {
+      return 0;
+    }
+    if (offset + inBlock(fetch, offset, size) >= inode.attributes().size()) {
+      // Set early: the copy may be complete before this read is answered.
+      fetch.readToItsEnd();
+    }
+    return serve(fetch, offset, size, sink, served);
+  }
+
+  /** The same for a block that a running fetch has; 0 if it has not. Waits for no block. */
+  int serveIfRead(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
+      throws FsException {
+    Fetch fetch = fetches.running(inode);
+    // A block that was read stays so: claiming it does not wait.
+    return fetch != null && fetch.isRead(Blocks.index(offset))
+        ? serve(fetch, offset, size, sink, served)
+        : 0;
+  }
+
+  /** Makes sure that the first block of a file was fetched; false if there is no fetch for it. */
+  boolean readFirstBlock(Inode inode, OriginCounters served) throws FsException {
+    Fetch fetch = fetchOf(inode);
+    try (NoSink nothing = new NoSink(memory)) {
+      return fetch != null && (fetch.isRead(0) || serveBlock(fetch, 0, 0, 0, nothing, served));
+    }
+  }
+
+  /** A running or new fetch; null if there is none, for whatever reason: a reader needs none. */
+  private @Nullable Fetch fetchOf(Inode inode) {
+    try {
+      return fetches.forReader(inode);
+    } catch (RuntimeException | Error e) {
+      log.error("no copy of inode {} is begun", inode.number(), e);
+      return null;
+    }
+  }
+
+  /** How many bytes of a range are in its first block. */
+  private static int inBlock(Fetch fetch, long offset, int size) {
+    int block = Blocks.index(offset);
+    return (int) Math.min(size, Blocks.offset(block) + fetch.blockSize(block) - offset);
+  }
+
+  private int serve(Fetch fetch, long offset, int size, ReadSink sink, OriginCounters served)
+      throws FsException {
+    int block = Blocks.index(offset);
+    int count = inBlock(fetch, offset, size);
+    int start = (int) (offset - Blocks.offset(block));
+    return serveBlock(fetch, block, start, count, sink, served) ? count : 0;
+  }
+
+  /** Serves a part of a block, which is read if needed; false if the fetch cannot have it. */
+  private boolean serveBlock(
+      Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
+      throws FsException {
+    if (!fetch.enter()) {
+      return false;
+    }
+    try {
+      return claimAndServe(fetch, block, start, count, sink, served);
+    } catch (MismatchException e) {
+      fetches.giveUp(fetch);
+      return false;
+    } catch (IOException e) {
+      fetch.writer().tier().failed(e);
+      return false;
+    } finally {
+      fetch.exit();
+    }
+  }
+
+  private boolean claimAndServe(
+      Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
+      throws FsException, IOException {
+    while (true) {
+      switch (fetch.claim(block)) {
+        case READ_IT -> {
+          try (BufferPool.Loan loan = readClaimed(fetch, block)) {
+            if (loan != null) {
+              served.fromSource(count);
+              deliver(loan.buffer().slice(start, count), sink);
+            }
+            return loan != null;
+          }
+        }
+        case HELD -> {
+          try (BufferPool.Loan loan = fetch.held(block)) {
+            if (loan != null) {
+              served.fetched(count);
+              deliver(loan.buffer().slice(start, count), sink);
+              return true;
+            }
+          }
+        }
+        case STORED -> {
+          fetch.writer().copyTo(Blocks.offset(block) + start, count, sink);
+          served.fetched(count);
+          return true;
+        }
+        case ENDED -> {
+          return false;
+        }
+      }
+    }
+  }
+
+  /** Passes bytes in memory to the sink: no other place has them. */
+  static void deliver(ByteBuffer bytes, ReadSink sink) throws FsException {
+    try {
+      sink.accept(new ReadResult.Bytes(bytes));
+    } catch (IOException e) {
+      throw new FsException(Errno.EIO, "cannot pass the data to the reader", e);
+    }
+  }
+
+  /**
+   * Reads a claimed block into memory, which is returned retained, and leaves storing it to the
+   * store threads; null if the reader must read the source without the fetch.
+   *
+   * <p>Whatever happens, the claim is given back, or the fetch ends: others wait for the block.
+   */
+  private BufferPool.@Nullable Loan readClaimed(Fetch fetch, int block) throws FsException {
+    try {
+      // The reader fetches a single block. The rest of a larger file needs a background thread,
+      // which comes second: the reader must not wait behind it for its own block.
+      if (fetch.blockCount() > 1 && !fetchThreads.queue(fetch)) {
+        fetch.release(block);
+        return null;
+      }
+      BufferPool.Loan loan = memoryFor(fetch, block);
+      if (loan == null) {
+        fetch.release(block);
+        fetchThreads.queue(fetch);
+        return null;
+      }
+      return read(fetch, block, loan) ? loan : null;
+    } catch (RuntimeException | Error e) {
+      log.error("block {} of {} is not copied", block, fetches.name(fetch.inode()), e);
+      fetches.giveUp(fetch);
+      return null;
+    }
+  }
+
+  /** Memory for a claimed block; null if there is none now. */
+  private BufferPool.@Nullable Loan memoryFor(Fetch fetch, int block) throws FsException {
+    int size = fetch.blockSize(block);
+    BufferPool.Loan loan = memory.tryAcquire(size);
+    if (loan != null || !waits || System.nanoTime() - hurriedUntilNanos < 0) {
+      return loan;
+    }
+    try {
+      loan = memory.acquire(size, whenTiersStop(fetch));
+    } catch (InterruptedException e) {
+      fetch.release(block);
+      throw Fetch.interrupted();
+    }
+    if (loan == null) {
+      hurriedUntilNanos = System.nanoTime() + HURRY.toNanos();
+    }
+    return loan;
+  }
+
+  /** Whether the fetch has ended, or no tier has taken a block for a while. */
+  private BooleanSupplier whenTiersStop(Fetch fetch) {
+    long[] last = {fetches.blocksStored(), System.nanoTime()};
+    return () -> {
+      long stored = fetches.blocksStored();
+      long now = System.nanoTime();
+      if (stored != last[0]) {
+        last[0] = stored;
+        last[1] = now;
+      }
+      return !fetch.isRunning() || now - last[1] > PATIENCE.toNanos();
+    };
+  }
+
+  /** Reads a claimed block; false, with the loan released, if the source cannot give it. */
+  private boolean read(Fetch fetch, int block, BufferPool.Loan loan) {
+    boolean isRead = false;
+    try {
+      isRead = fetches.fetch(fetch, block, loan.buffer());
+    } finally {
+      if (!isRead) {
+        loan.release();
+      }
+    }
+    if (isRead) {
+      // The store threads may be done with the loan before this reader is.
+      fetch.hold(block, loan);
+      fetches.countForReaders(fetch.blockSize(block));
+      store(fetch, block);
+    }
+    return isRead;
+  }
+
+  private void store(Fetch fetch, int block) {
+    try {
+      storeThreads.execute(() -> FetchThreads.guarded("storing", () -> storeHeld(fetch, block)));
+    } catch (RejectedExecutionException | Error e) {
+      fetches.giveUp(fetch);
+    }
+  }
+
+  private void storeHeld(Fetch fetch, int block) {
+    BufferPool.Loan loan = fetch.held(block);
+    if (loan == null) {
+      return;
+    }
+    try (loan) {
+      if (fetch.enter()) {
+        try {
+          fetches.store(fetch, block, loan.buffer());
+        } finally {
+          fetch.exit();
+        }
+      }
+    } catch (RuntimeException | Error e) {
+      fetches.giveUp(fetch);
+      throw e;
+    }
+  }
+}
