@@ -63,7 +63,6 @@ public final class PmfsFileSystem {
   private volatile @Nullable KnownStatistics knownStatistics;
   private volatile @Nullable ReadObserver observer;
   private final LongAdder requests = new LongAdder();
-  private final LongAdder bytes = new LongAdder();
   private final LongAdder errors = new LongAdder();
 
   /**
@@ -349,7 +348,6 @@ public final class PmfsFileSystem {
     while (done < total) {
       done += deliverPiece(inode, offset + done, total - done, sink);
     }
-    bytes.add(done);
     return done;
   }
 
@@ -587,11 +585,11 @@ public final class PmfsFileSystem {
     copies.onDrop(listener);
   }
 
-  /** Requests, bytes returned and errors since the start. */
-  public record ReadStatistics(long requests, long bytes, long errors) {}
+  /** Requests and errors since the start; {@link Stager#readOrigins} has the bytes. */
+  public record ReadStatistics(long requests, long errors) {}
 
   public ReadStatistics readStatistics() {
-    return new ReadStatistics(requests.sum(), bytes.sum(), errors.sum());
+    return new ReadStatistics(requests.sum(), errors.sum());
   }
 
   public Importer importer() {

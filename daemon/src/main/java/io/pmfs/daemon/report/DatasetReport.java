@@ -60,7 +60,7 @@ public record DatasetReport(
       long served = fromTiers + fetched + fromSource;
       return new Reads(
           reads.requests(),
-          reads.bytes(),
+          served,
           fromTiers,
           fromSource,
           served == 0 ? 0 : (double) fromTiers / served,
