@@ -95,7 +95,7 @@ public final class JnrBridge implements Bridge {
 
   @Override
   public void listen(RequestListener listener) {
-    operations.listen(listener);
+    operations.latencies().listen(listener);
   }
 
   @Override

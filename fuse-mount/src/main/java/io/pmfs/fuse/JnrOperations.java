@@ -54,7 +54,6 @@ final class JnrOperations extends FuseStubFS {
   private final PmfsFileSystem fileSystem;
   private final boolean othersEnter;
   private final RequestLatencies latencies = new RequestLatencies();
-  private volatile @Nullable RequestListener listener;
 
   /**
    * Names do not change while mounted, so a path leads to the same directory for the whole session.
@@ -85,10 +84,6 @@ final class JnrOperations extends FuseStubFS {
 
   RequestLatencies latencies() {
     return latencies;
-  }
-
-  void listen(RequestListener listener) {
-    this.listener = listener;
   }
 
   /**
@@ -406,7 +401,7 @@ final class JnrOperations extends FuseStubFS {
       log.error("{} {}", operation, path, e);
     }
     long nanos = latencies.end(operation, begin);
-    RequestListener told = listener;
+    RequestListener told = latencies.listener();
     if (told != null && nanos >= told.leastNanos()) {
       FuseContext asker = getContext();
       told.answered(

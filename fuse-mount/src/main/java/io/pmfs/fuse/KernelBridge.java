@@ -55,7 +55,6 @@ public final class KernelBridge implements Bridge {
   private final RequestLatencies latencies;
   private final AnswerBuffers buffers;
   private volatile @Nullable BackingFiles backing;
-  private volatile @Nullable RequestListener listener;
   private final long kernelFlags;
   private volatile @Nullable KernelWorkers workers;
   private volatile boolean answered;
@@ -163,20 +162,17 @@ public final class KernelBridge implements Bridge {
    * @param memory of its workers, which limits its reads
    */
   KernelBridge further(Path mountpoint, AnswerBuffers memory) {
-    KernelBridge further =
-        new KernelBridge(
-            fileSystem,
-            null,
-            options.at(mountpoint, memory.maxBytes()),
-            ReadMode.PAGE_CACHE,
-            workerCount,
-            workerCount,
-            null,
-            kernelFlags,
-            latencies,
-            memory);
-    further.listener = listener;
-    return further;
+    return new KernelBridge(
+        fileSystem,
+        null,
+        options.at(mountpoint, memory.maxBytes()),
+        ReadMode.PAGE_CACHE,
+        workerCount,
+        workerCount,
+        null,
+        kernelFlags,
+        latencies,
+        memory);
   }
 
   @Override
@@ -208,7 +204,7 @@ public final class KernelBridge implements Bridge {
 
   @Override
   public void listen(RequestListener listener) {
-    this.listener = listener;
+    latencies.listen(listener);
   }
 
   @Override
@@ -237,14 +233,11 @@ public final class KernelBridge implements Bridge {
     own.recognize(device);
     mounting.mounted();
     RequestHandler handler = handler(device, resumed);
-    RequestListener told = listener;
-    if (told != null) {
-      handler.listen(told);
-    }
     KernelWorkers started =
         new KernelWorkers(
             device,
             handler,
+            latencies,
             workerCount,
             mostWorkers,
             buffers,
@@ -330,7 +323,6 @@ public final class KernelBridge implements Bridge {
           DirectWrites.arePossible(),
           kernelFlags,
           backgroundMax,
-          latencies,
           options.allowOther() ? AccessRule.LISTS : AccessRule.MODES);
     }
     PmfsFileSystem read = Objects.requireNonNull(fileSystem);
@@ -340,8 +332,7 @@ public final class KernelBridge implements Bridge {
             : backingFiles(read, device);
     backing = files;
     AccessRule rule = AccessRule.of(read.accessLists(), options.allowOther(), resumed);
-    return new KernelOperations(
-        read, validSeconds, files, kernelFlags, backgroundMax, latencies, rule);
+    return new KernelOperations(read, validSeconds, files, kernelFlags, backgroundMax, rule);
   }
 
   private BackingFiles backingFiles(PmfsFileSystem read, int device) throws MountException {

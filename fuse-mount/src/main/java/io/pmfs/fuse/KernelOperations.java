@@ -5,8 +5,6 @@ import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
 import io.pmfs.fuse.protocol.Opcode;
-import io.pmfs.fuse.protocol.RequestLatencies;
-import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
@@ -20,9 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Translates each request into operations of the file system, and their results into replies. Node
- * numbers of the protocol are inode numbers, which persist, so FORGET needs no bookkeeping. Every
- * request that expects an answer gets one, even if our code throws. Safe for use by many workers,
- * each with its own request and reply.
+ * numbers of the protocol are inode numbers, which persist, so FORGET needs no bookkeeping. Safe
+ * for use by many workers, each with its own request and reply.
  */
 final class KernelOperations implements RequestHandler {
   private static final FileName PROBE = FileName.of(Bridge.PROBE);
@@ -35,7 +32,6 @@ final class KernelOperations implements RequestHandler {
   private final PmfsFileSystem fileSystem;
   private final long validSeconds;
   private final @Nullable BackingFiles backing;
-  private final Answering answering;
   private final Negotiation negotiation;
   private final AccessRule rule;
 
@@ -47,7 +43,7 @@ final class KernelOperations implements RequestHandler {
    * @param offerable the INIT flags to accept if the kernel offers them; all except in tests
    * @param backgroundMax how many background requests, which nearly all reads are, the kernel may
    *     have in progress
-   * @param latencies records how long each request took
+   * @param rule for access-control lists
    */
   KernelOperations(
       PmfsFileSystem fileSystem,
@@ -55,31 +51,13 @@ final class KernelOperations implements RequestHandler {
       @Nullable BackingFiles backing,
       long offerable,
       int backgroundMax,
-      RequestLatencies latencies) {
-    this(fileSystem, validSeconds, backing, offerable, backgroundMax, latencies, AccessRule.MODES);
-  }
-
-  /** The same, with a rule for access-control lists. */
-  KernelOperations(
-      PmfsFileSystem fileSystem,
-      long validSeconds,
-      @Nullable BackingFiles backing,
-      long offerable,
-      int backgroundMax,
-      RequestLatencies latencies,
       AccessRule rule) {
-    this.answering = new Answering(latencies, this::dispatch);
     this.fileSystem = fileSystem;
     this.backing = backing;
     this.validSeconds = validSeconds;
     this.rule = rule;
     this.negotiation =
         new Negotiation(rule.wanted(Negotiation.READING), offerable, backgroundMax, backing);
-  }
-
-  @Override
-  public void listen(RequestListener listener) {
-    answering.listen(listener);
   }
 
   @Override
@@ -94,12 +72,7 @@ final class KernelOperations implements RequestHandler {
   }
 
   @Override
-  public void handle(KernelRequest request, KernelReply reply) throws FsException {
-    answering.handle(request, reply);
-  }
-
-  private void dispatch(Opcode opcode, KernelRequest request, KernelReply reply)
-      throws FsException {
+  public void answer(Opcode opcode, KernelRequest request, KernelReply reply) throws FsException {
     switch (opcode) {
       case READ -> read(request, reply);
       case LOOKUP -> lookup(request, reply);

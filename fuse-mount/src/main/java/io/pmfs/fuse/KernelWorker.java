@@ -1,23 +1,28 @@
 package io.pmfs.fuse;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.KernelChannel;
-import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.nio.ByteBuffer;
 import java.util.function.BooleanSupplier;
 import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Fetches and answers requests until the session ends. A failure of one request does not end a
- * worker. A request that cannot be answered would leave its reader waiting for ever, and so would a
- * session from which no worker can fetch: then another process must serve the session.
+ * Fetches and answers requests until the session ends: every request that expects an answer gets
+ * one, and every failure becomes an errno. A failure of one request does not end a worker. A
+ * request that cannot be answered would leave its reader waiting for ever, and so would a session
+ * from which no worker can fetch: then another process must serve the session.
  */
 final class KernelWorker implements Runnable {
   private static final Logger log = LoggerFactory.getLogger(KernelWorker.class);
@@ -27,8 +32,14 @@ final class KernelWorker implements Runnable {
   private static final int FETCH_ATTEMPTS = 10;
   private static final long PAUSE_MS = 100;
 
+  /** An answer that failed by an error of the program is tried once more. */
+  private static final int ANSWER_ATTEMPTS = 2;
+
+  private static final ByteBuffer HEARTBEAT = UTF_8.encode(Bridge.HEARTBEAT);
+
   private final KernelChannel channel;
   private final RequestHandler handler;
+  private final RequestLatencies latencies;
   private final RequestGate gate;
   private final Runnable ended;
   private final Runnable failed;
@@ -41,23 +52,16 @@ final class KernelWorker implements Runnable {
   /**
    * A worker of a session.
    *
+   * @param latencies records how long each request took
    * @param gate shared by all workers of the session
    * @param ended runs when the session has ended
    * @param failed runs if a request cannot be answered, or none can be fetched
+   * @param buffers has the worker's memory, which it gives back when it ends
    */
   KernelWorker(
       KernelChannel channel,
       RequestHandler handler,
-      RequestGate gate,
-      Runnable ended,
-      Runnable failed) {
-    this(channel, handler, gate, ended, failed, new AnswerBuffers(KernelProtocol.MAX_READ_BYTES));
-  }
-
-  /** The same with memory that it gives back when it ends. */
-  KernelWorker(
-      KernelChannel channel,
-      RequestHandler handler,
+      RequestLatencies latencies,
       RequestGate gate,
       Runnable ended,
       Runnable failed,
@@ -65,6 +69,7 @@ final class KernelWorker implements Runnable {
     this.channel = channel;
     this.gate = gate;
     this.handler = handler;
+    this.latencies = latencies;
     this.buffers = buffers;
     this.in = buffers.take(handler.requestBytes());
     this.inAddress = Pointer.wrap(Posix.RUNTIME, in).address();
@@ -81,20 +86,16 @@ final class KernelWorker implements Runnable {
 
   @Override
   public void run() {
-    work(() -> true);
-  }
-
-  /** The same for as long as a condition holds, which is looked at between requests. */
-  void runWhile(BooleanSupplier goOn) {
-    work(goOn);
+    runWhile(() -> true);
   }
 
   /** Answers the first request, INIT; twice if the kernel supports a later protocol. */
   void negotiate() {
-    work(() -> !handler.negotiation().isNegotiated());
+    runWhile(() -> !handler.negotiation().isNegotiated());
   }
 
-  private void work(BooleanSupplier goOn) {
+  /** Answers requests for as long as a condition holds, which is looked at between requests. */
+  void runWhile(BooleanSupplier goOn) {
     try (reply) {
       serveWhile(goOn);
     } finally {
@@ -155,33 +156,61 @@ final class KernelWorker implements Runnable {
     }
   }
 
+  /** Answers a request and times it. All its failures are caught here. */
   private void answer() {
+    Opcode opcode = request.opcode();
+    long begin = RequestLatencies.NEVER;
     reply.begin(request.unique());
     try {
-      handler.handle(request, reply);
-      return;
+      begin = isHeartbeat(request) ? RequestLatencies.NEVER : latencies.begin();
+      request.begin(begin);
+      handle(opcode);
     } catch (FsException e) {
-      log.error(
-          "cannot answer {} of inode {}: {}", request.opcode(), request.inode(), e.getMessage());
-    } catch (RuntimeException | Error e) {
-      log.error("{} of inode {}", request.opcode(), request.inode(), e);
-      if (isFailed()) {
-        return;
+      fail(e.errno());
+      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOSYS) {
+        log.debug("{} of inode {}: {}", opcode, request.inode(), e.getMessage());
       }
+    } catch (Throwable e) {
+      fail(Errno.EIO);
+      log.error("{} ({}) of inode {}", opcode, request.opcodeNumber(), request.inode(), e);
+    } finally {
+      request.end();
     }
-    failed.run();
+    if (opcode != null) {
+      latencies.end(opcode, begin, request, reply);
+    }
   }
 
-  /** Whether the request could at least be answered with an error. */
-  private boolean isFailed() {
-    try {
-      if (!reply.isAnswered()) {
-        reply.fail(Errno.EIO);
+  private void handle(@Nullable Opcode opcode) throws FsException {
+    if (opcode == null) {
+      throw new FsException(Errno.ENOSYS, "opcode " + request.opcodeNumber());
+    }
+    if (!request.isWhole() && opcode.isAnswered()) {
+      throw KernelRequest.truncated();
+    }
+    handler.answer(opcode, request, reply);
+    if (!reply.isAnswered()) {
+      throw new IllegalStateException("a request was left unanswered");
+    }
+  }
+
+  /** Whether the daemon itself asks whether its mount answers. */
+  static boolean isHeartbeat(KernelRequest request) {
+    return request.isLookup(HEARTBEAT);
+  }
+
+  /** Answers with an errno, unless an answer was sent before the failure. */
+  private void fail(Errno errno) {
+    for (int attempt = 1; !reply.isAnswered(); attempt++) {
+      try {
+        reply.fail(errno);
+      } catch (FsException | RuntimeException | Error e) {
+        log.error("cannot answer {} of inode {}", request.opcode(), request.inode(), e);
+        if (e instanceof FsException || attempt == ANSWER_ATTEMPTS) {
+          failed.run();
+          return;
+        }
       }
-      return true;
-    } catch (FsException | RuntimeException | Error e) {
-      log.error("cannot answer {} of inode {}", request.opcode(), request.inode(), e);
-      return false;
     }
   }
 }

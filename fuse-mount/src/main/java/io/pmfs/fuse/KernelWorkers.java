@@ -5,6 +5,7 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelRequest;
+import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
@@ -46,6 +47,7 @@ final class KernelWorkers {
 
   private final int device;
   private final RequestHandler handler;
+  private final RequestLatencies latencies;
   private final int count;
   private final int most;
   private final AnswerBuffers buffers;
@@ -64,6 +66,7 @@ final class KernelWorkers {
    * Workers of a session, not started yet.
    *
    * @param device the session's descriptor
+   * @param latencies records how long each request took
    * @param count how many there are
    * @param most how many there may be while some wait
    * @param buffers the workers' memory
@@ -74,6 +77,7 @@ final class KernelWorkers {
   KernelWorkers(
       int device,
       RequestHandler handler,
+      RequestLatencies latencies,
       int count,
       int most,
       AnswerBuffers buffers,
@@ -82,6 +86,7 @@ final class KernelWorkers {
       Runnable ended) {
     this.device = device;
     this.handler = handler;
+    this.latencies = latencies;
     this.count = count;
     this.most = most;
     this.buffers = buffers;
@@ -205,7 +210,8 @@ final class KernelWorkers {
 
   private KernelWorker worker(KernelChannel channel) {
     KernelWorker worker =
-        new KernelWorker(channel, handler, gate, () -> hasEnded.set(true), this::fail, buffers);
+        new KernelWorker(
+            channel, handler, latencies, gate, () -> hasEnded.set(true), this::fail, buffers);
     requests.add(worker.request());
     return worker;
   }

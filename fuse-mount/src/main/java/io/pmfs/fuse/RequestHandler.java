@@ -2,7 +2,7 @@ package io.pmfs.fuse;
 
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
-import io.pmfs.fuse.protocol.RequestListener;
+import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.posix.FsException;
 
 /**
@@ -10,14 +10,11 @@ import io.pmfs.posix.FsException;
  * reply.
  */
 interface RequestHandler {
-  /** Answers one request, also if our code fails. */
-  void handle(KernelRequest request, KernelReply reply) throws FsException;
+  /** Answers one request, which was received whole, or throws: then nothing was answered yet. */
+  void answer(Opcode opcode, KernelRequest request, KernelReply reply) throws FsException;
 
   /** What this session and the kernel agreed on. */
   Negotiation negotiation();
-
-  /** Calls the listener for every request from now on. */
-  void listen(RequestListener listener);
 
   /** The size of each worker's buffer for requests, in bytes. */
   int requestBytes();

@@ -7,8 +7,6 @@ import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
 import io.pmfs.fuse.protocol.Opcode;
-import io.pmfs.fuse.protocol.RequestLatencies;
-import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.fuse.system.Posix;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PosixAcl;
@@ -41,7 +39,6 @@ final class WritableOperations implements RequestHandler {
   private final Interrupts interrupts;
   private final long validSeconds;
   private final boolean writesDirectly;
-  private final Answering answering;
   private final Negotiation negotiation;
   private final SeenVersions seen = new SeenVersions();
 
@@ -53,7 +50,6 @@ final class WritableOperations implements RequestHandler {
    *     DirectWrites})
    * @param offerable the INIT flags to accept if the kernel offers them; all except in tests
    * @param backgroundMax how many background requests the kernel may have in progress
-   * @param latencies records how long each request took
    * @param rule for access-control lists; {@link AccessRule#LEAST_MODES} is not possible
    */
   WritableOperations(
@@ -62,21 +58,14 @@ final class WritableOperations implements RequestHandler {
       boolean writesDirectly,
       long offerable,
       int backgroundMax,
-      RequestLatencies latencies,
       AccessRule rule) {
     this.fileSystem = fileSystem;
     this.interrupts =
         fileSystem instanceof Interrupts.Holder holder ? holder.interrupts() : new Interrupts();
     this.validSeconds = validSeconds;
     this.writesDirectly = writesDirectly;
-    this.answering = new Answering(latencies, this::dispatch);
     this.negotiation =
         new Negotiation(rule.wanted(Negotiation.WRITING), offerable, backgroundMax, null);
-  }
-
-  @Override
-  public void listen(RequestListener listener) {
-    answering.listen(listener);
   }
 
   @Override
@@ -91,11 +80,11 @@ final class WritableOperations implements RequestHandler {
   }
 
   @Override
-  public void handle(KernelRequest request, KernelReply reply) throws FsException {
+  public void answer(Opcode opcode, KernelRequest request, KernelReply reply) throws FsException {
     long unique = request.unique();
     interrupts.begin(unique);
     try {
-      answering.handle(request, reply);
+      dispatch(opcode, request, reply);
     } finally {
       interrupts.end(unique);
     }
@@ -181,7 +170,7 @@ final class WritableOperations implements RequestHandler {
   // ---- names
 
   private void lookup(KernelRequest request, KernelReply reply) throws FsException {
-    if (Answering.isHeartbeat(request)) {
+    if (KernelWorker.isHeartbeat(request)) {
       throw new FsException(Errno.ENAMETOOLONG, "the daemon's own question");
     }
     Node node = fileSystem.lookup(request.inode(), request.nameAt(KernelProtocol.IN_HEADER_SIZE));

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.fs.AccessLists;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
-import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.metadata.FileName;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -34,8 +33,7 @@ final class AccessRuleTest {
   }
 
   private KernelOperations operations(AccessRule rule) {
-    return new KernelOperations(
-        fixture.fileSystem, 1000, null, -1, 56, new RequestLatencies(), rule);
+    return new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, rule);
   }
 
   /** The flags that a session with this rule accepts of those offered. */

@@ -3,7 +3,9 @@ package io.pmfs.fuse;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.ThreadMXBean;
+import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.system.LibC;
@@ -94,8 +96,16 @@ final class AllocationTest {
           new Repeating(
               KernelSession.request(Opcode.READ.number(), number, KernelMessages.read(4096, size)));
       KernelOperations operations =
-          new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, new RequestLatencies());
-      new KernelWorker(kernel, operations, new RequestGate(), () -> {}, () -> {}).run();
+          new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, AccessRule.MODES);
+      new KernelWorker(
+              kernel,
+              operations,
+              new RequestLatencies(),
+              new RequestGate(),
+              () -> {},
+              () -> {},
+              new AnswerBuffers(KernelProtocol.MAX_READ_BYTES))
+          .run();
       assertThat(kernel.bytesPerRequest()).isBetween(0L, (long) mostBytes);
     }
   }

@@ -7,7 +7,6 @@ import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.KernelSession.Answer;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
-import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.nio.ByteBuffer;
@@ -230,7 +229,7 @@ final class BackingFilesTest {
 
   private KernelSession session(BackingFiles backing) {
     return new KernelSession(
-        new KernelOperations(fixture.fileSystem, 1000, backing, -1, 64, new RequestLatencies()));
+        new KernelOperations(fixture.fileSystem, 1000, backing, -1, 64, AccessRule.MODES));
   }
 
   /** The flags of an answer to OPEN. */
@@ -399,7 +398,7 @@ final class BackingFilesTest {
 
   private KernelSession session() {
     return new KernelSession(
-        new KernelOperations(fixture.fileSystem, 1000, files, -1, 56, new RequestLatencies()));
+        new KernelOperations(fixture.fileSystem, 1000, files, -1, 56, AccessRule.MODES));
   }
 
   /** A process on the session of another, which was killed. */

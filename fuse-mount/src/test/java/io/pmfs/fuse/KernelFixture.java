@@ -1,7 +1,6 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.fuse.system.Shell;
 import io.pmfs.metadata.FileName;
@@ -103,7 +102,7 @@ final class KernelFixture implements AutoCloseable {
 
   KernelSession session() {
     return new KernelSession(
-        new KernelOperations(fileSystem, 1000, null, -1, 56, new RequestLatencies()));
+        new KernelOperations(fileSystem, 1000, null, -1, 56, AccessRule.MODES));
   }
 
   void awaitStaged() {

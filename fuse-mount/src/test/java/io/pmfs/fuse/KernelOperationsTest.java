@@ -621,7 +621,7 @@ final class KernelOperationsTest {
   void init_takesOnlyWhatMayCount() throws Exception {
     long before51 = (1L << 22) - 1;
     KernelOperations operations =
-        new KernelOperations(fixture.fileSystem, 1000, null, before51, 56, new RequestLatencies());
+        new KernelOperations(fixture.fileSystem, 1000, null, before51, 56, AccessRule.MODES);
     try (KernelSession own = new KernelSession(operations)) {
       assertThat(operations.negotiation().isNegotiated()).isFalse();
       ByteBuffer body = own.ask(Opcode.INIT, 0, KernelMessages.init(7, 45, -1)).body();
@@ -714,8 +714,8 @@ final class KernelOperationsTest {
   void handle_requests_areTimedByOperationWhateverTheirAnswer() throws Exception {
     RequestLatencies latencies = new RequestLatencies();
     KernelOperations operations =
-        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, latencies);
-    try (KernelSession timed = new KernelSession(operations)) {
+        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, AccessRule.MODES);
+    try (KernelSession timed = new KernelSession(operations, latencies)) {
       timed.ask(Opcode.GETATTR, ROOT, NOTHING);
       timed.ask(Opcode.READ, fixture.inode("small"), KernelMessages.read(0, 100));
       timed.ask(Opcode.READ, 1L << 40, KernelMessages.read(0, 100));

@@ -1,9 +1,11 @@
 package io.pmfs.fuse;
 
+import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.NativeMemory;
 import io.pmfs.fuse.system.Posix;
@@ -78,13 +80,30 @@ final class KernelSession implements AutoCloseable {
   /** Answers that came through a pipe. */
   final AtomicInteger piped = new AtomicInteger();
 
+  private volatile Runnable whenPiped = () -> {};
+
+  /** Runs something when an answer comes through a pipe. */
+  void whenPiped(Runnable next) {
+    whenPiped = next;
+  }
+
   /** So many next answers are refused by the kernel. */
   final AtomicInteger refusals = new AtomicInteger();
 
   KernelSession(RequestHandler operations) {
+    this(operations, new RequestLatencies());
+  }
+
+  KernelSession(RequestHandler operations, RequestLatencies latencies) {
     served =
         new KernelWorker(
-            new Channel(), operations, new RequestGate(), () -> {}, endings::incrementAndGet);
+            new Channel(),
+            operations,
+            latencies,
+            new RequestGate(),
+            () -> {},
+            endings::incrementAndGet,
+            new AnswerBuffers(KernelProtocol.MAX_READ_BYTES));
     worker = new Thread(served);
     worker.setDaemon(true);
     worker.start();
@@ -145,6 +164,7 @@ final class KernelSession implements AutoCloseable {
       byte[] bytes = new byte[size];
       all.get(bytes);
       piped.incrementAndGet();
+      whenPiped.run();
       return take(bytes);
     }
 

@@ -2,7 +2,9 @@ package io.pmfs.fuse;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.KernelChannel;
+import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
@@ -69,9 +71,15 @@ final class KernelWorkerTest {
           }
         };
     KernelOperations operations =
-        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, new RequestLatencies());
+        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, AccessRule.MODES);
     new KernelWorker(
-            channel, operations, new RequestGate(), ended::incrementAndGet, failed::incrementAndGet)
+            channel,
+            operations,
+            new RequestLatencies(),
+            new RequestGate(),
+            ended::incrementAndGet,
+            failed::incrementAndGet,
+            new AnswerBuffers(KernelProtocol.MAX_READ_BYTES))
         .run();
   }
 

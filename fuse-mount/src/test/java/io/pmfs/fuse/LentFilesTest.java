@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
-import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
@@ -171,8 +170,7 @@ final class LentFilesTest {
     files = new BackingFiles(fixture.fileSystem, kernel, null, choice);
     try (KernelSession session =
         new KernelSession(
-            new KernelOperations(
-                fixture.fileSystem, 1000, files, -1, 64, new RequestLatencies()))) {
+            new KernelOperations(fixture.fileSystem, 1000, files, -1, 64, AccessRule.MODES))) {
       openAndRelease(session, small, KernelProtocol.FOPEN_KEEP_CACHE);
       assertThat(asked).hasValue(0);
       openAndRelease(session, large, KernelProtocol.FOPEN_PASSTHROUGH);

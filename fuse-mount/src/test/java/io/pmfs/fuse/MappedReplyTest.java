@@ -6,6 +6,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
@@ -58,7 +59,8 @@ final class MappedReplyTest {
   }
 
   private void answer(ReadResult piece) throws Exception {
-    try (KernelReply reply = new KernelReply(channel)) {
+    try (KernelReply reply =
+        new KernelReply(channel, new AnswerBuffers(KernelProtocol.MAX_READ_BYTES))) {
       reply.begin(UNIQUE);
       reply.expect(piece.size());
       reply.accept(piece);
@@ -109,7 +111,8 @@ final class MappedReplyTest {
   @Test
   void accept_fileCutShort_failsBeforeAnythingIsSent() throws Exception {
     file.truncate(1 << 20);
-    try (KernelReply reply = new KernelReply(channel)) {
+    try (KernelReply reply =
+        new KernelReply(channel, new AnswerBuffers(KernelProtocol.MAX_READ_BYTES))) {
       reply.begin(UNIQUE);
       reply.expect(256 << 10);
       assertThatThrownBy(() -> reply.accept(range((1 << 20) - 8192, 256 << 10)))

@@ -23,6 +23,7 @@ final class RequestListenerTest {
   @TempDir private Path directory;
   private KernelFixture fixture;
   private KernelOperations operations;
+  private final RequestLatencies latencies = new RequestLatencies();
   private final Told told = new Told();
 
   /** Keeps what it is told. */
@@ -44,9 +45,8 @@ final class RequestListenerTest {
   @BeforeEach
   void makeOperations() throws Exception {
     fixture = new KernelFixture(directory);
-    operations =
-        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, new RequestLatencies());
-    operations.listen(told);
+    operations = new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, AccessRule.MODES);
+    latencies.listen(told);
   }
 
   @AfterEach
@@ -56,7 +56,7 @@ final class RequestListenerTest {
 
   private AnsweredRequest ask(Opcode opcode, long node, byte[] body) {
     told.requests.clear();
-    try (KernelSession session = new KernelSession(operations)) {
+    try (KernelSession session = new KernelSession(operations, latencies)) {
       session.askAll(KernelSession.request(opcode.number(), node, body));
     }
     assertThat(told.requests).hasSize(1);
@@ -119,7 +119,7 @@ final class RequestListenerTest {
 
   @Test
   void requests_thatWereFasterOrWantNoAnswer_areNotTold() {
-    try (KernelSession session = new KernelSession(operations)) {
+    try (KernelSession session = new KernelSession(operations, latencies)) {
       session.askAll(KernelSession.request(Opcode.FORGET.number(), ROOT, new byte[8]));
       told.least = Long.MAX_VALUE;
       session.ask(Opcode.GETATTR, ROOT, NOTHING);
@@ -134,12 +134,8 @@ final class RequestListenerTest {
 
   @Test
   void heartbeat_isAnsweredAndCountsNowhere() {
-    RequestLatencies latencies = new RequestLatencies();
-    KernelOperations counted =
-        new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, latencies);
-    counted.listen(told);
     String anothers = "y" + Bridge.HEARTBEAT.substring(1);
-    try (KernelSession session = new KernelSession(counted)) {
+    try (KernelSession session = new KernelSession(operations, latencies)) {
       for (String name : List.of(Bridge.HEARTBEAT, anothers)) {
         assertThat(session.ask(Opcode.LOOKUP, ROOT, KernelMessages.name(name)).errno())
             .isEqualTo(Errno.ENAMETOOLONG);

@@ -4,6 +4,7 @@ import static io.pmfs.fs.PmfsFileSystem.ROOT;
 import static io.pmfs.source.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
@@ -43,7 +44,7 @@ final class WaitingRequestTest {
   void makeOperations() throws Exception {
     fixture = new KernelFixture(directory);
     lists = fixture.faulty.on(LIST).hold();
-    operations = new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, latencies);
+    operations = new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, AccessRule.MODES);
   }
 
   @AfterEach
@@ -54,7 +55,7 @@ final class WaitingRequestTest {
 
   @Test
   void waiting_requestWithoutAnAnswer_saysWhatIsAskedForUntilItIsAnswered() throws Exception {
-    try (KernelSession session = new KernelSession(operations)) {
+    try (KernelSession session = new KernelSession(operations, latencies)) {
       long before = System.nanoTime();
       CompletableFuture<?> lookup = lookup(session);
       lists.awaitReached();
@@ -92,7 +93,7 @@ final class WaitingRequestTest {
   @Test
   void waiting_whileNothingIsTimed_isNotKnown() throws Exception {
     latencies.record(false);
-    try (KernelSession session = new KernelSession(operations)) {
+    try (KernelSession session = new KernelSession(operations, latencies)) {
       CompletableFuture<?> lookup = lookup(session);
       lists.awaitReached();
 
@@ -185,7 +186,14 @@ final class WaitingRequestTest {
     lists.release();
     Numbers numbers = new Numbers();
     KernelWorker worker =
-        new KernelWorker(numbers, operations, new RequestGate(), () -> {}, () -> {});
+        new KernelWorker(
+            numbers,
+            operations,
+            latencies,
+            new RequestGate(),
+            () -> {},
+            () -> {},
+            new AnswerBuffers(KernelProtocol.MAX_READ_BYTES));
     Thread thread = new Thread(worker);
     thread.start();
     int seen = 0;

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
-import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.memory.ReadResult;
 import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.Attributes;
@@ -70,8 +69,7 @@ final class WritableOperationsTest {
                 WritableFileSystem.class.getClassLoader(),
                 new Class<?>[] {WritableFileSystem.class},
                 (proxy, method, arguments) -> answer(method.getName(), arguments));
-    operations =
-        new WritableOperations(recorder, 1, true, -1, 24, new RequestLatencies(), AccessRule.MODES);
+    operations = new WritableOperations(recorder, 1, true, -1, 24, AccessRule.MODES);
     session = new KernelSession(operations);
   }
 
@@ -456,9 +454,7 @@ final class WritableOperationsTest {
                   return node();
                 });
     try (KernelSession other =
-        new KernelSession(
-            new WritableOperations(
-                fileSystem, 1, true, -1, 24, new RequestLatencies(), AccessRule.MODES))) {
+        new KernelSession(new WritableOperations(fileSystem, 1, true, -1, 24, AccessRule.MODES))) {
       other.ask(request);
       assertThat(other.ask(again).unique()).isNegative();
     }

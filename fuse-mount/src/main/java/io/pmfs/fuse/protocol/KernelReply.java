@@ -46,11 +46,6 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   private int expected;
   private int collected;
 
-  /** With buffers of its own. */
-  public KernelReply(KernelChannel channel) {
-    this(channel, new AnswerBuffers(KernelProtocol.MAX_READ_BYTES));
-  }
-
   public KernelReply(KernelChannel channel, AnswerBuffers buffers) {
     this.channel = channel;
     this.buffers = buffers;

@@ -4,13 +4,18 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * How long the kernel's requests took, by operation: a histogram of fixed buckets, each twice as
- * wide as the one before. Safe for use by many threads; recording takes no lock and allocates
- * nothing.
+ * wide as the one before; and a listener that wants to know of single requests. Safe for use by
+ * many threads; recording takes no lock and allocates nothing.
  */
 public final class RequestLatencies {
+  private static final Logger log = LoggerFactory.getLogger(RequestLatencies.class);
+
   /** The upper bound of the first bucket is 2 to this many nanoseconds: 4.1 µs. */
   private static final int FIRST_POWER = 12;
 
@@ -26,6 +31,7 @@ public final class RequestLatencies {
   private final AtomicReferenceArray<Row> rows = new AtomicReferenceArray<>(Opcode.NUMBERS);
 
   private volatile boolean on = true;
+  private volatile @Nullable RequestListener listener;
 
   /** One operation's counts. */
   private static final class Row {
@@ -71,6 +77,15 @@ public final class RequestLatencies {
     on = whether;
   }
 
+  /** Calls the listener for every request from now on. */
+  public void listen(RequestListener next) {
+    listener = next;
+  }
+
+  public @Nullable RequestListener listener() {
+    return listener;
+  }
+
   /** The time at which a request begins, for {@link #end}; {@link #NEVER} while switched off. */
   public long begin() {
     return on ? System.nanoTime() : NEVER;
@@ -84,6 +99,21 @@ public final class RequestLatencies {
     long nanoseconds = Math.max(0, System.nanoTime() - begin);
     add(opcode, nanoseconds);
     return nanoseconds;
+  }
+
+  /** The same, and the listener is told. Never fails: the request was answered. */
+  public void end(Opcode opcode, long begin, KernelRequest request, KernelReply reply) {
+    try {
+      long nanos = end(opcode, begin);
+      RequestListener told = listener;
+      if (told != null
+          && opcode.isAnswered()
+          && (nanos >= told.leastNanos() || (nanos >= 0 && told.wants(opcode, reply.errno())))) {
+        told.answered(request.answered(opcode, reply, begin, nanos));
+      }
+    } catch (RuntimeException | Error e) {
+      log.error("a request is not counted, or its listener not told", e);
+    }
   }
 
   void add(Opcode opcode, long nanoseconds) {
