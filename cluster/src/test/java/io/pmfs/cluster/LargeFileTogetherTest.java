@@ -175,7 +175,7 @@ final class LargeFileTogetherTest {
       assertThatThrownBy(
               () -> content.copyTo((long) lacks * Blocks.SIZE, Blocks.SIZE, new CollectingSink()))
           .isInstanceOf(PeerException.class)
-          .hasMessageContaining("has not come so far");
+          .hasMessageContaining("does not have this part yet");
       isHeld.countDown();
       reading.get();
     }
