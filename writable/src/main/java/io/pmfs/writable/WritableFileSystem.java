@@ -84,9 +84,7 @@ public interface WritableFileSystem extends AutoCloseable {
   void list(long directory, long position, EntryConsumer entries) throws FsException;
 
   /** The parent of a directory; the root's parent is the root. */
-  default long parent(long directory) throws FsException {
-    return directory;
-  }
+  long parent(long directory) throws FsException;
 
   FileName readSymbolicLink(long inode) throws FsException;
 
@@ -217,9 +215,7 @@ public interface WritableFileSystem extends AutoCloseable {
   // ---- attributes
 
   /** One extended attribute, or null; EOPNOTSUPP if the mount does not support its name space. */
-  default byte @Nullable [] extendedAttribute(long inode, FileName name) throws FsException {
-    return extendedAttributes(inode).get(name);
-  }
+  byte @Nullable [] extendedAttribute(long inode, FileName name) throws FsException;
 
   /**
    * The attributes that {@link #setAttributes} changes; null leaves one as it is. {@code handle} is
@@ -252,14 +248,10 @@ public interface WritableFileSystem extends AutoCloseable {
   // ---- the way to the source
 
   /** Why the mount is read-only now and nothing is written to the source; else null. */
-  default @Nullable String stateFailure() {
-    return null;
-  }
+  @Nullable String stateFailure();
 
   /** Says that the source does not answer, and since when; null if it does. */
-  default @Nullable String sourceFailure() {
-    return null;
-  }
+  @Nullable String sourceFailure();
 
   DrainStatus drainStatus();
 
@@ -277,9 +269,7 @@ public interface WritableFileSystem extends AutoCloseable {
    * @param path of the mount, without a leading slash; includes everything below it; empty for all
    * @return the paths of the changes
    */
-  default List<String> retry(FileName path) throws FsException {
-    return List.of();
-  }
+  List<String> retry(FileName path) throws FsException;
 
   /**
    * Discards refused changes and those that depend on them; the mount then shows what the source
@@ -290,14 +280,10 @@ public interface WritableFileSystem extends AutoCloseable {
    * @throws FsException EBUSY while a program uses one of the files, or while related changes are
    *     being made
    */
-  default List<String> drop(FileName path) throws FsException {
-    return List.of();
-  }
+  List<String> drop(FileName path) throws FsException;
 
   /** At most this many paths of changes not at the source yet, the oldest first. */
-  default List<String> waiting(int most) {
-    return List.of();
-  }
+  List<String> waiting(int most);
 
   /**
    * Brings everything closed before this call to the source, and waits.

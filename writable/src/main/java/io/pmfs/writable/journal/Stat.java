@@ -12,14 +12,6 @@ import java.time.Instant;
  */
 public record Stat(
     long device, long inode, Instant birth, Attributes attributes, Protection protection) {
-  public Stat(long device, long inode, Instant birth, Attributes attributes) {
-    this(device, inode, birth, attributes, Protection.NONE);
-  }
-
-  public Stat with(Protection next) {
-    return new Stat(device, inode, birth, attributes, next);
-  }
-
   public boolean isSameFile(Stat other) {
     return device == other.device
         && inode == other.inode

@@ -200,10 +200,6 @@ public final class OwnerServer {
     return joined.values().stream().filter(one -> one.node == node).findFirst().orElse(null);
   }
 
-  public synchronized int count() {
-    return joined.size();
-  }
-
   /** The present members of the cluster; files that others had open are closed after a while. */
   public void present(Set<UUID> members) {
     List<Integer> gone = new ArrayList<>();

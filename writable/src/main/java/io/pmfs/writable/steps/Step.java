@@ -144,10 +144,6 @@ public final class Step {
     return homes;
   }
 
-  public Conflicts conflicts() {
-    return conflicts;
-  }
-
   // ---- directories
 
   /** Starts a step; directories opened long ago are reopened. */
