@@ -25,14 +25,11 @@ import org.tomlj.TomlTable;
  * One TOML file: keys at the top apply to all mounts, keys in {@code [mount."/mnt/dataset"]} to one
  * mount point.
  *
- * @param path the file
  * @param common options for all mounts
  * @param mounts options by mount point
  */
 public record ConfigurationFile(
-    Path path,
-    Map<MountOption<?>, Setting> common,
-    Map<Path, Map<MountOption<?>, Setting>> mounts) {
+    Map<MountOption<?>, Setting> common, Map<Path, Map<MountOption<?>, Setting>> mounts) {
 
   private static final String SECTION = "mount";
   private static final long MAX_BYTES = 1 << 20;
@@ -77,7 +74,7 @@ public record ConfigurationFile(
         throw MountFailure.usage(
             where(List.of(SECTION)) + ": 'mount' is a section; write [mount.\"/mnt/dataset\"]");
       }
-      return new ConfigurationFile(path, options(toml, List.of()), mounts);
+      return new ConfigurationFile(options(toml, List.of()), mounts);
     }
 
     private void readMount(
