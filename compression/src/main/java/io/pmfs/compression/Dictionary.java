@@ -12,17 +12,14 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Dictionary {
   private final byte[] bytes;
-  private final long id;
 
-  private Dictionary(byte[] bytes, long id) {
+  private Dictionary(byte[] bytes) {
     this.bytes = bytes;
-    this.id = id;
   }
 
   /** Takes ownership of a file's content; null if it is not a dictionary. */
   public static @Nullable Dictionary of(byte[] bytes) {
-    long id = Zstd.getDictIdFromDict(bytes);
-    return id == 0 ? null : new Dictionary(bytes, id);
+    return Zstd.getDictIdFromDict(bytes) == 0 ? null : new Dictionary(bytes);
   }
 
   /**
@@ -44,10 +41,5 @@ public final class Dictionary {
   @SuppressWarnings("MutableArray")
   public byte[] bytes() {
     return bytes;
-  }
-
-  /** The id by which each frame names the dictionary that it needs. */
-  public long id() {
-    return id;
   }
 }

@@ -93,8 +93,8 @@ final class DictionaryTrainingTest {
     var dictionary = Objects.requireNonNull(training.train(plain));
     assertThat(DictionaryFile.load(directory)).isNull();
     assertThat(DictionaryFile.save(directory, dictionary)).isTrue();
-    assertThat(Objects.requireNonNull(DictionaryFile.load(directory)).id())
-        .isEqualTo(dictionary.id());
+    assertThat(Objects.requireNonNull(DictionaryFile.load(directory)).bytes())
+        .isEqualTo(dictionary.bytes());
     List<Path> files = files();
     assertThat(files).hasSize(1);
     assertThat(Files.getPosixFilePermissions(files.get(0))).hasSize(2);
