@@ -1,5 +1,6 @@
 package io.pmfs.cluster;
 
+import io.pmfs.cluster.client.Patience;
 import io.pmfs.cluster.client.PeerClient;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.PeerException;
@@ -144,7 +145,8 @@ final class LonelyCopies implements AutoCloseable {
           inode.attributes().version(),
           0,
           ByteBuffer.allocateDirect((int) Math.min(1, inode.attributes().size())),
-          onlyCopies);
+          onlyCopies,
+          Patience.endless());
       return true;
     } catch (PeerException e) {
       log.debug("{} of {}: {}", path, owner, e.getMessage());

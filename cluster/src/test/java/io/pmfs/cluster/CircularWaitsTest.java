@@ -4,6 +4,7 @@ import static io.pmfs.source.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.cluster.client.HttpPeerClient;
+import io.pmfs.cluster.client.Patience;
 import io.pmfs.cluster.client.PeerClient;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.View;
@@ -146,10 +147,8 @@ final class CircularWaitsTest {
               peer,
               path,
               batch ->
-                  batch.stream()
-                      .map(SourceEntry::name)
-                      .map(FileName::toString)
-                      .forEach(names::add));
+                  batch.stream().map(SourceEntry::name).map(FileName::toString).forEach(names::add),
+              Patience.endless());
           return names;
         });
   }

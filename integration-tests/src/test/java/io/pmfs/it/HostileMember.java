@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.cluster.client.HttpPeerClient;
+import io.pmfs.cluster.client.Patience;
 import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.members.ClusterSecret;
 import io.pmfs.cluster.members.ClusterSettings;
@@ -201,7 +202,7 @@ final class HostileMember {
       HttpPeerClient client, Member member, FileName file, DirectoryStore store) {
     try {
       SourceVersion version = store.status(file).attributes().version();
-      client.blocks(member, file, version, HeldBlocks.Wanted.NOTHING);
+      client.blocks(member, file, version, HeldBlocks.Wanted.NOTHING, Patience.endless());
     } catch (PeerException | FsException e) {
       // It does not own the file.
     }

@@ -75,43 +75,6 @@ public interface PeerClient extends AutoCloseable {
       Patience patience)
       throws PeerException;
 
-  // With unlimited patience: callers wait as long as the client's timeouts allow.
-
-  default void list(Member peer, FileName directory, Consumer<List<SourceEntry>> batches)
-      throws PeerException {
-    list(peer, directory, batches, Patience.endless());
-  }
-
-  default SourceStatus status(Member peer, FileName path) throws PeerException {
-    return status(peer, path, Patience.endless());
-  }
-
-  default FileName readSymbolicLink(Member peer, FileName path) throws PeerException {
-    return readSymbolicLink(peer, path, Patience.endless());
-  }
-
-  default Map<FileName, byte[]> extendedAttributes(Member peer, FileName path)
-      throws PeerException {
-    return extendedAttributes(peer, path, Patience.endless());
-  }
-
-  default Given fetch(
-      Member peer,
-      FileName path,
-      SourceVersion expected,
-      long offset,
-      ByteBuffer destination,
-      boolean onlyCopies)
-      throws PeerException {
-    return fetch(peer, path, expected, offset, destination, onlyCopies, Patience.endless());
-  }
-
-  default HeldBlocks blocks(
-      Member peer, FileName path, SourceVersion expected, HeldBlocks.Wanted wanted)
-      throws PeerException {
-    return blocks(peer, path, expected, wanted, Patience.endless());
-  }
-
   @Override
   void close();
 }

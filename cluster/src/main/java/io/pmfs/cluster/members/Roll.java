@@ -11,7 +11,6 @@ import org.jspecify.annotations.Nullable;
  * @param missing in the order of their names
  */
 public record Roll(int expected, List<Absence> missing) {
-  public static final Roll EMPTY = new Roll(0, List.of());
 
   public Roll {
     missing = List.copyOf(missing);

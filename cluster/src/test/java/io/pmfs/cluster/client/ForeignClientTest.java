@@ -221,7 +221,8 @@ final class ForeignClientTest {
           FakeService.version(large),
           0,
           destination,
-          false);
+          false,
+          Patience.endless());
       assertThat(destination.flip()).isEqualTo(ByteBuffer.wrap(large));
     }
   }

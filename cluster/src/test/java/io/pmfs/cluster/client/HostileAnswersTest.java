@@ -201,7 +201,7 @@ final class HostileAnswersTest {
 
   private List<SourceEntry> list() throws PeerException {
     List<SourceEntry> entries = new ArrayList<>();
-    client.list(peer, PATH, entries::addAll);
+    client.list(peer, PATH, entries::addAll, Patience.endless());
     return entries;
   }
 
@@ -302,7 +302,8 @@ final class HostileAnswersTest {
         List.of(new byte[0], new byte[4096], "a\0b".getBytes(ISO_8859_1), new byte[1 << 20])) {
       answer(whole(bad));
       PeerException failure =
-          catchThrowableOfType(PeerException.class, () -> client.readSymbolicLink(peer, PATH));
+          catchThrowableOfType(
+              PeerException.class, () -> client.readSymbolicLink(peer, PATH, Patience.endless()));
       assertThat(failure.kind()).isEqualTo(PeerException.Kind.CORRUPT);
     }
     for (ByteBuf bad :
@@ -317,7 +318,8 @@ final class HostileAnswersTest {
             Unpooled.buffer().writeInt(0).writeByte(0))) {
       answer(whole(ByteBufUtil.getBytes(bad)));
       PeerException failure =
-          catchThrowableOfType(PeerException.class, () -> client.extendedAttributes(peer, PATH));
+          catchThrowableOfType(
+              PeerException.class, () -> client.extendedAttributes(peer, PATH, Patience.endless()));
       assertThat(failure.kind()).isEqualTo(PeerException.Kind.CORRUPT);
     }
     for (ByteBuf bad :
@@ -335,11 +337,18 @@ final class HostileAnswersTest {
               PeerException.class,
               () ->
                   client.blocks(
-                      peer, PATH, FakeService.version(new byte[9]), HeldBlocks.Wanted.NOTHING));
+                      peer,
+                      PATH,
+                      FakeService.version(new byte[9]),
+                      HeldBlocks.Wanted.NOTHING,
+                      Patience.endless()));
       assertThat(failure.kind()).isEqualTo(PeerException.Kind.CORRUPT);
     }
     answer("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".getBytes(ISO_8859_1));
-    assertThat(catchThrowableOfType(PeerException.class, () -> client.status(peer, PATH)).kind())
+    assertThat(
+            catchThrowableOfType(
+                    PeerException.class, () -> client.status(peer, PATH, Patience.endless()))
+                .kind())
         .isEqualTo(PeerException.Kind.CORRUPT);
   }
 
@@ -369,7 +378,8 @@ final class HostileAnswersTest {
     }
     answer(content());
     ByteBuffer destination = ByteBuffer.allocateDirect(CONTENT.length);
-    client.fetch(peer, PATH, FakeService.version(CONTENT), 0, destination, false);
+    client.fetch(
+        peer, PATH, FakeService.version(CONTENT), 0, destination, false, Patience.endless());
   }
 
   /**
@@ -424,17 +434,28 @@ final class HostileAnswersTest {
               assertPossible(entry.attributes());
             }
           };
-      case 1 -> () -> assertPossible(client.status(peer, PATH).attributes());
-      case 2 -> () -> assertThat(client.readSymbolicLink(peer, PATH).size()).isBetween(1, 4095);
+      case 1 -> () -> assertPossible(client.status(peer, PATH, Patience.endless()).attributes());
+      case 2 ->
+          () ->
+              assertThat(client.readSymbolicLink(peer, PATH, Patience.endless()).size())
+                  .isBetween(1, 4095);
       case 3 ->
           () -> {
-            Map<FileName, byte[]> attributes = client.extendedAttributes(peer, PATH);
+            Map<FileName, byte[]> attributes =
+                client.extendedAttributes(peer, PATH, Patience.endless());
             assertThat(attributes.keySet()).allMatch(name -> name.size() > 0);
           };
       default ->
           () -> {
             ByteBuffer destination = ByteBuffer.allocateDirect(CONTENT.length);
-            client.fetch(peer, PATH, FakeService.version(CONTENT), 0, destination, false);
+            client.fetch(
+                peer,
+                PATH,
+                FakeService.version(CONTENT),
+                0,
+                destination,
+                false,
+                Patience.endless());
           };
     };
   }

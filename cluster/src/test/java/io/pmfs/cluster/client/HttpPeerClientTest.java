@@ -158,7 +158,14 @@ final class HttpPeerClientTest {
 
   private byte[] read() throws PeerException {
     ByteBuffer destination = ByteBuffer.allocateDirect(CONTENT.length);
-    client.fetch(peer, FileName.of("f"), FakeService.version(CONTENT), 0, destination, false);
+    client.fetch(
+        peer,
+        FileName.of("f"),
+        FakeService.version(CONTENT),
+        0,
+        destination,
+        false,
+        Patience.endless());
     byte[] bytes = new byte[CONTENT.length];
     destination.flip().get(bytes);
     return bytes;
@@ -271,7 +278,8 @@ final class HttpPeerClientTest {
                     FakeService.version(new byte[200_000]),
                     1,
                     ByteBuffer.allocateDirect(12),
-                    false));
+                    false,
+                    Patience.endless()));
     assertThat(failure.kind()).isEqualTo(PeerException.Kind.CORRUPT);
   }
 
@@ -403,13 +411,13 @@ final class HttpPeerClientTest {
 
   private void askForBlocks(HttpPeerClient asking) throws PeerException {
     SourceVersion version = FakeService.version(CONTENT);
-    asking.blocks(peer, FileName.of("f"), version, HeldBlocks.Wanted.NOTHING);
+    asking.blocks(peer, FileName.of("f"), version, HeldBlocks.Wanted.NOTHING, Patience.endless());
   }
 
   private void readCopy(HttpPeerClient asking) throws PeerException {
     ByteBuffer destination = ByteBuffer.allocateDirect(CONTENT.length);
     SourceVersion version = FakeService.version(CONTENT);
-    asking.fetch(peer, FileName.of("f"), version, 0, destination, true);
+    asking.fetch(peer, FileName.of("f"), version, 0, destination, true, Patience.endless());
   }
 
   /** Soon, although a whole answer would have a minute. */
@@ -457,7 +465,8 @@ final class HttpPeerClientTest {
                       FakeService.version(large),
                       0,
                       ByteBuffer.allocateDirect(large.length),
-                      false));
+                      false,
+                      Patience.endless()));
       assertThat(failure).hasMessageContaining("too slowly");
       assertThat(failure.kind()).isEqualTo(PeerException.Kind.UNREACHABLE);
       assertThat(Duration.ofNanos(System.nanoTime() - since)).isLessThan(Duration.ofSeconds(15));
@@ -513,7 +522,13 @@ final class HttpPeerClientTest {
             PeerException.class,
             () ->
                 client.fetch(
-                    peer, FileName.of("f"), FakeService.version(CONTENT), 0, destination, false));
+                    peer,
+                    FileName.of("f"),
+                    FakeService.version(CONTENT),
+                    0,
+                    destination,
+                    false,
+                    Patience.endless()));
     assertThat(failure.kind()).isEqualTo(PeerException.Kind.UNREACHABLE);
     assertThat(destination.remaining()).isEqualTo(CONTENT.length);
     Thread.sleep(600);
@@ -531,7 +546,8 @@ final class HttpPeerClientTest {
     answer(chunked(body));
     PeerException failure =
         catchThrowableOfType(
-            PeerException.class, () -> client.list(peer, FileName.of("d"), batch -> {}));
+            PeerException.class,
+            () -> client.list(peer, FileName.of("d"), batch -> {}, Patience.endless()));
     assertThat(failure).isNotNull();
     assertThat(failure.kind()).as(failure.getMessage()).isEqualTo(kind);
   }
@@ -583,7 +599,8 @@ final class HttpPeerClientTest {
       long since = System.nanoTime();
       PeerException failure =
           catchThrowableOfType(
-              PeerException.class, () -> waiting.list(peer, FileName.of("d"), batch -> {}));
+              PeerException.class,
+              () -> waiting.list(peer, FileName.of("d"), batch -> {}, Patience.endless()));
       assertThat(Duration.ofNanos(System.nanoTime() - since)).isGreaterThan(SHORT.total());
       assertThat(failure.kind()).isEqualTo(PeerException.Kind.FAILED);
     }
@@ -615,7 +632,8 @@ final class HttpPeerClientTest {
                         FakeService.version(CONTENT),
                         0,
                         ByteBuffer.allocateDirect(CONTENT.length),
-                        false);
+                        false,
+                        Patience.endless());
                   } catch (PeerException e) {
                     kinds.add(e.kind());
                   }

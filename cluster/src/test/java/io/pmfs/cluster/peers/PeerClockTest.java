@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.handler.codec.http.HttpHeaders;
 import io.pmfs.cluster.client.HttpPeerClient;
+import io.pmfs.cluster.client.Patience;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.cluster.server.OutputRequests;
@@ -75,7 +76,8 @@ final class PeerClockTest {
   }
 
   private void ask() throws PeerException {
-    assertThat(client.status(peer, FileName.of("f")).attributes().size()).isEqualTo(10);
+    assertThat(client.status(peer, FileName.of("f"), Patience.endless()).attributes().size())
+        .isEqualTo(10);
     assertThat(client.call(peer, "POST", "task", "some text")).isEqualTo("some text");
   }
 
@@ -124,7 +126,7 @@ final class PeerClockTest {
             member -> false,
             null,
             clock(clientsMillis))) {
-      assertThatThrownBy(() -> stranger.status(peer, FileName.of("f")))
+      assertThatThrownBy(() -> stranger.status(peer, FileName.of("f"), Patience.endless()))
           .isInstanceOf(PeerException.class)
           .hasMessageContaining("answered 401: the signature is wrong");
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.cluster.client.HttpPeerClient;
+import io.pmfs.cluster.client.Patience;
 import io.pmfs.cluster.client.PeerClient;
 import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.members.Member;
@@ -119,7 +120,14 @@ public final class PeerHttpTest {
     ByteBuffer destination = ByteBuffer.allocateDirect(size + 5).position(3).limit(3 + size);
     SourceStatus status =
         client
-            .fetch(peer, FileName.of(path), FakeService.version(whole), offset, destination, false)
+            .fetch(
+                peer,
+                FileName.of(path),
+                FakeService.version(whole),
+                offset,
+                destination,
+                false,
+                Patience.endless())
             .status();
     assertThat(status).isEqualTo(FakeService.statusOf(FakeService.REGULAR, whole.length));
     assertThat(destination.hasRemaining()).isFalse();
@@ -180,7 +188,10 @@ public final class PeerHttpTest {
     byte[] whole = file("f", 100, "memory");
     ByteBuffer destination = ByteBuffer.allocateDirect(100);
     SourceVersion other = new SourceVersion(100, Instant.ofEpochSecond(5));
-    assertThatThrownBy(() -> client.fetch(peer, FileName.of("f"), other, 0, destination, false))
+    assertThatThrownBy(
+            () ->
+                client.fetch(
+                    peer, FileName.of("f"), other, 0, destination, false, Patience.endless()))
         .hasMessageContaining("412")
         .extracting(e -> ((PeerException) e).kind())
         .isEqualTo(PeerException.Kind.REFUSED);
@@ -214,7 +225,8 @@ public final class PeerHttpTest {
                     FakeService.version(whole),
                     0,
                     ByteBuffer.allocateDirect(10),
-                    true))
+                    true,
+                    Patience.endless()))
         .hasMessageContaining("504");
     assertThat(read("uncopied", whole, 0, 10)).isEqualTo(whole);
   }
@@ -223,7 +235,7 @@ public final class PeerHttpTest {
   @ValueSource(ints = {0, 1, 3000})
   void list_givesAllEntries(int count) throws Exception {
     List<SourceEntry> entries = new ArrayList<>();
-    client.list(peer, FileName.of("dir" + count), entries::addAll);
+    client.list(peer, FileName.of("dir" + count), entries::addAll, Patience.endless());
     assertThat(entries).hasSize(count);
     if (count > 0) {
       assertThat(entries.get(count - 1).name()).isEqualTo(FileName.of("file-" + (count - 1)));
@@ -233,20 +245,23 @@ public final class PeerHttpTest {
 
   @Test
   void list_thatFailsInItsMidst_fails() {
-    assertThatThrownBy(() -> client.list(peer, FileName.of("dir6000"), batch -> {}))
+    assertThatThrownBy(
+            () -> client.list(peer, FileName.of("dir6000"), batch -> {}, Patience.endless()))
         .hasMessageContaining("in the midst");
-    assertThatThrownBy(() -> client.list(peer, FileName.of("f"), batch -> {}))
+    assertThatThrownBy(() -> client.list(peer, FileName.of("f"), batch -> {}, Patience.endless()))
         .hasMessageContaining("404");
   }
 
   @Test
   void names_areAnswered() throws Exception {
     file("f", 77, "memory");
-    assertThat(client.status(peer, FileName.of("f")))
+    assertThat(client.status(peer, FileName.of("f"), Patience.endless()))
         .isEqualTo(FakeService.statusOf(FakeService.REGULAR, 77));
-    assertThat(client.status(peer, FileName.of("")).attributes().mode()).isEqualTo(0040755);
-    assertThat(client.readSymbolicLink(peer, FileName.of("l"))).isEqualTo(FileName.of("to-l"));
-    assertThat(client.extendedAttributes(peer, FileName.of("f")))
+    assertThat(client.status(peer, FileName.of(""), Patience.endless()).attributes().mode())
+        .isEqualTo(0040755);
+    assertThat(client.readSymbolicLink(peer, FileName.of("l"), Patience.endless()))
+        .isEqualTo(FileName.of("to-l"));
+    assertThat(client.extendedAttributes(peer, FileName.of("f"), Patience.endless()))
         .containsEntry(FileName.of("user.a"), new byte[] {1, 0, 2})
         .containsEntry(FileName.of("user.b"), new byte[0])
         .hasSize(2);
@@ -271,7 +286,13 @@ public final class PeerHttpTest {
       ByteBuffer destination = ByteBuffer.allocateDirect(1 << 20);
       PeerClient.Given given =
           keeping.fetch(
-              peer, FileName.of("large"), FakeService.version(whole), 1 << 20, destination, false);
+              peer,
+              FileName.of("large"),
+              FakeService.version(whole),
+              1 << 20,
+              destination,
+              false,
+              Patience.endless());
 
       assertThat(given.holders()).isEqualTo(service.holders);
       assertThat(service.asker).isEqualTo(self);
@@ -295,7 +316,8 @@ public final class PeerHttpTest {
         has.set(0, count / 2 + 1);
         service.blocks =
             HeldBlocks.of(count, has, 511, List.of(new UUID(3, 4)), List.of(5, 1 << 20));
-        HeldBlocks held = keeping.blocks(peer, FileName.of("large"), version, wanted);
+        HeldBlocks held =
+            keeping.blocks(peer, FileName.of("large"), version, wanted, Patience.endless());
         assertThat(held).isEqualTo(service.blocks);
         assertThat(held.has(0)).isEqualTo(count < 4097 || count / 2 + 1 >= held.unit());
         assertThat(held.has(count)).isFalse();
@@ -303,7 +325,8 @@ public final class PeerHttpTest {
         assertThat(service.asker).isEqualTo(self);
       }
       service.blocks = null;
-      assertThatThrownBy(() -> keeping.blocks(peer, FileName.of("large"), version, wanted))
+      assertThatThrownBy(
+              () -> keeping.blocks(peer, FileName.of("large"), version, wanted, Patience.endless()))
           .hasMessageContaining("no copy");
     } finally {
       keeping.close();
@@ -427,7 +450,8 @@ public final class PeerHttpTest {
                       FakeService.version(whole),
                       0,
                       ByteBuffer.allocateDirect(whole.length),
-                      false))
+                      false,
+                      Patience.endless()))
           .hasMessageContaining(why)
           .extracting(e -> ((PeerException) e).kind())
           .isEqualTo(PeerException.Kind.REFUSED);
