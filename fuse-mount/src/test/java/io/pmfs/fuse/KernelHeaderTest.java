@@ -3,6 +3,7 @@ package io.pmfs.fuse;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.protocol.ChangeProtocol;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
@@ -177,7 +178,6 @@ final class KernelHeaderTest {
     offset("fuse_init_out", "max_stack_depth", 0, 36, 40);
     size("fuse_lseek_out", KernelProtocol.LSEEK_OUT_SIZE, 24);
     size("fuse_getxattr_out", KernelProtocol.XATTR_OUT_SIZE, 0);
-    size("fuse_attr", KernelProtocol.ATTR_SIZE, 0);
     size("fuse_entry_out", KernelProtocol.ENTRY_OUT_SIZE, 0);
     offset("fuse_entry_out", "attr", 0, KernelProtocol.ENTRY_OUT_ATTR, 0);
     offset("fuse_entry_out", "generation", 0, 8, 0);
@@ -223,7 +223,7 @@ final class KernelHeaderTest {
 
   private void constants() {
     number("FUSE_KERNEL_VERSION", KernelProtocol.MAJOR, 0);
-    number("FUSE_ROOT_ID", KernelProtocol.ROOT_ID, 0);
+    number("FUSE_ROOT_ID", PmfsFileSystem.ROOT, 0);
     number("FUSE_ASYNC_READ", KernelProtocol.ASYNC_READ, 0);
     number("FUSE_BIG_WRITES", KernelProtocol.BIG_WRITES, 0);
     number("FUSE_DO_READDIRPLUS", KernelProtocol.DO_READDIRPLUS, 21);

@@ -23,9 +23,6 @@ public final class KernelProtocol {
 
   public static final int OLDEST_MINOR = 23;
 
-  /** The inode number of the root. */
-  public static final long ROOT_ID = 1;
-
   // struct fuse_in_header
   public static final int IN_HEADER_SIZE = 40;
   public static final int IN_LENGTH = 0;
@@ -51,7 +48,6 @@ public final class KernelProtocol {
 
   // struct fuse_init_out
   public static final int INIT_OUT_SIZE = 64;
-  static final int INIT_OUT_OLD_SIZE = 24;
 
   // struct fuse_read_in, for READ, READDIR and READDIRPLUS
   public static final int READ_OFFSET = 48;
@@ -67,7 +63,6 @@ public final class KernelProtocol {
   public static final int LSEEK_WHENCE = 56;
   public static final int LSEEK_OUT_SIZE = 8;
 
-  public static final int ATTR_SIZE = 88;
   public static final int ENTRY_OUT_SIZE = 128;
   public static final int ENTRY_OUT_ATTR = 40;
   public static final int ATTR_OUT_SIZE = 104;

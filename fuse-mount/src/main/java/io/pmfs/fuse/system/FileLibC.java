@@ -32,8 +32,6 @@ public interface FileLibC {
 
   int renameat2(int directory, @In byte[] path, int toDirectory, @In byte[] toPath, int flags);
 
-  int fchmod(int file, int mode);
-
   int chmod(@In byte[] path, int mode);
 
   int fchown(int file, int uid, int gid);

@@ -18,7 +18,6 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import jnr.ffi.Memory;
@@ -222,11 +221,6 @@ public final class StrangersDirectory implements AutoCloseable {
     /** In bytes, when it was opened. */
     public long size() {
       return attributes.size();
-    }
-
-    /** When it was changed last, before it was opened. */
-    public Instant modified() {
-      return attributes.modificationTime();
     }
 
     /** The bytes from an offset on, at most so many; fewer where the file ends. */
