@@ -154,8 +154,8 @@ public final class DatasetTasks implements FileTasks {
         : new Pace(limits.maxBytesPerSecond(), limits.maxOperationsPerSecond(), System::nanoTime);
   }
 
-  @Override
-  public synchronized @Nullable FileTask latest() {
+  /** The running task, else the last one; null if there was none. */
+  synchronized @Nullable FileTask latest() {
     return latest;
   }
 

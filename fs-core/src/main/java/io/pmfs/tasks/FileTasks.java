@@ -1,7 +1,5 @@
 package io.pmfs.tasks;
 
-import org.jspecify.annotations.Nullable;
-
 /** Starts tasks over many files of one dataset, one at a time. Safe for use by many threads. */
 public interface FileTasks extends AutoCloseable {
   /**
@@ -12,9 +10,6 @@ public interface FileTasks extends AutoCloseable {
    * @throws IllegalStateException if another task is running
    */
   FileTask start(TaskRequest request);
-
-  /** The running task, else the last one; null if this session had none. */
-  @Nullable FileTask latest();
 
   /** Cancels the running task and waits for it; later starts fail. */
   @Override

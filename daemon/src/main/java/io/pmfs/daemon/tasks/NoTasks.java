@@ -3,7 +3,6 @@ package io.pmfs.daemon.tasks;
 import io.pmfs.tasks.FileTask;
 import io.pmfs.tasks.FileTasks;
 import io.pmfs.tasks.TaskRequest;
-import org.jspecify.annotations.Nullable;
 
 /** The tasks of a writable mount: none, for its tiers hold no copies to stage, verify or evict. */
 public final class NoTasks implements FileTasks {
@@ -12,11 +11,6 @@ public final class NoTasks implements FileTasks {
     throw new IllegalArgumentException(
         "this mount is writable: its tiers keep what was written until it is at the source, and no"
             + " copies of the source; see pmfs status and pmfs drain");
-  }
-
-  @Override
-  public @Nullable FileTask latest() {
-    return null;
   }
 
   @Override

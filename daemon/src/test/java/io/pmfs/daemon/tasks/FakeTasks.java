@@ -142,11 +142,6 @@ public final class FakeTasks implements FileTasks {
   }
 
   @Override
-  public @Nullable FileTask latest() {
-    return started.isEmpty() ? null : last();
-  }
-
-  @Override
   public void close() {
     closed = true;
     started.forEach(Task::cancel);
