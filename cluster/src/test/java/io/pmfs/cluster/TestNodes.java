@@ -33,6 +33,7 @@ import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.RemoteCopies;
+import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.stage.formats.Bundling;
 import io.pmfs.stage.formats.Compression;
 import io.pmfs.stage.formats.CopyFormat;
@@ -202,14 +203,16 @@ final class TestNodes implements AutoCloseable {
               isOpenToOthers,
               readerPatience,
               patience);
-      namespace = RocksNamespace.open(place.resolve("state"), "test", 16 << 20);
+      namespace =
+          RocksNamespace.open(
+              place.resolve("state"), "test", 16 << 20, UUID.randomUUID(), null, line -> {});
       Tier tier =
           new DirectoryTier(
               new TierSettings("ssd:0", "ssd", place.resolve("tier"), capacity, 0),
               isNew ? Tier.Usage.NONE : null,
               null);
       copies =
-          new Copies(
+          TestCopies.of(
               namespace,
               List.of(tier),
               List.of(new CopyFormat(Compression.NONE, Bundling.ALL, null, Runnable::run, null)));

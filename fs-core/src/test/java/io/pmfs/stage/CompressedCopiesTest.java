@@ -11,11 +11,11 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.posix.Errno;
 import io.pmfs.source.FakeStore;
-import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.LeastRecentlyUsed;
 import io.pmfs.stage.copies.Placement;
 import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.stage.formats.Blocks;
 import io.pmfs.stage.formats.Bundling;
 import io.pmfs.stage.formats.Compression;
@@ -375,7 +375,7 @@ final class CompressedCopiesTest {
   void content_ofCopies_isCountedAndRecounted() throws Exception {
     try (Stage stage = new Stage(directory, ROOM).with(ZSTD)) {
       CopyFormat counted = new CopyFormat(ZSTD, Bundling.NONE, null, Runnable::run, 0L);
-      stage.copies = new Copies(stage.namespace, List.copyOf(stage.tiers), List.of(counted));
+      stage.copies = TestCopies.of(stage.namespace, List.copyOf(stage.tiers), List.of(counted));
       stage.stager.close();
       stage.stager =
           new Stager(

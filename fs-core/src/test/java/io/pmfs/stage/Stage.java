@@ -17,6 +17,7 @@ import io.pmfs.source.SourceStatus;
 import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.stage.formats.Bundling;
 import io.pmfs.stage.formats.Compression;
 import io.pmfs.stage.formats.CopyFormat;
@@ -33,6 +34,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.UUID;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -59,7 +61,9 @@ public final class Stage implements AutoCloseable {
   /** Creates one tier per capacity. */
   public Stage(Path directory, long... capacities) throws IOException {
     this.directory = directory;
-    this.namespace = RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
+    this.namespace =
+        RocksNamespace.open(
+            directory.resolve("state"), "test", 16 << 20, UUID.randomUUID(), null, line -> {});
     for (int i = 0; i < capacities.length; i++) {
       tiers.add(
           new FaultyTier(
@@ -84,7 +88,7 @@ public final class Stage implements AutoCloseable {
           new CopyFormat(
               compression, bundling, directory.resolve("tier" + i), Runnable::run, null));
     }
-    return new Copies(namespace, List.copyOf(tiers), formats);
+    return TestCopies.of(namespace, List.copyOf(tiers), formats);
   }
 
   public Stage with(Compression next) {
@@ -134,15 +138,17 @@ public final class Stage implements AutoCloseable {
   public void importAll() throws FsException {
     FileName root = FileName.of("");
     SourceStatus status = store.status(root);
-    namespace.putInode(
-        new Inode(
-            Namespace.ROOT,
-            status.identity(),
-            Namespace.ROOT,
-            root,
-            namespace.session(),
-            null,
-            status.attributes()));
+    namespace.updateInode(
+        Namespace.ROOT,
+        known ->
+            new Inode(
+                Namespace.ROOT,
+                status.identity(),
+                Namespace.ROOT,
+                root,
+                namespace.session(),
+                null,
+                status.attributes()));
     List<SourceEntry> entries = new ArrayList<>();
     for (FileName name : store.paths()) {
       if (name.size() > 0) {

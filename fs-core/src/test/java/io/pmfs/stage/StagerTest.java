@@ -15,6 +15,7 @@ import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.LeastRecentlyUsed;
 import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.stage.formats.Blocks;
 import io.pmfs.tier.Await;
 import io.pmfs.tier.DirectoryTier;
@@ -666,7 +667,7 @@ final class StagerTest {
               new TierSettings("ssd:0", "ssd", directory.resolve("tier0"), 32 * 4096, 0),
               null,
               null);
-      Copies copies = new Copies(stage.namespace, List.of(tier));
+      Copies copies = TestCopies.raw(stage.namespace, List.of(tier));
       Stager stager =
           new Stager(
               stage.namespace,

@@ -17,6 +17,7 @@ import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.stage.formats.Bundling;
 import io.pmfs.stage.formats.Compression;
 import io.pmfs.stage.formats.CopyFormat;
@@ -33,6 +34,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.jspecify.annotations.Nullable;
@@ -88,7 +90,8 @@ public final class Dataset implements AutoCloseable {
   }
 
   private Namespace openNamespace() {
-    return RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
+    return RocksNamespace.open(
+        directory.resolve("state"), "test", 16 << 20, UUID.randomUUID(), null, line -> {});
   }
 
   private Copies openCopies() throws IOException {
@@ -105,7 +108,7 @@ public final class Dataset implements AutoCloseable {
       tiers.add(new FaultyTier(directoryTiers.get(i)));
       formats.add(new CopyFormat(Compression.NONE, bundling, null, Runnable::run, null));
     }
-    return new Copies(namespace, List.copyOf(tiers), formats);
+    return TestCopies.of(namespace, List.copyOf(tiers), formats);
   }
 
   private Stager openStager(EvictionPolicy eviction) {

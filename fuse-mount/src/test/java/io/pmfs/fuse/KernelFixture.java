@@ -13,6 +13,7 @@ import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierSettings;
@@ -23,6 +24,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Random;
+import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.locks.LockSupport;
@@ -53,12 +55,14 @@ final class KernelFixture implements AutoCloseable {
   KernelFixture(Path directory, boolean hasTier) throws Exception {
     source = Files.createDirectories(directory.resolve("source"));
     makeTree();
-    namespace = RocksNamespace.open(directory.resolve("state"), "test", 16 << 20);
+    namespace =
+        RocksNamespace.open(
+            directory.resolve("state"), "test", 16 << 20, UUID.randomUUID(), null, line -> {});
     TierSettings settings =
         new TierSettings("tier", "ssd", directory.resolve("tier"), 100L << 20, 0);
     List<Tier> tiers =
         hasTier ? List.of(new DirectoryTier(settings, DirectoryTier.Usage.NONE, null)) : List.of();
-    copies = new Copies(namespace, tiers);
+    copies = TestCopies.raw(namespace, tiers);
     faulty = new FaultyStore(new DirectoryStore(source));
     store = new CountedBackingStore(faulty);
     stager =

@@ -15,6 +15,7 @@ import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.tier.Tier;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
@@ -22,6 +23,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -71,10 +73,16 @@ final class OwnMount implements AutoCloseable {
     mountpoint = scratch.directory("own");
     try {
       namespace =
-          RocksNamespace.open(scratch.root().resolve("own-state"), tree.toString(), 16 << 20);
+          RocksNamespace.open(
+              scratch.root().resolve("own-state"),
+              tree.toString(),
+              16 << 20,
+              UUID.randomUUID(),
+              null,
+              line -> {});
       Namespace counted = countingLookups(namespace);
       source = new FaultyStore(new DirectoryStore(tree));
-      copies = new Copies(counted, tiers);
+      copies = TestCopies.raw(counted, tiers);
       stager =
           new Stager(
               counted,
@@ -87,7 +95,7 @@ final class OwnMount implements AutoCloseable {
       fileSystem =
           new PmfsFileSystem(counted, source, copies, stager, threads, InstantSource.system());
       MountSpec options =
-          new MountSpec(mountpoint, tree.toString(), allowOther, Duration.ofDays(1));
+          new MountSpec(mountpoint, tree.toString(), allowOther, false, false, Duration.ofDays(1));
       bridge =
           new KernelBridge(
               fileSystem, options, readMode, WORKERS, null, KernelBridge.ALL_KERNEL_FLAGS);

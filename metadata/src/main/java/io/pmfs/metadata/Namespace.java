@@ -37,8 +37,6 @@ public interface Namespace extends AutoCloseable {
     return null;
   }
 
-  void putInode(Inode inode);
-
   /**
    * Replaces an inode with the result of the change, in one step; the change may be called several
    * times.

@@ -95,15 +95,6 @@ public final class RocksNamespace implements Namespace {
     return open(directory, source, memoryBytes, session, readBootId(), mark, log, Faults.NONE);
   }
 
-  public static RocksNamespace open(Path directory, String source, long memoryBytes, UUID session) {
-    return open(directory, source, memoryBytes, session, null, line -> {});
-  }
-
-  /** Opens for a new session. */
-  public static RocksNamespace open(Path directory, String source, long memoryBytes) {
-    return open(directory, source, memoryBytes, UUID.randomUUID());
-  }
-
   static RocksNamespace open(
       Path directory,
       String source,
@@ -261,18 +252,6 @@ public final class RocksNamespace implements Namespace {
     }
     lineage.note(inode);
     return inode.listing() == null || database.isListed(number) ? inode : inode.withListing(null);
-  }
-
-  @Override
-  public void putInode(Inode inode) {
-    locked(
-        () -> {
-          if (inode.listing() != null) {
-            markListed(inode.number());
-          }
-          storeInode(inode);
-          return true;
-        });
   }
 
   @Override

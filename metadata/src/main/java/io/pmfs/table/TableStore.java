@@ -4,7 +4,6 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.table.StateException.Kind;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -112,21 +111,6 @@ public final class TableStore implements AutoCloseable {
     }
   }
 
-  /** The owner recorded in a directory; null if there is none. */
-  public static @Nullable String ownerOf(Path directory, List<Table> tables) {
-    if (!Files.exists(directory.resolve("CURRENT"))) {
-      return null;
-    }
-    List<Table> all = new ArrayList<>();
-    all.add(ABOUT);
-    all.addAll(tables);
-    try (RocksStore opened =
-        RocksFiles.openReadOnly(directory, all, RocksFiles.MIN_MEMORY_BYTES, Faults.NONE)) {
-      byte[] there = opened.get(ABOUT, OWNER);
-      return there == null ? null : new String(there, UTF_8);
-    }
-  }
-
   /** Why changes fail now; null if they succeed. */
   public @Nullable String failure() {
     return failure;
@@ -221,11 +205,6 @@ public final class TableStore implements AutoCloseable {
           current().sync();
           return true;
         });
-  }
-
-  /** The size of tables and write buffers. */
-  public long sizeBytes() {
-    return using(() -> current().sizeBytes());
   }
 
   private RocksStore current() { // GUARDED_BY(use)

@@ -52,15 +52,13 @@ final class DamagedStateTest {
   private Path killed() throws IOException {
     Path live = temporary.resolve("live");
     Path copy = temporary.resolve("killed");
-    RocksNamespace.open(live, "/data/set", RocksFiles.MIN_MEMORY_BYTES).close();
-    try (RocksNamespace namespace =
-        RocksNamespace.open(live, "/data/set", RocksFiles.MIN_MEMORY_BYTES)) {
-      namespace.putInode(Samples.root());
+    Samples.open(live, "/data/set", RocksFiles.MIN_MEMORY_BYTES).close();
+    try (RocksNamespace namespace = Samples.open(live, "/data/set", RocksFiles.MIN_MEMORY_BYTES)) {
+      Samples.put(namespace, Samples.root());
       importAll(
           namespace, 1, IntStream.range(0, FILES).mapToObj(i -> file("f" + i, 10 + i)).toList());
     }
-    try (RocksNamespace namespace =
-        RocksNamespace.open(live, "/data/set", RocksFiles.MIN_MEMORY_BYTES)) {
+    try (RocksNamespace namespace = Samples.open(live, "/data/set", RocksFiles.MIN_MEMORY_BYTES)) {
       namespace.putCopy(5, Samples.copy("ssd", 1));
       copy(live, copy);
     }
@@ -149,8 +147,7 @@ final class DamagedStateTest {
     Files.writeString(state.resolve("CURRENT"), "nonsense");
     Path blocked = Files.createDirectory(temporary.resolve("state.damaged-1"));
     assertThat(blocked).isDirectory();
-    try (RocksNamespace namespace =
-        RocksNamespace.open(state, "/data/set", RocksFiles.MIN_MEMORY_BYTES)) {
+    try (RocksNamespace namespace = Samples.open(state, "/data/set", RocksFiles.MIN_MEMORY_BYTES)) {
       assertThat(namespace.failure()).isNull();
     }
     assertThat(temporary.resolve("state.damaged-2")).isDirectory();

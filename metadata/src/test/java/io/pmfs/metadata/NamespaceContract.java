@@ -46,7 +46,7 @@ public abstract class NamespaceContract {
   @BeforeEach
   void openWithRoot() {
     namespace = open(directory);
-    namespace.putInode(Samples.root());
+    Samples.put(namespace, Samples.root());
   }
 
   /** What is to be done before it is closed. */
@@ -77,7 +77,7 @@ public abstract class NamespaceContract {
   }
 
   @Test
-  void putInode_everyField_isReadBack() {
+  void inode_everyField_isReadBack() {
     Inode inode =
         new Inode(
             ROOT,
@@ -97,7 +97,7 @@ public abstract class NamespaceContract {
                 Instant.ofEpochSecond(-1, 999_999_999),
                 Instant.ofEpochSecond(1L << 40),
                 Instant.EPOCH));
-    namespace.putInode(inode);
+    Samples.put(namespace, inode);
     assertThat(namespace.inode(ROOT)).isEqualTo(inode);
   }
 
@@ -223,8 +223,8 @@ public abstract class NamespaceContract {
   @Test
   void path_cycle_isNone() {
     Inode root = Samples.root();
-    namespace.putInode(
-        new Inode(5, root.identity(), 5, FileName.of("x"), 1, null, root.attributes()));
+    Samples.put(
+        namespace, new Inode(5, root.identity(), 5, FileName.of("x"), 1, null, root.attributes()));
     assertThat(namespace.path(5)).isNull();
   }
 
@@ -590,7 +590,8 @@ public abstract class NamespaceContract {
     namespace.close();
     assertThatThrownBy(() -> namespace.inode(1)).isInstanceOf(StateException.class);
     assertThatThrownBy(() -> namespace.copies(1)).isInstanceOf(StateException.class);
-    assertThatThrownBy(() -> namespace.putInode(Samples.root())).isInstanceOf(StateException.class);
+    assertThatThrownBy(() -> Samples.put(namespace, Samples.root()))
+        .isInstanceOf(StateException.class);
     assertThatThrownBy(() -> running.add(List.of(file("a", 1)))).isInstanceOf(StateException.class);
   }
 }

@@ -42,25 +42,25 @@ final class RocksNamespaceTest extends NamespaceContract {
 
   @Override
   protected Namespace open(Path directory) {
-    return RocksNamespace.open(directory.resolve("names"), SOURCE, MEMORY);
+    return Samples.open(directory.resolve("names"), SOURCE, MEMORY);
   }
 
   @Test
   void open_otherSource_isRefusedAndNamesBoth() {
-    RocksNamespace.open(state, SOURCE, MEMORY).close();
-    assertThatThrownBy(() -> RocksNamespace.open(state, "/other", MEMORY))
+    Samples.open(state, SOURCE, MEMORY).close();
+    assertThatThrownBy(() -> Samples.open(state, "/other", MEMORY))
         .isInstanceOf(StateException.class)
         .hasMessageContaining(state.toString())
         .hasMessageContaining(SOURCE)
         .hasMessageContaining("/other")
         .hasMessageNotContaining("\n");
-    RocksNamespace.open(state, SOURCE, MEMORY).close();
+    Samples.open(state, SOURCE, MEMORY).close();
   }
 
   @Test
   void open_whileOpen_isRefused() {
-    try (Namespace first = RocksNamespace.open(state, SOURCE, MEMORY)) {
-      assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY))
+    try (Namespace first = Samples.open(state, SOURCE, MEMORY)) {
+      assertThatThrownBy(() -> Samples.open(state, SOURCE, MEMORY))
           .isInstanceOf(StateException.class)
           .hasMessageContaining(state + " is in use by another pmfs");
       assertThat(first.inode(1)).isNull();
@@ -71,7 +71,7 @@ final class RocksNamespaceTest extends NamespaceContract {
   void open_newerFormat_isSetAsideForGood() {
     Path names = state.resolve("names");
     for (int i = 1; i <= 5; i++) {
-      RocksNamespace.open(names, SOURCE, MEMORY).close();
+      Samples.open(names, SOURCE, MEMORY).close();
       try (RocksStore store =
           RocksFiles.open(names, List.of(Family.values()), MEMORY, Faults.NONE)) {
         byte[] newer = Values.superblock(new Values.Superblock(Values.FORMAT + 1, SOURCE));
@@ -116,7 +116,7 @@ final class RocksNamespaceTest extends NamespaceContract {
     try (Options options = new Options().setCreateIfMissing(true)) {
       RocksDB.open(options, state.toString()).close();
     }
-    try (Namespace namespace = RocksNamespace.open(state, SOURCE, MEMORY)) {
+    try (Namespace namespace = Samples.open(state, SOURCE, MEMORY)) {
       assertThat(namespace.session()).isEqualTo(1);
     }
   }
@@ -125,7 +125,7 @@ final class RocksNamespaceTest extends NamespaceContract {
   void open_damagedDatabase_isSetAsideAndTheLastOnesAreKept() throws IOException {
     Path names = state.resolve("names");
     for (int i = 1; i <= 5; i++) {
-      RocksNamespace.open(names, SOURCE, MEMORY).close();
+      Samples.open(names, SOURCE, MEMORY).close();
       Files.writeString(names.resolve("CURRENT"), "nonsense");
       openExpecting(names, names.toString(), "names.damaged-" + i);
     }
@@ -139,14 +139,14 @@ final class RocksNamespaceTest extends NamespaceContract {
   @Test
   void open_pathIsFile_isRefused() throws IOException {
     Path file = Files.createFile(state.resolve("file"));
-    assertThatThrownBy(() -> RocksNamespace.open(file, SOURCE, MEMORY))
+    assertThatThrownBy(() -> Samples.open(file, SOURCE, MEMORY))
         .isInstanceOf(StateException.class)
         .hasMessageContaining(file.toString());
   }
 
   @Test
   void open_tooLittleMemory_isRefused() {
-    assertThatThrownBy(() -> RocksNamespace.open(state, SOURCE, MEMORY - 1))
+    assertThatThrownBy(() -> Samples.open(state, SOURCE, MEMORY - 1))
         .isInstanceOf(IllegalArgumentException.class);
   }
 
@@ -157,13 +157,13 @@ final class RocksNamespaceTest extends NamespaceContract {
     UUID id = UUID.randomUUID();
     long last;
     try (Namespace first = RocksNamespace.open(names, SOURCE, MEMORY, id, mark, line -> {})) {
-      first.putInode(Samples.root());
+      Samples.put(first, Samples.root());
       importAll(first, 1, file("a", 11), file("b", 12));
       last = first.lastNumber();
     }
     Files.writeString(names.resolve("CURRENT"), "nonsense");
     try (Namespace second = RocksNamespace.open(names, SOURCE, MEMORY, id, mark, line -> {})) {
-      second.putInode(Samples.root());
+      Samples.put(second, Samples.root());
       importAll(second, 1, file("b", 12));
       assertThat(numberOf(second, 1, "b")).isGreaterThan(last);
     }
@@ -198,14 +198,14 @@ final class RocksNamespaceTest extends NamespaceContract {
   @Test
   void session_openedAgainByTheSame_keepsItsNumber() {
     UUID id = UUID.randomUUID();
-    try (Namespace first = RocksNamespace.open(state, SOURCE, MEMORY, id)) {
+    try (Namespace first = Samples.open(state, SOURCE, MEMORY, id)) {
       assertThat(first.session()).isEqualTo(1);
     }
-    try (Namespace second = RocksNamespace.open(state, SOURCE, MEMORY, id)) {
+    try (Namespace second = Samples.open(state, SOURCE, MEMORY, id)) {
       assertThat(second.session()).isEqualTo(1);
       assertThat(second.opening()).isEqualTo(2);
     }
-    try (Namespace third = RocksNamespace.open(state, SOURCE, MEMORY, id)) {
+    try (Namespace third = Samples.open(state, SOURCE, MEMORY, id)) {
       assertThat(third.session()).isEqualTo(1);
       assertThat(third.opening()).isEqualTo(3);
     }
@@ -214,9 +214,9 @@ final class RocksNamespaceTest extends NamespaceContract {
   @Test
   void session_anotherInBetween_isANewOne() {
     UUID id = UUID.randomUUID();
-    RocksNamespace.open(state, SOURCE, MEMORY, id).close();
-    RocksNamespace.open(state, SOURCE, MEMORY).close();
-    try (Namespace again = RocksNamespace.open(state, SOURCE, MEMORY, id)) {
+    Samples.open(state, SOURCE, MEMORY, id).close();
+    Samples.open(state, SOURCE, MEMORY).close();
+    try (Namespace again = Samples.open(state, SOURCE, MEMORY, id)) {
       assertThat(again.session()).isEqualTo(3);
     }
   }
@@ -226,12 +226,12 @@ final class RocksNamespaceTest extends NamespaceContract {
   void session_resumedAfterAnUnfinishedImport_dropsWhatIsGone() throws IOException {
     UUID id = UUID.randomUUID();
     Path copy = state.resolve("copy");
-    try (Namespace namespace = RocksNamespace.open(state.resolve("live"), SOURCE, MEMORY, id)) {
-      namespace.putInode(Samples.root());
+    try (Namespace namespace = Samples.open(state.resolve("live"), SOURCE, MEMORY, id)) {
+      Samples.put(namespace, Samples.root());
       namespace.beginImport(1).add(List.of(file("a", 11), file("gone", 12)));
       copyFiles(state.resolve("live"), copy);
     }
-    try (Namespace namespace = RocksNamespace.open(copy, SOURCE, MEMORY, id)) {
+    try (Namespace namespace = Samples.open(copy, SOURCE, MEMORY, id)) {
       importAll(namespace, 1, file("a", 11));
       assertThat(namespace.find(1, FileName.of("gone"))).isNull();
     }
@@ -241,13 +241,13 @@ final class RocksNamespaceTest extends NamespaceContract {
   void copiedWhileOpen_asAfterKill_isNotCleanAndKeepsNumbersApart() throws IOException {
     Path copy = state.resolve("copy");
     long last;
-    try (Namespace namespace = RocksNamespace.open(state.resolve("live"), SOURCE, MEMORY)) {
-      namespace.putInode(Samples.root());
+    try (Namespace namespace = Samples.open(state.resolve("live"), SOURCE, MEMORY)) {
+      Samples.put(namespace, Samples.root());
       importAll(namespace, 1, file("a", 11), file("b", 12));
       last = namespace.lastNumber();
       copyFiles(state.resolve("live"), copy);
     }
-    try (Namespace namespace = RocksNamespace.open(copy, SOURCE, MEMORY)) {
+    try (Namespace namespace = Samples.open(copy, SOURCE, MEMORY)) {
       assertThat(namespace.stoppedCleanly()).isFalse();
       assertThat(namespace.session()).isEqualTo(2);
       assertThat(namespace.lastNumber()).isGreaterThanOrEqualTo(last);
@@ -255,7 +255,7 @@ final class RocksNamespaceTest extends NamespaceContract {
       importAll(namespace, 1, file("a", 11), file("b", 12), file("c", 13));
       assertThat(numberOf(namespace, 1, "c")).isGreaterThan(last);
     }
-    try (Namespace namespace = RocksNamespace.open(copy, SOURCE, MEMORY)) {
+    try (Namespace namespace = Samples.open(copy, SOURCE, MEMORY)) {
       assertThat(namespace.stoppedCleanly()).isTrue();
     }
   }
@@ -289,7 +289,7 @@ final class RocksNamespaceTest extends NamespaceContract {
       process.destroyForcibly().waitFor();
     }
     assertThat(directories).hasSize(25);
-    try (Namespace namespace = RocksNamespace.open(state, SOURCE, MEMORY)) {
+    try (Namespace namespace = Samples.open(state, SOURCE, MEMORY)) {
       assertThat(namespace.stoppedCleanly()).isFalse();
       long highest = 0;
       for (long number : directories) {
@@ -311,8 +311,8 @@ final class RocksNamespaceTest extends NamespaceContract {
     private EndlessImport() {}
 
     public static void main(String[] arguments) {
-      Namespace namespace = RocksNamespace.open(Path.of(arguments[0]), SOURCE, MEMORY);
-      namespace.putInode(Samples.root());
+      Namespace namespace = Samples.open(Path.of(arguments[0]), SOURCE, MEMORY);
+      Samples.put(namespace, Samples.root());
       List<SourceEntry> directories =
           IntStream.range(0, 100_000).mapToObj(d -> Samples.directory("d" + d, 10 + d)).toList();
       importAll(namespace, 1, directories);
@@ -328,8 +328,8 @@ final class RocksNamespaceTest extends NamespaceContract {
 
   @Test
   void close_whileOthersRead_waitsAndThenRefuses() throws Exception {
-    Namespace namespace = RocksNamespace.open(state, SOURCE, MEMORY);
-    namespace.putInode(Samples.root());
+    Namespace namespace = Samples.open(state, SOURCE, MEMORY);
+    Samples.put(namespace, Samples.root());
     importAll(namespace, 1, IntStream.range(0, 2000).mapToObj(i -> file("f" + i, 10 + i)).toList());
     AtomicLong reads = new AtomicLong();
     AtomicBoolean refused = new AtomicBoolean();
@@ -369,8 +369,8 @@ final class RocksNamespaceTest extends NamespaceContract {
   @Test
   void inode_damagedRecord_isLostAndTheStateIsSetAside() {
     Path names = state.resolve("names");
-    try (RocksNamespace namespace = RocksNamespace.open(names, SOURCE, MEMORY)) {
-      namespace.putInode(Samples.root());
+    try (RocksNamespace namespace = Samples.open(names, SOURCE, MEMORY)) {
+      Samples.put(namespace, Samples.root());
       importAll(namespace, 1, file("a", 11));
       namespace.database().put(Family.INODES, Keys.number(2), new byte[] {1, 2});
     }
@@ -381,7 +381,7 @@ final class RocksNamespaceTest extends NamespaceContract {
       assertThat(namespace.losses()).isEqualTo(1);
       assertThat(namespace.failure())
           .contains("inode 2 in the namespace in " + names + " is damaged");
-      namespace.putInode(Samples.root());
+      Samples.put(namespace, Samples.root());
       importAll(namespace, 1, file("a", 11));
       namespace.recover();
       assertThat(namespace.failure()).isNull();
@@ -393,7 +393,7 @@ final class RocksNamespaceTest extends NamespaceContract {
 
   @Test
   void copies_undecodable_areAbsent() {
-    RocksNamespace namespace = RocksNamespace.open(state, SOURCE, MEMORY);
+    RocksNamespace namespace = Samples.open(state, SOURCE, MEMORY);
     try (namespace) {
       namespace.putCopy(2, Samples.copy("pm", 1));
       namespace.database().put(Family.COPIES, Keys.copy(2, "ssd"), new byte[] {9});

@@ -1,8 +1,10 @@
 package io.pmfs.metadata;
 
+import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 
 /** Files of a source that exists only in tests. */
 final class Samples {
@@ -29,6 +31,21 @@ final class Samples {
         1,
         null,
         directoryAttributes());
+  }
+
+  static void put(Namespace namespace, Inode inode) {
+    if (inode.listing() != null) {
+      ((RocksNamespace) namespace).markListed(inode.number());
+    }
+    namespace.updateInode(inode.number(), known -> inode);
+  }
+
+  static RocksNamespace open(Path directory, String source, long memoryBytes) {
+    return open(directory, source, memoryBytes, UUID.randomUUID());
+  }
+
+  static RocksNamespace open(Path directory, String source, long memoryBytes, UUID session) {
+    return RocksNamespace.open(directory, source, memoryBytes, session, null, line -> {});
   }
 
   static SourceEntry file(String name, long sourceInode) {

@@ -46,7 +46,7 @@ final class UnrecordedNamespaceTest extends NamespaceContract {
   @Override
   void reopen_afterClose_raisesSessionAndKeepsEverything() {
     Namespace first = open(directory.resolve("other"));
-    first.putInode(Samples.root());
+    Samples.put(first, Samples.root());
     Samples.importAll(first, 1, Samples.file("a", 11));
     beforeClose(first);
     first.close();

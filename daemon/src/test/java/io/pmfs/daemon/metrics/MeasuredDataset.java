@@ -31,6 +31,7 @@ import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.Share;
+import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierSettings;
@@ -79,9 +80,11 @@ public final class MeasuredDataset implements AutoCloseable {
   public MeasuredDataset(Path directory) throws Exception {
     Path source = Files.createDirectory(directory.resolve("source"));
     Files.write(source.resolve("f"), new byte[SIZE]);
-    namespace = RocksNamespace.open(directory.resolve("state"), "measured", 16 << 20);
+    namespace =
+        RocksNamespace.open(
+            directory.resolve("state"), "measured", 16 << 20, UUID.randomUUID(), null, line -> {});
     store = new CountedBackingStore(new DirectoryStore(source));
-    copies = new Copies(namespace, List.of(tier("pm", directory), tier("ssd", directory)));
+    copies = TestCopies.raw(namespace, List.of(tier("pm", directory), tier("ssd", directory)));
     stager =
         new Stager(
             namespace,

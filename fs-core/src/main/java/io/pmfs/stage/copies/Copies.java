@@ -62,23 +62,7 @@ public final class Copies implements AutoCloseable {
    * Serves the copies that the namespace's records list.
    *
    * @param tiers fastest first; closed with this
-   */
-  public Copies(Namespace namespace, List<Tier> tiers) {
-    this(namespace, tiers, tiers.stream().map(tier -> CopyFormat.raw()).toList());
-  }
-
-  /**
-   * The same, with compressed copies.
-   *
    * @param formats how each tier's copies are stored; closed with this
-   */
-  public Copies(Namespace namespace, List<Tier> tiers, List<CopyFormat> formats) {
-    this(namespace, tiers, formats, new DirectMemory());
-  }
-
-  /**
-   * The same.
-   *
    * @param memory used for reading, copying and comparing
    */
   public Copies(

@@ -77,11 +77,6 @@ public final class CopyFormat implements AutoCloseable {
     this.contentBytes = new AtomicLong(contentBytes == null ? UNKNOWN : contentBytes);
   }
 
-  /** Raw copies, of unknown content size. */
-  public static CopyFormat raw() {
-    return new CopyFormat(Compression.NONE, Bundling.NONE, null, Runnable::run, null);
-  }
-
   public Compression compression() {
     return compression;
   }

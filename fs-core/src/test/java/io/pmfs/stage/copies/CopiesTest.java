@@ -296,7 +296,7 @@ final class CopiesTest {
               inode.checkedIn(),
               null,
               now);
-      stage.namespace.putInode(changed);
+      stage.namespace.updateInode(changed.number(), known -> changed);
 
       assertThat(stage.copies.has(changed)).isFalse();
       assertThat(stage.read(changed)).isEqualTo(Stage.expected(2, changed));
@@ -502,7 +502,7 @@ final class CopiesTest {
       List<Tier> many =
           new ArrayList<>(Collections.nCopies(Whereabouts.MAX_TIERS + 1, stage.tiers.get(0)));
 
-      assertThatThrownBy(() -> new Copies(stage.namespace, many))
+      assertThatThrownBy(() -> TestCopies.raw(stage.namespace, many))
           .isInstanceOf(IllegalArgumentException.class);
     }
   }

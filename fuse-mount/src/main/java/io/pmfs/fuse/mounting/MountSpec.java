@@ -36,11 +36,6 @@ public record MountSpec(
         mountpoint, source, allowOther, isWritable, noExec, timeout, KernelProtocol.MAX_READ_BYTES);
   }
 
-  /** A mount that can only be read. */
-  public MountSpec(Path mountpoint, String source, boolean allowOther, Duration timeout) {
-    this(mountpoint, source, allowOther, false, false, timeout);
-  }
-
   /** The same file system at another place, read in smaller pieces. */
   public MountSpec at(Path other, int otherMaxReadBytes) {
     return new MountSpec(other, source, allowOther, isWritable, noExec, timeout, otherMaxReadBytes);

@@ -29,7 +29,8 @@ final class FusermountTest {
   }
 
   private static MountException failure(boolean allowOther, Duration timeout, String... programs) {
-    MountSpec options = new MountSpec(Path.of("/mnt/ü"), "/s,r\\c", allowOther, Duration.ofDays(1));
+    MountSpec options =
+        new MountSpec(Path.of("/mnt/ü"), "/s,r\\c", allowOther, false, false, Duration.ofDays(1));
     MountException failure =
         catchThrowableOfType(
             MountException.class, () -> new Fusermount(options, List.of(programs)).mount(timeout));
