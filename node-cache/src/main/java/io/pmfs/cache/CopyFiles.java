@@ -42,7 +42,6 @@ final class CopyFiles implements AutoCloseable {
   /** Without this file, a directory with anything in it is somebody else's. */
   static final String MARK = "pmfs-node-cache";
 
-  private static final Set<String> BEFORE_MARKS = Set.of("lock", "incoming", "copies");
   private static final String LOST_AND_FOUND = "lost+found";
 
   private static final FileAttribute<?> DIRECTORY_MODE = mode("rwx------");
@@ -91,25 +90,18 @@ final class CopyFiles implements AutoCloseable {
     }
   }
 
-  /** Marks a directory that is empty, or that an earlier version made, which had no marks. */
+  /** Marks a directory that is empty. */
   private void claim() throws IOException {
     Path mark = directory.resolve(MARK);
     if (!Files.exists(mark)) {
       List<String> names = new ArrayList<>(names(directory));
       names.remove(LOST_AND_FOUND);
-      if (!names.isEmpty() && !isOfEarlierVersion(names)) {
+      if (!names.isEmpty()) {
         throw new IOException(
             directory + " has files that are no copies of a node's cache; give an empty directory");
       }
       Files.write(mark, "Copies of pmfs node-cache. Nothing else may lie here.\n".getBytes(UTF_8));
     }
-  }
-
-  private boolean isOfEarlierVersion(List<String> names) throws IOException {
-    return BEFORE_MARKS.containsAll(names)
-        && names.containsAll(BEFORE_MARKS)
-        && names(incoming).stream().allMatch(name -> name.matches("[0-9a-f]+"))
-        && names(copies).stream().allMatch(name -> name.matches("[0-9a-f]{16}"));
   }
 
   private static List<String> names(Path directory) throws IOException {
@@ -270,6 +262,8 @@ final class CopyFiles implements AutoCloseable {
   private static void truncate(Path file) {
     try {
       FileChannel.open(file, WRITE, TRUNCATE_EXISTING).close();
+    } catch (NoSuchFileException e) {
+      // Somebody else has removed it.
     } catch (IOException e) {
       log.warn("{}: {}", file, e.getMessage());
     }
@@ -277,16 +271,8 @@ final class CopyFiles implements AutoCloseable {
 
   /** Removes a file that nobody reads: its room is free also if it is open by O_PATH. */
   void discard(Path file) {
-    try {
-      if ((int) Files.getAttribute(file, "unix:nlink") == 1) {
-        truncate(file); // an earlier version gave a file several names
-      }
-      delete(file);
-    } catch (NoSuchFileException e) {
-      // Somebody else has removed it.
-    } catch (IOException e) {
-      log.warn("{}: {}", file, e.getMessage());
-    }
+    truncate(file);
+    delete(file);
   }
 
   void delete(Path file) {

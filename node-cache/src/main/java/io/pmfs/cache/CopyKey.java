@@ -73,14 +73,10 @@ record CopyKey(long fileSystem, long inode, long size, Instant modified, Instant
     return Path.of("%016x".formatted(fileSystem), "%02x".formatted(inode & 0xff), name);
   }
 
-  /**
-   * What a path below the directory of copies says; null if no copy has such a path. Earlier
-   * versions had a user in front of the checksum.
-   */
+  /** What a path below the directory of copies says; null if no copy has such a path. */
   static @Nullable Named parse(Path path) {
     List<String> parts = Splitter.on('-').splitToList(String.valueOf(path.getFileName()));
-    int last = parts.size() - 1;
-    if (path.getNameCount() != 3 || last < 4 || last > 5) {
+    if (path.getNameCount() != 3 || parts.size() != 5) {
       return null;
     }
     try {
@@ -91,10 +87,8 @@ record CopyKey(long fileSystem, long inode, long size, Instant modified, Instant
               number(parts.get(1)),
               time(parts.get(2)),
               time(parts.get(3)));
-      Named named = new Named(key, Integer.parseUnsignedInt(parts.get(last), 16));
-      Path right = key.path(named.checksum());
-      boolean isRight = last == 5 ? right.startsWith(path.subpath(0, 2)) : right.equals(path);
-      return isRight ? named : null;
+      Named named = new Named(key, Integer.parseUnsignedInt(parts.get(4), 16));
+      return key.path(named.checksum()).equals(path) ? named : null;
     } catch (NumberFormatException | DateTimeException e) {
       return null;
     }

@@ -7,7 +7,6 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
@@ -122,16 +121,10 @@ final class FoundCopies {
       return;
     }
     CopyKey key = name.key();
-    boolean hasOtherNames = (int) Files.getAttribute(file, "unix:nlink") > 1;
-    if (status.size() != key.size() || made.find(key) != null || hasOtherNames) {
-      // The machine ended before it was on the disk, or it is the second one. An earlier version
-      // kept equal copies once: the last name has the file to itself.
+    if (status.size() != key.size() || made.find(key) != null) {
+      // The machine ended before it was on the disk, or it is the second one.
       files.discard(file);
       return;
-    }
-    Path right = files.whole(key, name.checksum());
-    if (!file.equals(right)) {
-      Files.move(file, right, StandardCopyOption.ATOMIC_MOVE);
     }
     made.put(null, entry(name, status.lastModifiedTime()));
     copies++;

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.cache.CacheMessage.Refusal;
 import io.pmfs.fuse.system.PassedFile;
-import io.pmfs.table.TableStore;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
@@ -16,11 +15,9 @@ import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -469,56 +466,5 @@ final class SharedCopiesTest {
 
     assertThat(foreign).hasContent("foreign");
     assertThat(other.resolve("lock")).doesNotExist();
-  }
-
-  @Test
-  void open_directoryOfAnEarlierVersion_isTakenOver(@TempDir Path other) throws IOException {
-    Path right = key(1).path(checksum(1));
-    String before = right.getFileName().toString().replaceFirst("-([^-]+)$", "-3e8-$1");
-    Path file = other.resolve("copies").resolve(right).resolveSibling(before);
-    Files.createDirectories(file.getParent());
-    Files.createDirectories(other.resolve("incoming"));
-    Files.createFile(other.resolve("incoming/7"));
-    Files.createFile(other.resolve("lock"));
-    Files.write(file, content(1).array());
-    copies.close();
-    copies = open(other, UNLIMITED_FILES, LIMITS);
-
-    assertThat(has(1)).isTrue();
-    assertThat(file).doesNotExist();
-    assertThat(other.resolve("copies").resolve(right)).exists();
-    assertThat(other.resolve("incoming")).isEmptyDirectory();
-  }
-
-  @Test
-  void open_directoryOfAVersionThatKeptEqualCopiesOnce_keepsOneOfThem() throws IOException {
-    fill(1, 2, ADA);
-    copies.close();
-    Path sameContent = directory.resolve("copies").resolve(key(3).path(checksum(1)));
-    Files.createDirectories(sameContent.getParent());
-    Files.createLink(sameContent, file(1));
-    try (TableStore tables = otherIndex()) {
-      tables.sync();
-    }
-    open();
-
-    assertThat(has(1) ^ has(3)).isTrue();
-    assertThat(has(2)).isTrue();
-    SharedCopy left = Objects.requireNonNull(copies.hold(key(has(1) ? 1 : 3), ADA).copy());
-    copies.compare(left);
-    copies.release(left, ADA);
-    assertThat(has(left.key.inode())).as("it was not emptied with its other name").isTrue();
-    assertThat(copies.room().usedFiles()).isEqualTo(2);
-  }
-
-  /** The index that such a version left, which has more tables. */
-  private TableStore otherIndex() throws IOException {
-    Path index = directory.resolve("index");
-    Files.move(index, index.resolveSibling("index.before"));
-    List<TableStore.Table> tables =
-        Stream.of("state", "copies", "by-use", "links", "contents", "inodes")
-            .map(name -> new TableStore.Table(name, false))
-            .toList();
-    return TableStore.open(index, "pmfs node-cache", tables, 32L << 20);
   }
 }

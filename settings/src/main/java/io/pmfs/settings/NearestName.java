@@ -1,28 +1,14 @@
 package io.pmfs.settings;
 
 import java.util.Collection;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the known name that a mistyped name most likely means. */
 public final class NearestName {
-  /** Names of earlier versions. */
-  private static final Map<String, String> RENAMED =
-      Map.of(
-          "keep",
-          MountOption.LINGER.key(),
-          "--keep",
-          MountOption.LINGER.commandLineName(),
-          MountOption.variableOf("keep"),
-          MountOption.LINGER.variable());
-
   private NearestName() {}
 
-  /** The known name that replaced it or has the fewest edits, or null if none is close. */
+  /** The known name with the fewest edits, or null if none is close. */
   public static @Nullable String to(String mistyped, Collection<String> known) {
-    if (known.contains(current(mistyped))) {
-      return current(mistyped);
-    }
     String best = null;
     int bestDistance = Math.max(2, mistyped.length() / 2);
     for (String candidate : known) {
@@ -35,14 +21,9 @@ public final class NearestName {
     return best;
   }
 
-  /** The name of an earlier version as it is now; any other name as it is. */
-  static String current(String name) {
-    return RENAMED.getOrDefault(name, name);
-  }
-
   /** Whether the name is surely meant for that one. */
   static boolean isMeantFor(String mistyped, String known) {
-    return known.equals(current(mistyped)) || distance(mistyped, known) <= 2;
+    return distance(mistyped, known) <= 2;
   }
 
   /** The Levenshtein distance: insertions, deletions and substitutions. */

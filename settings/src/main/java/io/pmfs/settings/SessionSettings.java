@@ -238,7 +238,7 @@ public record SessionSettings(
         .entrySet()
         .forEach(
             e -> {
-              MountOption<?> option = MountOption.ofKey(NearestName.current(e.getKey()));
+              MountOption<?> option = MountOption.ofKey(e.getKey());
               if (option != null) {
                 JsonObject one = e.getValue().getAsJsonObject();
                 settings.put(
@@ -255,7 +255,7 @@ public record SessionSettings(
         .entrySet()
         .forEach(
             e -> {
-              MountOption<?> option = MountOption.ofKey(NearestName.current(e.getKey()));
+              MountOption<?> option = MountOption.ofKey(e.getKey());
               if (option != null) {
                 pinned.put(option, texts(e.getValue()));
               }

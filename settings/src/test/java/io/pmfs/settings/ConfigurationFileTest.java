@@ -55,13 +55,13 @@ final class ConfigurationFileTest {
       delimiter = '|',
       value = {
         "teir = \"ssd:/a\"               | :1: unknown key 'teir'; did you mean 'tier'?",
-        "keep = \"5m\"                     | :1: unknown key 'keep'; did you mean 'linger'?",
         "zzzzzzzzzzz = 1                 | :1: unknown key 'zzzzzzzzzzz'; the keys are ",
         "source = \"/a\"                 | :1: 'source' belongs to one mount",
         "user = \"ada\" | :1: 'user' cannot be set in a file; use --user or PMFS_USER",
         "mount = 3                       | :1: 'mount' is a section",
         "[mount.mnt]                     | :1: 'mnt' is not a mount point",
-        "tier = 'ssd:relative'           | :1: 'ssd:relative': a path in this file must be absolute",
+        "tier = 'ssd:relative'           | :1: 'ssd:relative': a path in this file must be"
+            + " absolute",
         "state-dir = 'x'                 | :1: 'x': a path in this file must be absolute",
         "log-file = 'x'                  | :1: 'x': a path in this file must be absolute",
         "access-log = 'x'                | :1: 'x': a path in this file must be absolute",

@@ -245,14 +245,18 @@ final class ConfigurationTest {
         "BUFFER_MEMORY    | 7MiB    | --buffer-memory: '7MiB' is too small; give at least 8MiB",
         "METADATA_MEMORY  | 1M      | --metadata-memory: '1M' is too small; give at least 16MiB",
         "EVICTION         | fifo    | --eviction: 'fifo' is not known; choose one of none, lru",
-        "METRICS          | :9464   | --metrics: ':9464' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464; port 0 picks any free port",
-        "METRICS          | h:65536 | --metrics: 'h:65536' is not an address; write it as 9464, 0.0.0.0:9464, host:9464 or [::1]:9464; port 0 picks any free port",
-        "SLOW_REQUESTS    | never   | --slow-requests: 'never' is not a time; write it as 500ms, 30s, 2m or 1h",
+        "METRICS          | :9464   | --metrics: ':9464' is not an address; write it as 9464,"
+            + " 0.0.0.0:9464, host:9464 or [::1]:9464; port 0 picks any free port",
+        "METRICS          | h:65536 | --metrics: 'h:65536' is not an address; write it as 9464,"
+            + " 0.0.0.0:9464, host:9464 or [::1]:9464; port 0 picks any free port",
+        "SLOW_REQUESTS    | never   | --slow-requests: 'never' is not a time; write it as 500ms,"
+            + " 30s, 2m or 1h",
         "READY_TIMEOUT    | 0s      | --ready-timeout: '0s': a duration must be longer than zero",
         "LOG_LEVEL        | loud    | --log-level: 'loud' is not known; choose one of error",
         "KEEP_FREE        | 5x      | --keep-free: '5x' is not a size",
         "TIER             | hdd:/a  | --tier: 'hdd:/a': there is no tier kind 'hdd'",
-        "TIER             | ssd:/a ssd:/b/../a  | --tier ssd:/b/../a: this directory is already a tier",
+        "TIER             | ssd:/a ssd:/b/../a  | --tier ssd:/b/../a: this directory is already a"
+            + " tier",
       })
   void toSettings_badValue_namesTheOption(String name, String values, String message) {
     MountOption<?> option = TestMachine.option(name);
@@ -273,14 +277,11 @@ final class ConfigurationTest {
   @Test
   void suspectVariables_mistyped_areNamedAndOthersLeftAlone() {
     world.environment.put("PMFS_TEIR", "ssd:/a");
-    world.environment.put("PMFS_KEEP", "5m");
     world.environment.put("PMFS_HEAP", "1g");
     world.environment.put("PMFS_JAVA", "java");
 
     assertThat(Configuration.suspectVariables(world.surroundings()))
-        .containsExactlyInAnyOrder(
-            "PMFS_TEIR: unknown variable, ignored; did you mean PMFS_TIER?",
-            "PMFS_KEEP: unknown variable, ignored; did you mean PMFS_LINGER?");
+        .containsExactlyInAnyOrder("PMFS_TEIR: unknown variable, ignored; did you mean PMFS_TIER?");
   }
 
   private Path writeFile(String text) throws Exception {

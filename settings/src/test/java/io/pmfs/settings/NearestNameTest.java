@@ -23,9 +23,8 @@ final class NearestNameTest {
   }
 
   @Test
-  void to_nameOfAnEarlierVersion_findsTheNewOne() {
-    assertThat(NearestName.to("keep", MountOption.keys())).isEqualTo("linger");
-    assertThat(NearestName.isMeantFor("PMFS_KEEP", "PMFS_LINGER")).isTrue();
+  void isMeantFor_twoEditsAtMost_isTrue() {
+    assertThat(NearestName.isMeantFor("PMFS_TEIR", "PMFS_TIER")).isTrue();
     assertThat(NearestName.isMeantFor("PMFS_KEPT", "PMFS_LINGER")).isFalse();
   }
 

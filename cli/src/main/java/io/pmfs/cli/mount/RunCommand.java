@@ -109,9 +109,6 @@ public final class RunCommand implements Callable<Integer> {
               + " copies stay in any case.")
   private boolean purge;
 
-  @Option(names = "--keep", hidden = true, description = "Of earlier versions.")
-  private boolean keep;
-
   @Option(
       names = "--or-source",
       description = "If the mount fails, run COMMAND on the source: PMFS_MOUNT is then its path.")
@@ -165,9 +162,6 @@ public final class RunCommand implements Callable<Integer> {
     }
     if (given.containsKey(MountOption.LINGER)) {
       throw MountFailure.usage("--linger: not with run, whose daemon ends with the run");
-    }
-    if (keep) {
-      invocation.warn("--keep: copies stay anyway; leave it out, or give --purge to drop them");
     }
     long graceSeconds = graceSeconds();
     Configuration configuration =

@@ -68,14 +68,6 @@ final class RunCommandTest {
   }
 
   @Test
-  void run_withTheOldKeep_saysThatCopiesStay() {
-    List<String> plan = plan("run", "--source=src", "--mountpoint=mnt", "--keep", "--", "COMMAND");
-
-    assertThat(plan.get(3)).isEqualTo("true");
-    assertThat(world.errors()).contains("--keep: copies stay anyway");
-  }
-
-  @Test
   void run_withCopiesOfItsOwn_putsThemBelowEachTier() {
     world.environment.put(RunCommand.COPIES, "3");
 
