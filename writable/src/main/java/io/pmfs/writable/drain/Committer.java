@@ -645,7 +645,7 @@ public final class Committer {
       } catch (FsException e) {
         if (change instanceof Change.Rename rename && renameStep.isMade(rename)) {
           // Others look there: it is recorded before anything else is made.
-          recording = recording.and(rename.match(steps));
+          recording = recording.and(renameStep.apply(rename));
         } else {
           step.recordNow(recording);
           step.tree().endMove();

@@ -2,7 +2,6 @@ package io.pmfs.writable.journal;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
-import io.pmfs.posix.FsException;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -156,11 +155,6 @@ public sealed interface Change {
       FileName more = extended;
       out = more == null ? out.flag(false) : out.flag(true).name(more);
     }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.content(this);
-    }
   }
 
   sealed interface Named extends Change {
@@ -170,11 +164,21 @@ public sealed interface Change {
     default List<At> names() {
       return List.of(at());
     }
+
+    @Override
+    default void write(Encoder out) {
+      out.at(at());
+    }
   }
 
   /** A new node other than a regular file, with its first name. */
   sealed interface Made extends Named {
     Attributes attributes();
+
+    @Override
+    default void write(Encoder out) {
+      out.at(at()).attributes(attributes());
+    }
   }
 
   record MakeDirectory(Head head, At at, Attributes attributes) implements Made {
@@ -184,16 +188,6 @@ public sealed interface Change {
       leaves.add(new Dependency.Directory(inode()));
       return leaves;
     }
-
-    @Override
-    public void write(Encoder out) {
-      out.at(at).attributes(attributes);
-    }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.makeDirectory(this);
-    }
   }
 
   record MakeSymbolicLink(Head head, At at, Attributes attributes, FileName target)
@@ -202,37 +196,12 @@ public sealed interface Change {
     public void write(Encoder out) {
       out.at(at).attributes(attributes).name(target);
     }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.makeSymbolicLink(this);
-    }
   }
 
-  record MakeNode(Head head, At at, Attributes attributes) implements Made {
-    @Override
-    public void write(Encoder out) {
-      out.at(at).attributes(attributes);
-    }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.makeNode(this);
-    }
-  }
+  record MakeNode(Head head, At at, Attributes attributes) implements Made {}
 
   /** A further name of a node. */
-  record Link(Head head, At at) implements Named {
-    @Override
-    public void write(Encoder out) {
-      out.at(at);
-    }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.link(this);
-    }
-  }
+  record Link(Head head, At at) implements Named {}
 
   /** The removal of a name, and of the node with its last one. */
   sealed interface Removal extends Named {}
@@ -247,11 +216,6 @@ public sealed interface Change {
     public void write(Encoder out) {
       out.at(at).flag(isLast);
     }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.unlink(this);
-    }
   }
 
   record RemoveDirectory(Head head, At at) implements Removal {
@@ -260,16 +224,6 @@ public sealed interface Change {
       Set<Dependency> needs = Removal.super.needs();
       needs.add(new Dependency.Entries(inode()));
       return needs;
-    }
-
-    @Override
-    public void write(Encoder out) {
-      out.at(at);
-    }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.removeDirectory(this);
     }
   }
 
@@ -312,11 +266,6 @@ public sealed interface Change {
     @Override
     public void write(Encoder out) {
       out.at(from).at(to).number(other).flag(isExchange).flag(isOfTree);
-    }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.rename(this);
     }
   }
 
@@ -368,11 +317,6 @@ public sealed interface Change {
     public void write(Encoder out) {
       out.attributes(attributes).number(mask);
     }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.setAttributes(this);
-    }
   }
 
   /**
@@ -386,36 +330,7 @@ public sealed interface Change {
       FileName next = value;
       out = next == null ? out.name(name).flag(false) : out.name(name).flag(true).name(next);
     }
-
-    @Override
-    public <R> R match(Cases<R> cases) throws FsException {
-      return cases.setExtended(this);
-    }
   }
-
-  interface Cases<R> {
-    R content(Content change) throws FsException;
-
-    R makeDirectory(MakeDirectory change) throws FsException;
-
-    R makeSymbolicLink(MakeSymbolicLink change) throws FsException;
-
-    R makeNode(MakeNode change) throws FsException;
-
-    R link(Link change) throws FsException;
-
-    R unlink(Unlink change) throws FsException;
-
-    R removeDirectory(RemoveDirectory change) throws FsException;
-
-    R rename(Rename change) throws FsException;
-
-    R setAttributes(SetAttributes change) throws FsException;
-
-    R setExtended(SetExtended change) throws FsException;
-  }
-
-  <R> R match(Cases<R> cases) throws FsException;
 
   /** Writes the fields of the kind, without the head, for {@link ChangeRow}. */
   void write(Encoder out);

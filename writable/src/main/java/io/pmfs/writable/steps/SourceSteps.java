@@ -6,61 +6,40 @@ import io.pmfs.writable.steps.Step.Recording;
 
 /** Makes each kind of change at the source. Used by one thread. */
 public record SourceSteps(
-    ContentStep contents, NameStep names, RenameStep renames, Completion completion)
-    implements Change.Cases<Recording> {
+    ContentStep contents, NameStep names, RenameStep renames, Completion completion) {
   /** Makes a change, or completes one that was made before. */
   public Recording make(Change change) throws FsException {
     Recording rest = completion.complete(change);
-    return rest == null ? change.match(this) : rest;
-  }
-
-  @Override
-  public Recording content(Change.Content change) throws FsException {
-    return contents.apply(change);
-  }
-
-  @Override
-  public Recording makeDirectory(Change.MakeDirectory change) throws FsException {
-    return names.mkdir(change);
-  }
-
-  @Override
-  public Recording makeSymbolicLink(Change.MakeSymbolicLink change) throws FsException {
-    return names.symlink(change);
-  }
-
-  @Override
-  public Recording makeNode(Change.MakeNode change) throws FsException {
-    return names.mknod(change);
-  }
-
-  @Override
-  public Recording link(Change.Link change) throws FsException {
-    return names.link(change);
-  }
-
-  @Override
-  public Recording unlink(Change.Unlink change) throws FsException {
-    return names.unlink(change);
-  }
-
-  @Override
-  public Recording removeDirectory(Change.RemoveDirectory change) throws FsException {
-    return names.rmdir(change);
-  }
-
-  @Override
-  public Recording rename(Change.Rename change) throws FsException {
-    return renames.apply(change);
-  }
-
-  @Override
-  public Recording setAttributes(Change.SetAttributes change) throws FsException {
-    return names.attributes(change);
-  }
-
-  @Override
-  public Recording setExtended(Change.SetExtended change) throws FsException {
-    return names.extended(change);
+    if (rest != null) {
+      return rest;
+    }
+    if (change instanceof Change.Content content) {
+      return contents.apply(content);
+    }
+    if (change instanceof Change.MakeDirectory directory) {
+      return names.mkdir(directory);
+    }
+    if (change instanceof Change.MakeSymbolicLink link) {
+      return names.symlink(link);
+    }
+    if (change instanceof Change.MakeNode node) {
+      return names.mknod(node);
+    }
+    if (change instanceof Change.Link link) {
+      return names.link(link);
+    }
+    if (change instanceof Change.Unlink unlink) {
+      return names.unlink(unlink);
+    }
+    if (change instanceof Change.RemoveDirectory directory) {
+      return names.rmdir(directory);
+    }
+    if (change instanceof Change.Rename rename) {
+      return renames.apply(rename);
+    }
+    if (change instanceof Change.SetAttributes attributes) {
+      return names.attributes(attributes);
+    }
+    return names.extended((Change.SetExtended) change);
   }
 }
