@@ -6,7 +6,6 @@ import io.pmfs.metadata.SourceVersion;
 import io.pmfs.posix.FsException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
@@ -15,7 +14,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A backing store that counts its requests, including failed ones. */
-public final class CountedBackingStore implements BackingStore {
+public final class CountedBackingStore extends ForwardingStore {
   private final BackingStore store;
   private final LongAdder opens = new LongAdder();
   private final LongAdder reads = new LongAdder();
@@ -37,6 +36,7 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   CountedBackingStore(BackingStore store, LongSupplier nanos) {
+    super(store);
     this.store = store;
     this.nanos = nanos;
   }
@@ -119,11 +119,6 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
-  public boolean isSecondHand() {
-    return store.isSecondHand();
-  }
-
-  @Override
   public void list(FileName directory, NameConsumer batches) throws FsException {
     counted(
         lists,
@@ -141,11 +136,6 @@ public final class CountedBackingStore implements BackingStore {
       lists.increment();
     }
     return isListed;
-  }
-
-  @Override
-  public boolean listsAtOnce(FileName directory) {
-    return store.listsAtOnce(directory);
   }
 
   @Override
@@ -180,24 +170,9 @@ public final class CountedBackingStore implements BackingStore {
   }
 
   @Override
-  public boolean lends() {
-    return store.lends();
-  }
-
-  @Override
-  public int sequenceCount() {
-    return store.sequenceCount();
-  }
-
-  @Override
   public SourceSequence sequence(int index, ByteBuffer window, Runnable beforeRequest)
       throws FsException {
     return new CountedSequence(store.sequence(index, window, beforeRequest));
-  }
-
-  @Override
-  public void close() {
-    store.close();
   }
 
   private final class CountedSequence implements SourceSequence {
@@ -228,10 +203,11 @@ public final class CountedBackingStore implements BackingStore {
     }
   }
 
-  private final class CountedFile implements SourceFile {
+  private final class CountedFile extends ForwardingFile {
     private final SourceFile file;
 
     CountedFile(SourceFile file) {
+      super(file);
       this.file = file;
     }
 
@@ -240,16 +216,6 @@ public final class CountedBackingStore implements BackingStore {
       int count = counted(reads, () -> file.read(offset, destination));
       bytes.add(count);
       return count;
-    }
-
-    @Override
-    public int streams() {
-      return file.streams();
-    }
-
-    @Override
-    public int choose(BitSet missing) throws FsException {
-      return file.choose(missing);
     }
 
     @Override
@@ -263,33 +229,8 @@ public final class CountedBackingStore implements BackingStore {
     }
 
     @Override
-    public int descriptor() {
-      return file.descriptor();
-    }
-
-    @Override
-    public @Nullable LentFile lend() {
-      return file.lend();
-    }
-
-    @Override
-    public void prove() throws FsException {
-      file.prove();
-    }
-
-    @Override
-    public void proveCopy() throws FsException {
-      file.proveCopy();
-    }
-
-    @Override
     public SourceStatus status() throws FsException {
       return counted(stats, file::status);
-    }
-
-    @Override
-    public void close() {
-      file.close();
     }
   }
 }
