@@ -62,7 +62,7 @@ public final class MountChecks {
     checkAllowOther();
     checkLinger();
     for (TierSpec tier : settings.copies().tiers()) {
-      checkTier(tier);
+      tier.place().check(settings.copies().keepFree(), userToMakeFor());
     }
     checkState();
     checkAccessLog();
@@ -194,16 +194,13 @@ public final class MountChecks {
     }
     if (!surroundings.isRoot() && mounting == null) {
       throw MountFailure.usage(
-          "--linger: works only for root; another user's daemon ends with its last mount; leave it out");
+          "--linger: works only for root; another user's daemon ends with its last mount; leave it"
+              + " out");
     }
     if (settings.outputs() != null || settings.bridge().kind().equals("jnr")) {
       throw MountFailure.usage(
           "--linger: not with --writable or --bridge jnr; leave out one of the two");
     }
-  }
-
-  private void checkTier(TierSpec tier) throws MountFailure {
-    tier.place().check(settings.copies().keepFree(), userToMakeFor());
   }
 
   /** Opening the log later checks whether it can be written. */

@@ -48,7 +48,7 @@ public final class Documents {
     Documents documents = new Documents(Path.of(args[0]), args[1], time(args[2]));
     CommandLine commands = Documentation.commands();
     documents.writeManualPages(commands, Path.of(args[4]), Path.of(args[5]));
-    documents.writeCompletion(commands);
+    documents.write("share/bash-completion/completions/pmfs", Completion.of(commands));
     documents.write("pmfs.toml", Documentation.configuration());
     documents.writeChangelog(args[3]);
   }
@@ -71,10 +71,6 @@ public final class Documents {
       writeCompressed(
           "share/man/man" + file.charAt(file.length() - 1) + "/" + file + ".gz", page.getValue());
     }
-  }
-
-  private void writeCompletion(CommandLine commands) throws IOException {
-    write("share/bash-completion/completions/pmfs", Completion.of(commands));
   }
 
   /** Debian requires this changelog; changes for users are in CHANGELOG.md. */

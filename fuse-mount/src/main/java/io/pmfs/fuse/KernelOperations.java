@@ -80,7 +80,7 @@ final class KernelOperations implements RequestHandler {
       case READDIRPLUS -> readdir(request, reply, true);
       case READDIR -> readdir(request, reply, false);
       case LSEEK -> lseek(request, reply);
-      case READLINK -> readlink(request, reply);
+      case READLINK -> sendBytes(fileSystem.readSymbolicLink(request.inode()).bytes(), reply);
       case GETXATTR -> getxattr(request, reply);
       case LISTXATTR -> listxattr(request, reply);
       case STATFS -> statfs(reply);
@@ -234,10 +234,6 @@ final class KernelOperations implements RequestHandler {
     Inode inode = inode(request.inode());
     KernelProtocol.putStatx(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.STATX_OUT_SIZE);
-  }
-
-  private void readlink(KernelRequest request, KernelReply reply) throws FsException {
-    sendBytes(fileSystem.readSymbolicLink(request.inode()).bytes(), reply);
   }
 
   private void read(KernelRequest request, KernelReply reply) throws FsException {

@@ -78,7 +78,10 @@ public final class KnownPlaces {
         return;
       }
       if (lines.size() >= MOST) {
-        lines = lines.stream().filter(one -> Files.exists(Path.of(stateOf(one)))).toList();
+        lines =
+            lines.stream()
+                .filter(one -> Files.exists(Path.of(one.split(SEPARATOR, 2)[0])))
+                .toList();
         Files.write(file, lines);
       }
       if (lines.size() < MOST) {
@@ -94,10 +97,6 @@ public final class KnownPlaces {
     long tiers =
         mount.copies().tiers().stream().filter(tier -> tier.place().directory() != null).count();
     return (int) Math.max(1, tiers) + 1;
-  }
-
-  private static String stateOf(String line) {
-    return line.split(SEPARATOR, 2)[0];
   }
 
   private static List<String> lines(Path file) throws IOException {

@@ -3,7 +3,6 @@ package io.pmfs.cluster.server;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundBuffer;
@@ -389,11 +388,8 @@ final class PeerConnection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-    log.debug("the connection of peer {} failed: {}", describe(ctx.channel()), cause.toString());
+    log.debug(
+        "the connection of peer {} failed: {}", ctx.channel().remoteAddress(), cause.toString());
     ctx.close();
-  }
-
-  private static String describe(Channel channel) {
-    return String.valueOf(channel.remoteAddress());
   }
 }

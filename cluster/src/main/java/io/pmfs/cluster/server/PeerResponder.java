@@ -13,14 +13,12 @@ import io.pmfs.cluster.peers.HttpLimits;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerFormat;
 import io.pmfs.cluster.peers.Refusal;
-import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.SourceStatus;
 import io.pmfs.stage.formats.Blocks;
 import java.util.List;
-import java.util.Map;
 import java.util.OptionalInt;
 import java.util.UUID;
 import java.util.concurrent.Executor;
@@ -82,7 +80,7 @@ final class PeerResponder {
                 service.readSymbolicLink(request.path()),
                 (out, target) -> out.writeBytes(target.bytes()));
         case XATTR ->
-            small(answer, service.extendedAttributes(request.path()), PeerResponder::putAttributes);
+            small(answer, service.extendedAttributes(request.path()), PeerFormat::putAttributes);
         case CONTROL -> control(request, body, answer);
         case OUTPUTS -> outputs(request, body, answer);
       }
@@ -121,10 +119,6 @@ final class PeerResponder {
     HttpHeaders headers = PeerFormat.headers();
     headers.set(HttpHeaderNames.CONTENT_TYPE, "application/octet-stream");
     answer.full(HttpResponseStatus.OK, headers, out);
-  }
-
-  private static void putAttributes(ByteBuf out, Map<FileName, byte[]> attributes) {
-    PeerFormat.putAttributes(out, attributes);
   }
 
   private void control(PeerRequest request, byte[] body, PeerAnswer answer) {

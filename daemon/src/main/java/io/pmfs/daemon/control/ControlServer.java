@@ -49,7 +49,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -277,8 +276,9 @@ public final class ControlServer implements AutoCloseable {
                 : ControlAnswer.error(
                     HttpResponseStatus.NOT_FOUND,
                     query.path()
-                        + ": try /status, /metrics, /requests, /version, /configuration, /threads, /tasks,"
-                        + " /drain, /acknowledge, /retry, /drop, /mount, /umount or /upgrade");
+                        + ": try /status, /metrics, /requests, /version, /configuration, /threads,"
+                        + " /tasks, /drain, /acknowledge, /retry, /drop, /mount, /umount or"
+                        + " /upgrade");
       };
     } catch (MountFailure e) {
       return ControlAnswer.error(status(e), e.line());
@@ -330,10 +330,6 @@ public final class ControlServer implements AutoCloseable {
     }
   }
 
-  private static @Nullable String optional(Map<String, List<String>> parameters, String name) {
-    return parameters.containsKey(name) ? parameter(parameters, name) : null;
-  }
-
   private static String parameter(Map<String, List<String>> parameters, String name) {
     List<String> values = parameters.getOrDefault(name, List.of());
     if (values.size() != 1) {
@@ -373,7 +369,7 @@ public final class ControlServer implements AutoCloseable {
 
   private ControlAnswer unmount(Map<String, List<String>> parameters) throws MountFailure {
     check(parameters, "lazy", "purge", "abandon", "device");
-    String device = optional(parameters, "device");
+    String device = parameters.containsKey("device") ? parameter(parameters, "device") : null;
     if (device != null && !requests.serves(device)) {
       return ControlAnswer.error(
           HttpResponseStatus.GONE, device + ": not a session of this daemon, or no longer");

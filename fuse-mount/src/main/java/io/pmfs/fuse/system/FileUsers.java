@@ -78,11 +78,7 @@ final class FileUsers {
   private static int[] ownGroups() {
     int count = Math.max(0, LIBC.getgroups(0, new int[0]));
     int[] groups = new int[count];
-    return count == 0 ? groups : Arrays.copyOf(groups, Math.max(0, fill(groups)));
-  }
-
-  private static int fill(int[] groups) {
-    return LIBC.getgroups(groups.length, groups);
+    return count == 0 ? groups : Arrays.copyOf(groups, Math.max(0, LIBC.getgroups(count, groups)));
   }
 
   /** Goes the way there and back once, so that nothing on it has to be loaded later. */

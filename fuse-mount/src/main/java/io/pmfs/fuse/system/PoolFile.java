@@ -108,7 +108,7 @@ public final class PoolFile implements MappedMemory {
   public static void resize(Path path, long sizeBytes) throws IOException {
     int file = openFile(path);
     try {
-      boolean huge = isHuge(path);
+      boolean huge = Files.getFileStore(path).type().equals("hugetlbfs");
       long unit = huge ? pageBytes(file) : PAGE_BYTES;
       if (!huge) {
         checkRoom(file, sizeBytes);
@@ -181,10 +181,6 @@ public final class PoolFile implements MappedMemory {
 
   private static boolean isDevice(Path path) throws IOException {
     return ((Integer) Files.getAttribute(path, "unix:mode") & S_IFMT) == S_IFCHR;
-  }
-
-  private static boolean isHuge(Path path) throws IOException {
-    return Files.getFileStore(path).type().equals("hugetlbfs");
   }
 
   private static PoolFile mapDevice(int file, Path path) throws IOException {

@@ -50,7 +50,9 @@ public final class Priority {
     try (DirectoryStream<Path> threads = Files.newDirectoryStream(THREADS)) {
       for (Path thread : threads) {
         if (isOptimizer(thread)
-            && LibC.INSTANCE.setpriority(PRIO_PROCESS, number(thread), LOWEST) != 0) {
+            && LibC.INSTANCE.setpriority(
+                    PRIO_PROCESS, Integer.parseInt(String.valueOf(thread.getFileName())), LOWEST)
+                != 0) {
           log.debug("cannot lower the compiler's priority: {}", Posix.errno());
         }
       }
@@ -61,9 +63,5 @@ public final class Priority {
 
   private static boolean isOptimizer(Path thread) throws IOException {
     return Files.readString(thread.resolve("comm")).startsWith(OPTIMIZER);
-  }
-
-  private static int number(Path thread) {
-    return Integer.parseInt(String.valueOf(thread.getFileName()));
   }
 }

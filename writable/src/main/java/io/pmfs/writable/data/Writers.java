@@ -4,7 +4,6 @@ import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.util.HashMap;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /** The node of a cluster that has a file open for writing: at most one at a time. Thread-safe. */
 final class Writers {
@@ -60,12 +59,8 @@ final class Writers {
           if (writer.node() != node) {
             return writer;
           }
-          return less(writer);
+          return writer.handles() == 1 ? null : new Writer(writer.node(), writer.handles() - 1);
         });
     notifyAll();
-  }
-
-  private static @Nullable Writer less(Writer writer) {
-    return writer.handles() == 1 ? null : new Writer(writer.node(), writer.handles() - 1);
   }
 }

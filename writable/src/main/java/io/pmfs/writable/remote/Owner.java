@@ -104,7 +104,11 @@ final class Owner {
         long away = awayMillis(begin);
         if (away >= patience || closed || !sleep(pause)) {
           era.compareAndSet(now, now + 1); // It may still arrive.
-          throw new FsException(Errno.EIO, lost(e), new NodeAway(link.owner(), true, away, e));
+          throw new FsException(
+              Errno.EIO,
+              "%s, which owns this mount's names, does not answer: %s"
+                  .formatted(link.owner(), e.getMessage()),
+              new NodeAway(link.owner(), true, away, e));
         }
         pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
       }
@@ -119,11 +123,6 @@ final class Owner {
       lostSince = since;
     }
     return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since);
-  }
-
-  private String lost(IOException e) {
-    return "%s, which owns this mount's names, does not answer: %s"
-        .formatted(link.owner(), e.getMessage());
   }
 
   private static boolean sleep(long millis) {
