@@ -15,6 +15,7 @@ import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerTls;
 import io.pmfs.cluster.server.NodeRequests;
+import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.cluster.server.PeerLimits;
 import io.pmfs.cluster.server.PeerServer;
 import io.pmfs.cluster.server.PeerServerStatistics;
@@ -29,6 +30,7 @@ import io.pmfs.stage.copies.Share;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
@@ -108,7 +110,8 @@ public final class Cluster implements Peers, AutoCloseable {
             suspects,
             withoutSource,
             isOpenToOthers,
-            settings.timeouts().ofAReader());
+            settings.timeouts().ofAReader(),
+            SourceProbes.PATIENCE);
     store = made;
     return made;
   }
@@ -153,7 +156,9 @@ public final class Cluster implements Peers, AutoCloseable {
                 owners,
                 this::asksElsewhere,
                 this::readsElsewhere),
-            control);
+            control,
+            OutputRequests.NONE,
+            InstantSource.system());
     server = listening;
     if (settings.remoteCopies() == RemoteCopies.NEVER) {
       LonelyCopies made =

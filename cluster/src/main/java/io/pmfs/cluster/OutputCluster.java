@@ -22,6 +22,7 @@ import io.pmfs.stage.copies.RemoteCopies;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
@@ -132,7 +133,8 @@ public final class OutputCluster implements Peers, AutoCloseable {
             PeerLimits.DEFAULTS,
             new NoDataset(),
             (method, path, body) -> control.answer(method, path, body),
-            outputs);
+            outputs,
+            InstantSource.system());
     server = listening;
     Member self =
         new Member(id, instance, settings.nodeName(), host, listening.address().getPort());

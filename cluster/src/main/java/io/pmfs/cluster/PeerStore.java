@@ -107,25 +107,6 @@ public final class PeerStore implements BackingStore {
 
   private final LongAdder bytes = new LongAdder();
 
-  PeerStore(
-      BackingStore source,
-      Owners owners,
-      PeerClient client,
-      Suspects suspects,
-      Suspects withoutSource,
-      boolean isOpenToOthers,
-      Duration patience) {
-    this(
-        source,
-        owners,
-        client,
-        suspects,
-        withoutSource,
-        isOpenToOthers,
-        patience,
-        SourceProbes.PATIENCE);
-  }
-
   /**
    * @param isOpenToOthers whether users other than the daemon's can enter the mount
    * @param patience how long a reader waits for all peers together

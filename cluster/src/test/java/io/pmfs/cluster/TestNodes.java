@@ -8,6 +8,7 @@ import io.pmfs.cluster.peers.FakeService;
 import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.server.NodeRequests;
+import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.cluster.server.PeerLimits;
 import io.pmfs.cluster.server.PeerServer;
 import io.pmfs.cluster.server.PeerService;
@@ -48,6 +49,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -148,7 +150,9 @@ final class TestNodes implements AutoCloseable {
             member.instance(),
             limits,
             node.service,
-            NodeRequests.NONE);
+            NodeRequests.NONE,
+            OutputRequests.NONE,
+            InstantSource.system());
     servers.add(server);
     return new Member(
         member.id(), member.instance(), member.name(), "127.0.0.1", server.address().getPort());

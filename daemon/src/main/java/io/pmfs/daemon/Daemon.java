@@ -168,7 +168,14 @@ public final class Daemon implements ControlRequests {
     }
     boolean isUnmounted = false;
     try (Heartbeat heartbeat =
-        new Heartbeat(settings.mountpoint(), tie, dataset, () -> keepReadMode(tie), clock)) {
+        new Heartbeat(
+            settings.mountpoint(),
+            tie,
+            dataset,
+            () -> keepReadMode(tie),
+            clock,
+            Heartbeat.INTERVAL,
+            () -> Heartbeat.ASK)) {
       if (!tie.hasSettings()) {
         keepSettings(tie);
       }
@@ -210,7 +217,8 @@ public final class Daemon implements ControlRequests {
       throw new MountFailure(
           ExitStatus.FAILED,
           settings.mountpoint()
-              + ": cannot be upgraded while mounted: no supervisor holds it; unmount and mount it again");
+              + ": cannot be upgraded while mounted: no supervisor holds it; unmount and mount it"
+              + " again");
     }
     requireSuccessor(supervision);
     log.info("asked to hand over to the installed version");

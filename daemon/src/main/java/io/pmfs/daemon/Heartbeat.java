@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
  */
 final class Heartbeat implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Heartbeat.class);
-  private static final Duration INTERVAL = Duration.ofSeconds(1);
+  static final Duration INTERVAL = Duration.ofSeconds(1);
 
   /** For each line of input, looks for the file $1 and then prints a line, found or not. */
   static final String ASK = "while read -r _; do [ -e \"$1\" ]; echo; done";
@@ -50,20 +50,7 @@ final class Heartbeat implements AutoCloseable {
   /**
    * A heartbeat that {@link #start} starts.
    *
-   * @param eachTime runs once a second
-   */
-  Heartbeat(
-      Path mountpoint,
-      Supervision supervision,
-      MountLife mount,
-      Runnable eachTime,
-      InstantSource clock) {
-    this(mountpoint, supervision, mount, eachTime, clock, INTERVAL, () -> ASK);
-  }
-
-  /**
-   * The same with another interval and another script.
-   *
+   * @param eachTime runs at each interval
    * @param question a shell script that gets a path in the mount and answers each line of input
    */
   Heartbeat(

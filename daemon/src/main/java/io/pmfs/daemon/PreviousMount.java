@@ -30,7 +30,7 @@ public final class PreviousMount {
   private static final int MAX_STALE = 8;
 
   /** The longest orderly end; see {@code MountCommand}. */
-  static final Duration PATIENCE = Duration.ofSeconds(30);
+  public static final Duration PATIENCE = Duration.ofSeconds(30);
 
   private static final Duration SILENT = Duration.ofSeconds(2);
   private static final Duration UNTIL_LOOK = Duration.ofSeconds(1);
@@ -42,12 +42,8 @@ public final class PreviousMount {
   private final Duration patience;
   private long end;
 
-  public PreviousMount(MountSettings settings, Registry registry, Invocation invocation) {
-    this(settings, registry, invocation, PATIENCE);
-  }
-
   /** Waits up to {@code patience} for a predecessor that is ending. */
-  PreviousMount(
+  public PreviousMount(
       MountSettings settings, Registry registry, Invocation invocation, Duration patience) {
     this.settings = settings;
     this.registry = registry;

@@ -8,12 +8,14 @@ import io.pmfs.cluster.client.Patience;
 import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.members.ClusterSecret;
 import io.pmfs.cluster.members.ClusterSettings;
+import io.pmfs.cluster.members.GroupTimings;
 import io.pmfs.cluster.members.InfinispanMembership;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.Membership;
 import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.server.NodeRequests;
+import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.cluster.server.PeerLimits;
 import io.pmfs.cluster.server.PeerServer;
 import io.pmfs.cluster.server.PeerService;
@@ -43,6 +45,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -125,11 +128,14 @@ final class HostileMember {
             instance,
             PeerLimits.DEFAULTS,
             new FromSource(store),
-            NodeRequests.NONE);
+            NodeRequests.NONE,
+            OutputRequests.NONE,
+            InstantSource.system());
     try (ServerSocket listening = new ServerSocket(0, 128, address)) {
       start(() -> accept(listening, server.address()));
       ClusterSettings settings =
-          new ClusterSettings(args[0], address, List.of(args[3].split(",")), null, secret);
+          new ClusterSettings(
+              args[0], address, List.of(args[3].split(",")), null, secret, GroupTimings.DEFAULTS);
       Member self =
           new Member(new UUID(1, 1), instance, "hostile", args[2], listening.getLocalPort());
       BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, UTF_8));

@@ -1,6 +1,7 @@
 package io.pmfs.pack;
 
 import io.pmfs.compression.ZstdCodec;
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.FileName;
 import io.pmfs.pack.PackDirectory.Finished;
 import io.pmfs.pack.PackManifest.Counts;
@@ -122,7 +123,8 @@ public final class Packer {
               p -> {
                 progress.checkNotCancelled();
                 progress.reached(p.members(), p.bytes());
-              })
+              },
+              new DirectMemory())
           .build(names, settings.directory().resolve(PackDirectory.INDEX));
     } catch (ShardException | FsException e) {
       throw new IOException(e.getMessage(), e);

@@ -6,6 +6,7 @@ import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.members.Attendance;
 import io.pmfs.cluster.members.ClusterSecret;
 import io.pmfs.cluster.members.ClusterSettings;
+import io.pmfs.cluster.members.GroupTimings;
 import io.pmfs.cluster.members.LocalAddress;
 import io.pmfs.cluster.members.NodeList;
 import io.pmfs.cluster.peers.PeerTls;
@@ -210,7 +211,8 @@ public record ClusterOptions(
   }
 
   private Attendance attendance(Path state, String hostName, InetAddress here, boolean isResumed) {
-    return new Attendance(state, expected, hostName, here, isResumed, InstantSource.system());
+    return new Attendance(
+        state, expected, hostName, here, isResumed, InstantSource.system(), Attendance.LOOK);
   }
 
   private interface Opening<T> {
@@ -226,7 +228,8 @@ public record ClusterOptions(
               ? null
               : new PeerTls(own.file(tls.get(0)), own.file(tls.get(1)), own.file(tls.get(2)));
       return opening.open(
-          new ClusterSettings(name + "/" + shared, here, nodes, directory, commonSecret()),
+          new ClusterSettings(
+              name + "/" + shared, here, nodes, directory, commonSecret(), GroupTimings.DEFAULTS),
           certificates);
     } catch (IllegalArgumentException e) {
       throw new MountFailure(ExitStatus.USAGE, "--cluster " + name + ": " + e.getMessage(), e);

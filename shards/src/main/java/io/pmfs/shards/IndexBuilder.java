@@ -41,18 +41,9 @@ public final class IndexBuilder {
    * @param threads how many shards are read at once
    * @param progress called at intervals by any thread; must not block; an exception from it ends
    *     the build
-   */
-  public IndexBuilder(
-      BackingStore store, IndexForm form, int threads, Consumer<IndexProgress> progress) {
-    this(store, form, threads, progress, new DirectMemory());
-  }
-
-  /**
-   * The same.
-   *
    * @param memory for reading shards; no other task needs it yet
    */
-  IndexBuilder(
+  public IndexBuilder(
       BackingStore store,
       IndexForm form,
       int threads,

@@ -1,5 +1,6 @@
 package io.pmfs.shards;
 
+import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.FileName;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -10,7 +11,8 @@ final class BackingStores {
 
   static IndexSummary build(Path directory, IndexForm form, Path index, String... shards)
       throws Exception {
-    return new IndexBuilder(new PlainDirectory(directory), form, 4, progress -> {})
+    return new IndexBuilder(
+            new PlainDirectory(directory), form, 4, progress -> {}, new DirectMemory())
         .build(Arrays.stream(shards).map(FileName::of).toList(), index);
   }
 }

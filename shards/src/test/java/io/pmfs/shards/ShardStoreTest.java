@@ -141,7 +141,7 @@ final class ShardStoreTest {
     Shell.run(directory, "mkdir t; for i in $(seq 300); do echo $i > t/$i; done; tar -cf t.tar t");
     Path index = directory.resolve("index");
     CountedBackingStore files = new CountedBackingStore(new PlainDirectory(directory));
-    new IndexBuilder(files, new IndexForm(true, false), 1, progress -> {})
+    new IndexBuilder(files, new IndexForm(true, false), 1, progress -> {}, new DirectMemory())
         .build(List.of(FileName.of("t.tar")), index);
     long indexing = files.operations().total();
     try (ShardStore store =

@@ -39,44 +39,15 @@ public record WritableSettings(
     long freshMillis,
     long momentMillis,
     long patienceMillis) {
-  private static final int COPIERS = 8;
-  private static final long PIECE_MILLIS = 10_000;
-  private static final long FRESH_MILLIS = 1000;
-  private static final long MOMENT_MILLIS = 1000;
+  public static final int COPIERS = 8;
+  public static final long PIECE_MILLIS = 10_000;
+  public static final long FRESH_MILLIS = 1000;
+  public static final long MOMENT_MILLIS = 1000;
 
   public WritableSettings {
     places = List.copyOf(places);
     if (places.isEmpty()) {
       throw new IllegalArgumentException("no place for data files");
     }
-  }
-
-  /** With the default number of threads and the default times. */
-  public WritableSettings(
-      Path source,
-      Path state,
-      List<Place> places,
-      UUID session,
-      boolean resumed,
-      long drainBytesPerSecond,
-      boolean syncsAtSource,
-      String hostName,
-      long memoryBytes,
-      long patienceMillis) {
-    this(
-        source,
-        state,
-        places,
-        session,
-        resumed,
-        drainBytesPerSecond,
-        syncsAtSource,
-        hostName,
-        memoryBytes,
-        COPIERS,
-        PIECE_MILLIS,
-        FRESH_MILLIS,
-        MOMENT_MILLIS,
-        patienceMillis);
   }
 }

@@ -120,7 +120,8 @@ public final class MountCommand implements Callable<Integer> {
     MountSettings settings = configuration.toSettings(surroundings);
     new MountPlaces(settings, surroundings).check(); // the registry makes its directory
     Registry registry = Registry.open(surroundings);
-    PreviousMount previous = new PreviousMount(settings, registry, invocation);
+    PreviousMount previous =
+        new PreviousMount(settings, registry, invocation, PreviousMount.PATIENCE);
     try (Registration registration = previous.replace()) {
       new MountChecks(settings, surroundings, surroundings.mounts(), supervision).run();
       registry.sweepHolders(surroundings);

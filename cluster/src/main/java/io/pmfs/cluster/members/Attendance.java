@@ -28,7 +28,7 @@ public final class Attendance implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Attendance.class);
 
   static final String FILE = "cluster-nodes";
-  private static final Duration LOOK = Duration.ofSeconds(1);
+  public static final Duration LOOK = Duration.ofSeconds(1);
 
   /** How many checks lie between attempts to resolve the hosts without a member. */
   private static final int LOOKS_TO_RESOLVE = 10;
@@ -54,18 +54,9 @@ public final class Attendance implements AutoCloseable {
    * @param name this node's name
    * @param address this node's address
    * @param isResumed whether an earlier daemon served the same mount
+   * @param look how often to look for missing nodes
    */
   public Attendance(
-      Path state,
-      List<String> hosts,
-      String name,
-      InetAddress address,
-      boolean isResumed,
-      InstantSource clock) {
-    this(state, hosts, name, address, isResumed, clock, LOOK);
-  }
-
-  Attendance(
       Path state,
       List<String> hosts,
       String name,

@@ -34,13 +34,4 @@ public record ClusterSettings(
           "cluster " + name + ": needs either a list of nodes or a directory that they share");
     }
   }
-
-  public ClusterSettings(
-      String name,
-      InetAddress address,
-      List<String> nodes,
-      @Nullable Path directory,
-      ClusterSecret secret) {
-    this(name, address, nodes, directory, secret, GroupTimings.DEFAULTS);
-  }
 }

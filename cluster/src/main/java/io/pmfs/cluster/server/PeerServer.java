@@ -115,34 +115,6 @@ public final class PeerServer implements AutoCloseable {
       long instance,
       PeerLimits limits,
       PeerService service,
-      NodeRequests control)
-      throws IOException {
-    this(host, port, key, tls, instance, limits, service, control, OutputRequests.NONE);
-  }
-
-  /** Starts to listen, for a node that may own a writable mount. */
-  public PeerServer(
-      String host,
-      int port,
-      byte[] key,
-      @Nullable PeerTls tls,
-      long instance,
-      PeerLimits limits,
-      PeerService service,
-      NodeRequests control,
-      OutputRequests outputs)
-      throws IOException {
-    this(host, port, key, tls, instance, limits, service, control, outputs, InstantSource.system());
-  }
-
-  public PeerServer(
-      String host,
-      int port,
-      byte[] key,
-      @Nullable PeerTls tls,
-      long instance,
-      PeerLimits limits,
-      PeerService service,
       NodeRequests control,
       OutputRequests outputs,
       InstantSource clock)

@@ -15,6 +15,7 @@ import io.pmfs.cluster.peers.PeerPath;
 import io.pmfs.cluster.peers.PeerTls;
 import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.cluster.server.NodeRequests;
+import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.cluster.server.PeerHttpTest;
 import io.pmfs.cluster.server.PeerLimits;
 import io.pmfs.cluster.server.PeerServer;
@@ -71,7 +72,9 @@ final class ForeignClientTest {
             1,
             PeerLimits.DEFAULTS,
             service,
-            NodeRequests.NONE);
+            NodeRequests.NONE,
+            OutputRequests.NONE,
+            InstantSource.system());
   }
 
   @AfterEach

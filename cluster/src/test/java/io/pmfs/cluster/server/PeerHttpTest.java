@@ -22,6 +22,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -73,7 +74,9 @@ public final class PeerHttpTest {
             service,
             (method, path, body) ->
                 new NodeRequests.Answer(
-                    path.startsWith("task") ? 409 : 200, method + " " + path + " " + body));
+                    path.startsWith("task") ? 409 : 200, method + " " + path + " " + body),
+            OutputRequests.NONE,
+            InstantSource.system());
     peer = member(server, INSTANCE);
   }
 

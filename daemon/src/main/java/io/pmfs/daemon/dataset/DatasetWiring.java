@@ -253,7 +253,7 @@ public final class DatasetWiring {
                 stager,
                 scratch,
                 Priority::lower),
-            cluster == null ? null : new PeerTasks(cluster, scratch),
+            cluster == null ? null : new PeerTasks(cluster, scratch, PeerTasks.LOOK_AGAIN),
             new TaskLists(source.state().resolve("lists"), scratch),
             supervision == null ? null : source.state().resolve("task.json"));
     if (supervision != null && !supervision.isResumed()) {

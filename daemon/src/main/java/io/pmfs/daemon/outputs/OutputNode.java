@@ -61,7 +61,7 @@ final class OutputNode implements AutoCloseable {
 
   /** Answers the other nodes from this node's mount. */
   void answer(WritableMount mount, Readiness readiness) throws MountFailure {
-    mount.use(new RemoteNodes(cluster::ask));
+    mount.use(new RemoteNodes(cluster::ask, RemoteNodes.PATIENCE_MILLIS));
     OwnerServer server = new OwnerServer(mount);
     open(server::answer, server::present, readiness);
   }
@@ -85,7 +85,8 @@ final class OutputNode implements AutoCloseable {
           new RemoteFileSystem.Self(
               cluster.id(), cluster.nodeName(), session, source, calls, files),
           isResumed,
-          readiness.left());
+          readiness.left(),
+          RemoteFileSystem.PATIENCE_MILLIS);
     } catch (FsException e) {
       throw new MountFailure(
           ExitStatus.FAILED,

@@ -178,6 +178,10 @@ public final class OutputWiring {
             settings.syncsAtSource(),
             surroundings.hostName(),
             OUTPUT_STATE_BYTES,
+            WritableSettings.COPIERS,
+            WritableSettings.PIECE_MILLIS,
+            WritableSettings.FRESH_MILLIS,
+            WritableSettings.MOMENT_MILLIS,
             settings.sourcePatience().toMillis()),
         new LinuxOutputCalls());
   }

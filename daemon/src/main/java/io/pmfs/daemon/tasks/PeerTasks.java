@@ -36,19 +36,13 @@ public final class PeerTasks {
 
   private static final String PATH = "task";
   private static final int PAGE = 250;
-  private static final Duration LOOK_AGAIN = Duration.ofMillis(500);
+  public static final Duration LOOK_AGAIN = Duration.ofMillis(500);
 
   private final Peers peers;
   private final ScratchFiles scratch;
   private final Duration lookAgain;
 
-  public PeerTasks(Peers peers, ScratchFiles scratch) {
-    this(peers, scratch, LOOK_AGAIN);
-  }
-
   /**
-   * The same with another interval.
-   *
    * @param scratch files for the findings of other nodes
    * @param lookAgain the longest pause between two looks at a peer's part
    */

@@ -73,7 +73,7 @@ public final class CopyFormat implements AutoCloseable {
     this.training =
         directory == null || loaded != null || compression.mode() == Compression.Mode.NONE
             ? null
-            : new DictionaryTraining(level, bundling.unitBytes());
+            : new DictionaryTraining(level, bundling.unitBytes(), DictionaryTraining.SAMPLE_BYTES);
     this.contentBytes = new AtomicLong(contentBytes == null ? UNKNOWN : contentBytes);
   }
 

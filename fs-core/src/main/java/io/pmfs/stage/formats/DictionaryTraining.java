@@ -25,7 +25,7 @@ final class DictionaryTraining {
    */
   static final int DICTIONARY_BYTES = 110 * 1024;
 
-  private static final int SAMPLE_BYTES = 100 * DICTIONARY_BYTES;
+  static final int SAMPLE_BYTES = 100 * DICTIONARY_BYTES;
   private static final int MAX_SAMPLES = 20_000;
 
   /** One in this many samples is kept for the trial. */
@@ -42,12 +42,8 @@ final class DictionaryTraining {
    * Collects samples for one tier.
    *
    * @param unitBytes the allocation unit of copies
+   * @param enoughBytes of samples to train with
    */
-  DictionaryTraining(int level, int unitBytes) {
-    this(level, unitBytes, SAMPLE_BYTES);
-  }
-
-  /** The same with another number of sample bytes, for tests. */
   DictionaryTraining(int level, int unitBytes, int enoughBytes) {
     this.level = level;
     this.unitBytes = unitBytes;

@@ -32,10 +32,6 @@ final class Fusermount {
   private final MountSpec options;
   private final List<String> programs;
 
-  Fusermount(MountSpec options) {
-    this(options, PROGRAMS);
-  }
-
   /** Uses the first of these programs that exists. */
   Fusermount(MountSpec options, List<String> programs) {
     this.options = options;

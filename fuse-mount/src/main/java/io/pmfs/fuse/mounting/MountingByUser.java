@@ -28,7 +28,7 @@ final class MountingByUser implements Mounting {
     } catch (IOException e) {
       log.warn("if this daemon dies, its mount stays: no guard ({})", e.getMessage());
     }
-    return new Fusermount(options).mount(timeout);
+    return new Fusermount(options, Fusermount.PROGRAMS).mount(timeout);
   }
 
   @Override

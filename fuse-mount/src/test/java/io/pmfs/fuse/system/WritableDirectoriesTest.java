@@ -57,6 +57,10 @@ class WritableDirectoriesTest {
             false,
             "node1",
             32L << 20,
+            WritableSettings.COPIERS,
+            WritableSettings.PIECE_MILLIS,
+            WritableSettings.FRESH_MILLIS,
+            WritableSettings.MOMENT_MILLIS,
             60_000),
         new LinuxOutputCalls());
   }

@@ -101,6 +101,10 @@ class ForgedRequestsTest {
                 false,
                 "owner",
                 16L << 20,
+                WritableSettings.COPIERS,
+                WritableSettings.PIECE_MILLIS,
+                WritableSettings.FRESH_MILLIS,
+                WritableSettings.MOMENT_MILLIS,
                 60_000),
             calls);
     server = new OwnerServer(mount);

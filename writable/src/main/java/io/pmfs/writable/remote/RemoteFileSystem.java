@@ -26,7 +26,7 @@ public final class RemoteFileSystem extends OwnerCalls {
    * Longer than the replacement of a daemon takes, and shorter than this node's supervisor
    * tolerates silence: a waiting change locks its directory, and in the root all paths.
    */
-  private static final long PATIENCE_MILLIS = 12_000;
+  public static final long PATIENCE_MILLIS = 12_000;
 
   private final KeptContent kept;
   private final SourceReads sourceReads;
@@ -58,14 +58,9 @@ public final class RemoteFileSystem extends OwnerCalls {
    *
    * @param isResumed whether an earlier process served the same session: then the owner may be away
    * @param patience how long the owner may take to answer for the first time
+   * @param patienceMillis how long it may take to answer later
    * @throws FsException if the owner cannot be reached, or has another version of pmfs
    */
-  public static WritableFileSystem join(
-      OwnerLink link, Self self, boolean isResumed, Duration patience) throws FsException {
-    return join(link, self, isResumed, patience, PATIENCE_MILLIS);
-  }
-
-  /** With another timeout, for tests. */
   public static WritableFileSystem join(
       OwnerLink link, Self self, boolean isResumed, Duration patience, long patienceMillis)
       throws FsException {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 public final class RemoteNodes implements NodeData.Nodes {
-  private static final long PATIENCE_MILLIS = 8000;
+  public static final long PATIENCE_MILLIS = 8000;
   private static final long PAUSE_MILLIS = 100;
 
   private final NodeLink link;
@@ -38,11 +38,6 @@ public final class RemoteNodes implements NodeData.Nodes {
     byte[] ask(UUID node, String name, byte[] body) throws IOException;
   }
 
-  public RemoteNodes(NodeLink link) {
-    this(link, PATIENCE_MILLIS);
-  }
-
-  /** With another timeout, for tests. */
   public RemoteNodes(NodeLink link, long patienceMillis) {
     this.link = link;
     this.patienceMillis = patienceMillis;
