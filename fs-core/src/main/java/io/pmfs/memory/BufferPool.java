@@ -8,9 +8,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A fixed amount of direct memory, lent in runs of 16 KiB units. A pool bounds the memory that a
- * kind of work may hold: when none is left, the caller does without or waits. The pool allocates
- * memory in chunks when first needed, and keeps it. Safe for use by many threads.
+ * A fixed amount of direct memory, lent in runs of 16 KiB units. A pool bounds the memory that one
+ * kind of work holds: when it is used up, callers wait or do without. It allocates chunks when
+ * first needed and keeps them. Thread-safe.
  */
 public final class BufferPool {
   private static final Logger log = LoggerFactory.getLogger(BufferPool.class);
@@ -38,7 +38,7 @@ public final class BufferPool {
 
   /**
    * A buffer of exactly the given size, at most a chunk, or null if no run of free memory is long
-   * enough, or the process has none for it now. First fit, lowest address.
+   * enough, or the JVM cannot allocate it. First fit, lowest address.
    */
   public synchronized @Nullable Loan tryAcquire(int size) {
     int units = units(size);
@@ -65,7 +65,7 @@ public final class BufferPool {
     return (size + UNIT_BYTES - 1) / UNIT_BYTES;
   }
 
-  /** The same, but waits for memory; null only if the caller gives up. */
+  /** Like {@link #tryAcquire}, but waits for memory; null only if the caller gives up. */
   public synchronized @Nullable Loan acquire(int size, BooleanSupplier givesUp)
       throws InterruptedException {
     checkLendable(size);
@@ -77,7 +77,7 @@ public final class BufferPool {
     return loan;
   }
 
-  /** The same for a step that must be done: waits until there is memory, even if interrupted. */
+  /** Like {@link #acquire}, but waits even if interrupted, for a step that cannot be abandoned. */
   public Loan take(int size) {
     checkLendable(size);
     Loan loan = tryAcquire(size);
@@ -88,7 +88,7 @@ public final class BufferPool {
     return loan;
   }
 
-  /** Rejects a loan that is too large for the pool: waiting for it would never end. */
+  /** Rejects a loan that is too large for the pool, which would wait forever. */
   void checkLendable(int size) {
     if (units(size) > Math.min(unitsPerChunk, unitCount)) {
       throw new IllegalArgumentException("the pool cannot lend " + size + " bytes at once");
@@ -127,14 +127,13 @@ public final class BufferPool {
     notifyAll();
   }
 
-  /** Whether no loan is outstanding. */
   public synchronized boolean isWhole() {
     return lent.isEmpty();
   }
 
   /**
-   * A lent buffer, shared by all that {@link #retain} it; free again when the last of them releases
-   * it.
+   * A lent buffer, shared by those that {@link #retain} it; returned to the pool when the last one
+   * releases it.
    */
   public final class Loan implements AutoCloseable {
     private final int start;

@@ -8,9 +8,9 @@ import org.slf4j.LoggerFactory;
  * the daemon starts. {@code -XX:MaxDirectMemorySize} is that sum, so the JVM never refuses memory
  * that a pool may use (docs/decisions/0036).
  *
- * <p>A reader never waits for a task: readers have their own pool and do without when it is used
- * up. Shared pools lend memory for one step (reading a frame, comparing a piece) that waits only
- * for a tier or the source.
+ * <p>A reader never waits for a task: readers have their own pool, and read without a buffer when
+ * it is used up. Shared pools lend memory for one step (reading a frame, comparing a piece) that
+ * waits only for a tier or the source.
  *
  * <p>ORDER: a thread that holds memory of {@link #readers}, {@link #tasks} or {@link #fetch} may
  * wait for {@link #store}, then for {@link #frames}, then for {@link #scratch}; never in another
@@ -33,7 +33,6 @@ public final class DirectMemory {
   /** Copies being compressed or moved, 1 MiB each. */
   static final int STORE_BYTES = 16 * MIB;
 
-  /** For one step: a stored frame, or a piece being compared. */
   static final int SCRATCH_BYTES = 32 * MIB;
 
   /**
@@ -44,9 +43,8 @@ public final class DirectMemory {
   static final int THREADS_BYTES = 144 * MIB;
 
   /**
-   * Content for and from other nodes of a cluster, in buffers of its connections: 64 MiB for
-   * content sent to them, the rest for content requested from them; a little for the control
-   * socket.
+   * Content exchanged with other nodes of a cluster, in the buffers of connections: 64 MiB for
+   * outgoing content, the rest for incoming content and the control socket.
    */
   static final int PEERS_BYTES = 192 * MIB;
 
@@ -95,14 +93,13 @@ public final class DirectMemory {
     return new BufferPool(bytes, chunkBytes);
   }
 
-  /**
-   * Memory for blocks that readers wait for; less than requested if the JVM was started with less.
-   */
+  /** Buffers for readers' blocks; less than requested if the JVM was started with less. */
   public synchronized BufferPool readers(int bytes) {
     int given = (int) Math.min(bytes, limitBytes - accountedBytes);
     if (given < bytes) {
       log.warn(
-          "buffers have {} MiB instead of {} MiB: Java was started with {} MiB of direct memory",
+          "buffer memory is {} MiB instead of {} MiB: Java was started with {} MiB of direct"
+              + " memory",
           given / MIB,
           bytes / MIB,
           limitBytes / MIB);
@@ -110,27 +107,24 @@ public final class DirectMemory {
     return pool(given, MIB);
   }
 
-  /** For blocks that tasks read. */
   public BufferPool tasks() {
     return tasks;
   }
 
-  /** For blocks that background threads read for readers. */
+  /** For blocks that background threads fetch. */
   public BufferPool fetch() {
     return fetch;
   }
 
-  /** For decompressed frames. */
   public FramePool frames() {
     return frames;
   }
 
-  /** For copies being written to a tier. */
   public BufferPool store() {
     return store;
   }
 
-  /** For a step that waits for nothing but a tier or the source. */
+  /** For a step that waits only for a tier or the source. */
   public BufferPool scratch() {
     return scratch;
   }

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Decompressed frames that were read only in part: the next read of a large file is often near the
  * last. Bounded by its memory; the least recently used frame is dropped first, but stays valid for
- * its borrowers. Safe for use by many threads.
+ * its borrowers. Thread-safe.
  */
 public final class FramePool {
   private final BufferPool memory;
@@ -50,8 +50,8 @@ public final class FramePool {
   }
 
   /**
-   * The same, but waits until memory is released. Borrowers must wait for nothing else in this
-   * pool.
+   * Like {@link #lend}, but waits until memory is released. Borrowers must wait for nothing else in
+   * this pool.
    */
   public BufferPool.Loan take(int size) {
     memory.checkLendable(size);

@@ -6,12 +6,10 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 
 /**
- * The location of the bytes that a read requested. The result, not the caller, determines whether
- * zero copy is possible: each caller uses directly what it can and {@link #copyTo copies} the rest.
- * Valid only during the call that passes it.
+ * Where the bytes of a read are. A caller uses directly the kinds it supports, without a copy, and
+ * {@link #copyTo copies} the rest. Valid only during the call that passes it.
  */
 public sealed interface ReadResult {
-  /** The number of bytes. */
   int size();
 
   /**

@@ -40,12 +40,12 @@ public record BlockDevice(
     }
   }
 
-  /** Whether it is persistent memory, in any mode, judging by its name (nd_pmem's driver). */
+  /** Whether it is persistent memory, in any mode; the name is that of the driver nd_pmem. */
   public boolean isPmem() {
     return name.startsWith("pmem");
   }
 
-  /** A partition has no queue; its disk's is one directory above. */
+  /** The queue of a partition is that of its disk, one directory above. */
   private static @Nullable Boolean offersDax(Path directory) {
     for (Path queue :
         new Path[] {directory.resolve("queue/dax"), directory.resolveSibling("queue/dax")}) {

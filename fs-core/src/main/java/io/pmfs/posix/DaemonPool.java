@@ -7,8 +7,8 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Daemon threads that do what they are given, in its order. The first is started at once; if later
- * ones cannot be had, those that there are do all. Nothing that is thrown ends one of them.
+ * Daemon threads that run tasks in order. The first is started at once; if no more can be started,
+ * the existing ones run all tasks. No exception ends a thread.
  */
 public final class DaemonPool extends ThreadPoolExecutor {
   /**
@@ -20,14 +20,14 @@ public final class DaemonPool extends ThreadPoolExecutor {
     this(most, DaemonThread.numbered(name));
   }
 
-  /** The same with other threads. */
+  /** Starts the first thread, made by the factory. */
   public DaemonPool(int most, ThreadFactory factory) {
     super(most, most, 0, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
     prestartCoreThread();
   }
 
   /**
-   * Gives the threads something to do.
+   * Queues a task.
    *
    * @throws RejectedExecutionException after the pool was shut down
    */
@@ -37,7 +37,7 @@ public final class DaemonPool extends ThreadPoolExecutor {
     try {
       super.execute(guarded);
     } catch (OutOfMemoryError e) {
-      // No other thread can be started; the first one is there until the end.
+      // No more threads can be started; the first one lives until shutdown.
       if (isShutdown()) {
         throw new RejectedExecutionException("shut down", e);
       }
@@ -49,7 +49,7 @@ public final class DaemonPool extends ThreadPoolExecutor {
     try {
       task.run();
     } catch (RuntimeException | Error e) {
-      DaemonThread.tell(Thread.currentThread().getName(), "goes on", e);
+      DaemonThread.report(Thread.currentThread().getName(), "continues", e);
     }
   }
 }

@@ -8,8 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes threads that do not keep the process alive. Whatever is thrown in one, also an Error, ends
- * that thread at most, and is logged.
+ * Creates threads that do not keep the process alive. Any exception or Error in a thread is logged,
+ * and ends at most that thread.
  */
 public final class DaemonThread {
   private static final Logger log = LoggerFactory.getLogger(DaemonThread.class);
@@ -17,10 +17,10 @@ public final class DaemonThread {
   private static final long FIRST_PAUSE_MILLIS = 100;
   private static final long LONGEST_PAUSE_MILLIS = 10_000;
 
-  /** Work that went well for so long begins again as soon as the first time. */
+  /** After running this long without failure, work restarts with the shortest pause. */
   private static final long WELL_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-  /** Starts threads; tests have one that cannot. */
+  /** Starts threads; replaced by tests that simulate failure. */
   static volatile Consumer<Thread> starter = Thread::start;
 
   private DaemonThread() {}
@@ -39,23 +39,23 @@ public final class DaemonThread {
     try {
       work.run();
     } catch (RuntimeException | Error e) {
-      tell(name, "ends", e);
+      report(name, "ends", e);
     }
   }
 
-  static void tell(String name, String what, Throwable why) {
+  static void report(String name, String what, Throwable why) {
     try {
       log.error("thread {} {}", name, what, why);
     } catch (RuntimeException | Error e) {
-      // There may be no memory for a line either.
+      // There may be no memory for the log line either.
     }
   }
 
   /**
    * Starts a thread.
    *
-   * @throws OutOfMemoryError if that is not possible now: whoever calls this does the work itself,
-   *     or leaves it out and gives back what was taken for it
+   * @throws OutOfMemoryError if it cannot be started now: the caller does the work itself, or skips
+   *     it and releases what it had acquired for it
    */
   public static Thread start(String name, Runnable work) {
     Thread thread = of(name, work);
@@ -64,10 +64,10 @@ public final class DaemonThread {
   }
 
   /**
-   * Makes a thread that has to live as long as the mount: if its work throws anything, it begins
-   * again, after a pause that grows. {@link Troubles} has it meanwhile.
+   * Creates a thread that must live as long as the mount: work that throws is restarted after a
+   * growing pause. {@link Troubles} reports it meanwhile.
    *
-   * @param work returns when it is over, or the thread was interrupted
+   * @param work returns when it is done or the thread was interrupted
    */
   public static Thread lasting(String name, Runnable work) {
     return make(name, () -> runForLong(name, work));
@@ -83,7 +83,7 @@ public final class DaemonThread {
       } catch (RuntimeException | Error e) {
         pause = System.nanoTime() - begin > WELL_NANOS ? FIRST_PAUSE_MILLIS : pause;
         addTrouble(name, e);
-        tell(name, "begins again", e);
+        report(name, "restarts", e);
       }
       try {
         Thread.sleep(pause);
@@ -99,11 +99,11 @@ public final class DaemonThread {
     try {
       Troubles.add(name, why);
     } catch (RuntimeException | Error e) {
-      // No memory: the log may have some.
+      // No memory: the log line may have been written.
     }
   }
 
-  /** For the threads of a pool, whose names end with numbers from 1. */
+  /** Creates threads for a pool, numbered from 1. */
   public static ThreadFactory numbered(String name) {
     AtomicInteger count = new AtomicInteger();
     return work -> of(name + "-" + count.incrementAndGet(), work);

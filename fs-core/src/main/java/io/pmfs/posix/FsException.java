@@ -3,8 +3,8 @@ package io.pmfs.posix;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The failure of a file system call: the POSIX error, passed on unchanged from where it is detected
- * to where the call is answered.
+ * The failure of a file system call: the POSIX error, passed unchanged from where it is detected to
+ * the answer of the call.
  */
 public final class FsException extends Exception {
   private final Errno errno;

@@ -9,9 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * How many files of one kind a daemon keeps open at the same time, by the process's limit of open
- * files: a quarter of what the daemon itself leaves. The kinds are the source's files and copies,
- * and a writable mount's data files; the rest is for files that are open while they are used.
+ * How many files of one kind a daemon keeps open: a quarter of the process's limit after its own
+ * files. The kinds are the source's files, copies, and a writable mount's data files; the last
+ * quarter is for files open only while in use.
  */
 public final class OpenFileLimit {
   private static final Logger log = LoggerFactory.getLogger(OpenFileLimit.class);
@@ -26,7 +26,6 @@ public final class OpenFileLimit {
 
   private OpenFileLimit() {}
 
-  /** By the limits of this process. */
   public static int ofProcess() {
     return of(Path.of("/proc/self/limits"));
   }

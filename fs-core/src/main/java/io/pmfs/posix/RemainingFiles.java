@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import org.jspecify.annotations.Nullable;
 
-/** Visits the files of a tree from which others may remove some at the same time. */
+/** Visits the files of a tree, ignoring those that disappear meanwhile. */
 public abstract class RemainingFiles extends SimpleFileVisitor<Path> {
   @Override
   public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {

@@ -6,11 +6,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which {@linkplain DaemonThread#lasting lasting} threads of this process have failed lately. Safe
- * for use by many threads.
+ * Which {@linkplain DaemonThread#lasting lasting} threads of this process have failed recently.
+ * Thread-safe.
  */
 public final class Troubles {
-  /** Three times as long as a thread pauses at most. */
+  /** Three times the longest pause of a thread. */
   private static final long RECENT_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   /** More than there are lasting threads. */
@@ -32,7 +32,7 @@ public final class Troubles {
     }
   }
 
-  /** A thread that has failed in the last half minute, and why; null if there is none. */
+  /** A thread that failed in the last half minute, and why; null if there is none. */
   public static @Nullable String recent() {
     for (Map.Entry<String, Trouble> entry : BY_THREAD.entrySet()) {
       if (entry.getValue().isRecent()) {

@@ -12,21 +12,20 @@ import java.util.function.Consumer;
 /**
  * The source of a dataset: the last place from which a read is answered, and the only one whose
  * errors reach the reader. Paths are below its root, with names joined by slashes, and empty for
- * the root; symbolic links are never followed. Safe for use by many threads.
+ * the root; symbolic links are never followed. Thread-safe.
  */
 public interface BackingStore extends AutoCloseable {
   /** Like lstat(2). */
   SourceStatus status(FileName path) throws FsException;
 
-  /** The same from the source itself, where {@link #status} may be what another node says. */
+  /** Like {@link #status}, but from the source itself and never from another node. */
   default SourceStatus ownStatus(FileName path) throws FsException {
     return status(path);
   }
 
   /**
-   * Whether names and attributes may be what other nodes say. Then a file is {@link
-   * SourceFile#prove proved} before it is read, and if it turns out to be of another version, its
-   * {@link #ownStatus} counts.
+   * Whether names and attributes may come from other nodes. Then a file is {@link SourceFile#prove
+   * proved} before it is read; if it is of another version, its {@link #ownStatus} counts.
    */
   default boolean isSecondHand() {
     return false;
@@ -37,15 +36,15 @@ public interface BackingStore extends AutoCloseable {
 
   /** Receives names. */
   interface NameConsumer {
-    /** Whether to continue. */
+    /** Returns whether to continue. */
     boolean accept(List<FileName> names);
   }
 
   /**
    * Passes names and the {@link #status} of each, in the same order, if the store gets both in one
-   * request. It marks entries whose attributes {@link #status} has yet to confirm.
+   * request. Marks entries whose attributes {@link #status} still has to confirm.
    *
-   * @return false, having passed nothing, if the store does not: call {@link #status} for each name
+   * @return false, having passed nothing, if the store cannot: call {@link #status} for each name
    */
   default boolean listWithStatus(FileName directory, Consumer<List<SourceEntry>> batches)
       throws FsException {
@@ -66,25 +65,26 @@ public interface BackingStore extends AutoCloseable {
   SourceFile open(FileName path) throws FsException;
 
   /**
-   * The same for a store that may have another version of the file than the caller.
+   * Like {@link #open}, for a store that may have another version of the file than the caller.
    *
-   * @param expected the wanted version; a store that has the file itself opens the current one
+   * @param expected the wanted version; ignored by a store that has the file itself, which opens
+   *     the current one
    */
   default SourceFile openVersion(FileName path, SourceVersion expected) throws FsException {
     return open(path);
   }
 
-  /** Whether open files may {@link SourceFile#lend lend} others, which the kernel can read. */
+  /** Whether open files may be able to {@link SourceFile#lend}. */
   default boolean lends() {
     return false;
   }
 
-  /** All extended attributes that the daemon may read; empty where the file system has none. */
+  /** All extended attributes that the daemon may read; empty if the file system has none. */
   Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException;
 
   /**
-   * Who may use a file, from the source itself: a store that asks others for the rest asks nobody
-   * else for this. Fails unless the list was read, or there is none.
+   * Who may use a file, from the source itself and never from another node. Fails unless the list
+   * was read or there is none.
    */
   SourceAccess access(FileName path) throws FsException;
 

@@ -59,24 +59,23 @@ public final class CountedBackingStore extends ForwardingStore {
     return errors.sum();
   }
 
-  /** All requests begun so far, each of which may take long. */
+  /** Requests begun so far. */
   public long begun() {
     return begun.sum();
   }
 
-  /** All requests that have ended. Never more than {@link #begun} if this is read first. */
+  /** Requests ended so far; at most {@link #begun} if this is read first. */
   public long ended() {
     return ended.sum();
   }
 
-  /** How long ago the store was last asked, zero while it is; null if it never was. */
+  /** The time since the last request; zero during one, null if there was none. */
   public @Nullable Duration sinceLastRequest() {
     long over = ended();
     long all = begun();
     return all == 0 ? null : Duration.ofNanos(all > over ? 0 : nanos.getAsLong() - lastNanos);
   }
 
-  /** A request to the store. */
   private interface Request<T> {
     T run() throws FsException;
   }

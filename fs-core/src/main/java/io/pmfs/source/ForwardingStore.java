@@ -11,11 +11,10 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A store that passes each request on to another one; for those that change some of them. */
+/** A store that forwards every request to another store; the base of stores that change some. */
 public abstract class ForwardingStore implements BackingStore {
   private final BackingStore store;
 
-  /** Takes over a store. */
   protected ForwardingStore(BackingStore store) {
     this.store = store;
   }
@@ -102,11 +101,10 @@ public abstract class ForwardingStore implements BackingStore {
     store.close();
   }
 
-  /** The same for one of its files. */
+  /** Forwards to an open file. */
   protected abstract static class ForwardingFile implements SourceFile {
     private final SourceFile file;
 
-    /** Takes over a file. */
     protected ForwardingFile(SourceFile file) {
       this.file = file;
     }

@@ -15,16 +15,16 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The source of a mount that another process took over. A separate thread opens it, and retries
- * until that succeeds: the mount serves the content of the tiers meanwhile. A request waits for the
- * first attempt, as it would for a source that hangs. After that it fails with the error of the
- * last attempt. While no thread can be had, requests open the source themselves.
+ * The source of a mount that another process took over. A separate thread opens it and retries
+ * until it succeeds; meanwhile the mount serves the copies in its tiers. A request waits for the
+ * first attempt, as for a source that hangs; later requests fail with the error of the last
+ * attempt. If no thread can be started, requests open the source themselves.
  */
 public final class ReopenedStore implements BackingStore {
   private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(1);
   private static final Duration LONGEST_PAUSE = Duration.ofSeconds(16);
 
-  /** Opens the source, if it is the one with which the mount began. */
+  /** Opens the source; fails if it is not the one with which the mount began. */
   @FunctionalInterface
   public interface Opener {
     BackingStore open() throws FsException;
@@ -52,8 +52,8 @@ public final class ReopenedStore implements BackingStore {
   /**
    * Starts opening the source.
    *
-   * @param thread runs one task, which lasts until the source is opened; it may begin it again
-   * @param report receives a line when the source becomes unavailable, when the reason changes, and
+   * @param thread runs one task, which lasts until the source is opened, and may restart it @param
+   *     report receives a line when the source becomes unavailable, when the reason changes, and
    *     when the source is available again
    */
   public ReopenedStore(
@@ -95,9 +95,7 @@ public final class ReopenedStore implements BackingStore {
     return doubled.compareTo(LONGEST_PAUSE) > 0 ? LONGEST_PAUSE : doubled;
   }
 
-  /**
-   * A time between half and all of the pause, so that many nodes do not return to a source at once.
-   */
+  /** A random time between half and all of the pause, so that many nodes do not return at once. */
   private Duration jittered(Duration longest) {
     long half = longest.toMillis() / 2;
     return Duration.ofMillis(half + random.nextLong(half + 1));
@@ -114,7 +112,10 @@ public final class ReopenedStore implements BackingStore {
     }
   }
 
-  /** For a request: gets the thread that could not be had, or tries in its place. */
+  /**
+   * Called by a request: starts the thread that could not be started before, or tries to open the
+   * source.
+   */
   private void openWithoutThread() {
     synchronized (this) {
       long now = System.nanoTime();
@@ -127,7 +128,7 @@ public final class ReopenedStore implements BackingStore {
         isThreadless = false;
         return;
       } catch (OutOfMemoryError e) {
-        // There is still none.
+        // There is still no thread.
       }
     }
     tryOnce();
@@ -172,7 +173,6 @@ public final class ReopenedStore implements BackingStore {
     return false;
   }
 
-  /** Why the source is unavailable; null if it is available. */
   public @Nullable String absence() {
     FsException last = failure;
     if (store != null) {
@@ -269,14 +269,14 @@ public final class ReopenedStore implements BackingStore {
     return store(FileName.of("")).statistics();
   }
 
-  /** While the source is unavailable it lends nothing. */
+  /** Lends nothing while the source is unavailable. */
   @Override
   public boolean lends() {
     BackingStore there = store;
     return there != null && there.lends();
   }
 
-  /** While the source is unavailable its files count as independent. */
+  /** While the source is unavailable, its files count as independent. */
   @Override
   public int sequenceCount() {
     BackingStore there = store;

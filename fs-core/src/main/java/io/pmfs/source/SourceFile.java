@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
-/** An open regular file of the backing store. Safe for use by many threads until closed. */
+/** An open regular file of the backing store. Thread-safe until closed. */
 public interface SourceFile extends AutoCloseable {
   /**
    * Reads into the destination until it is full or the file ends.
@@ -16,18 +16,18 @@ public interface SourceFile extends AutoCloseable {
   int read(long offset, ByteBuffer destination) throws FsException;
 
   /**
-   * How many threads should read a whole file of this kind at the same time. With more than one,
-   * each asks {@link #choose} what to read.
+   * How many threads should read the whole file at once. If more than one, each calls {@link
+   * #choose} for the next block.
    */
   default int streams() {
     return 1;
   }
 
   /**
-   * The block to read next, of blocks of 1 MiB; -1 if none can be had now. Waits a fraction of a
+   * The next block to read, in units of 1 MiB; -1 if none is available now. Waits a fraction of a
    * second at most.
    *
-   * @param missing some of the blocks that nobody has read yet, the first among them; not empty
+   * @param missing some of the unread blocks, including the first; not empty
    */
   default int choose(BitSet missing) throws FsException {
     return missing.nextSetBit(0);
@@ -36,7 +36,7 @@ public interface SourceFile extends AutoCloseable {
   /**
    * The offset of the first data at or after an offset, as lseek(2) finds it with SEEK_DATA.
    *
-   * @throws FsException ENXIO if there is none; any other error if the file cannot tell
+   * @throws FsException ENXIO if there is none; any other error if unknown
    */
   long seekData(long offset) throws FsException;
 
@@ -47,31 +47,31 @@ public interface SourceFile extends AutoCloseable {
   long seekHole(long offset) throws FsException;
 
   /**
-   * The number by which the operating system knows the open file, so that it can be passed to
-   * another process while this file is open; -1 if it is no file of the operating system.
+   * Its file descriptor, to be passed to another process while this file is open; -1 if it has
+   * none.
    */
   default int descriptor() {
     return -1;
   }
 
   /**
-   * A file on loan with the whole content of this one, which outlives this; null if there is none
-   * now. Does not wait for a copy that is being made.
+   * A lent file with the whole content of this one, valid after this one is closed; null if there
+   * is none. Does not wait for a copy in progress.
    */
   default @Nullable LentFile lend() {
     return null;
   }
 
   /**
-   * Fails if the file is known not to be of the version as which it was opened. A store that takes
-   * the word of others looks at the file now, unless it has done so; any other has no doubt.
+   * Fails if the file is known not to be of the version that was opened. A second-hand store
+   * compares the file with the source once; any other store needs no proof.
    *
    * @throws FsException ESTALE if it is of another version
    */
   default void prove() throws FsException {}
 
   /**
-   * The same where a copy of the version is here already: asks nobody for content.
+   * Like {@link #prove}, for a version of which there is a copy here: requests no content.
    *
    * @throws FsException ESTALE if there is another version now
    */

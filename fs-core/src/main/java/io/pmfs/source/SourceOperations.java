@@ -15,7 +15,6 @@ public record SourceOperations(
     long statfs,
     long seeks) {
 
-  /** The number of all requests. */
   public long total() {
     return opens + reads + stats + lists + readlinks + xattrs + statfs + seeks;
   }

@@ -5,8 +5,8 @@ import io.pmfs.posix.FsException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Regular files that are stored one after the other in a large file of the source. Iterating over
- * them in order reads that file once, from front to back, in large requests. Used by one thread.
+ * Regular files stored one after the other in a large file of the source. Iterating reads that file
+ * once, from front to back, in large requests. Used by one thread.
  */
 public interface SourceSequence extends AutoCloseable {
   /** The path of the next file; null after the last. */
