@@ -285,14 +285,14 @@ final class TestNodes implements AutoCloseable {
 
     /** Opens and reads as the kernel does: if a file is stale, asks for its attributes again. */
     byte[] read(long number) throws FsException {
-      fs.tell(number);
+      fs.refresh(number);
       try {
         fs.open(number);
       } catch (FsException e) {
         if (e.errno() != Errno.ESTALE) {
           throw e;
         }
-        fs.tell(number);
+        fs.refresh(number);
         fs.open(number);
       }
       int size = Math.toIntExact(fs.inode(number).attributes().size());

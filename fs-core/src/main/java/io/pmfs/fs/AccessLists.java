@@ -15,9 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The POSIX access-control lists of the source's files: docs/decisions/0053. Each comes from the
- * source itself, whatever other nodes say, and is kept until its file's change time moves. Safe for
- * use by many threads.
+ * The POSIX access-control lists of the source's files: docs/decisions/0053. Each list is read from
+ * the source itself, never from another node, and cached until the change time of its file changes.
+ * Thread-safe.
  */
 public final class AccessLists {
   private static final Logger log = LoggerFactory.getLogger(AccessLists.class);
@@ -26,10 +26,10 @@ public final class AccessLists {
   private static final FileName DEFAULT = FileName.of("system.posix_acl_default");
   private static final FileName NONE = FileName.of("");
 
-  /** Without any of these bits the kernel looks at no list, also not at the source. */
+  /** Without any of these bits the kernel ignores lists, at the source too. */
   private static final int GROUP_BITS = 070;
 
-  // Counters of the namespace.
+  // Names of counters in the namespace.
   private static final String FOUND = "access-lists/found";
   private static final String NONE_KEPT = "access-lists/none-kept-in-session";
   private static final String BY_KERNEL = "access-lists/by-kernel-in-session";
@@ -47,8 +47,8 @@ public final class AccessLists {
   }
 
   /**
-   * Whether the source is known to have lists: its root has one, also one for new files, or some
-   * file had one when it was looked at, in this or an earlier session.
+   * Whether the source is known to have lists: its root has one or a default one, or a file looked
+   * at in this or an earlier session had one.
    */
   public boolean areFound() {
     if (isFound || namespace.counter(FOUND) != null) {
@@ -58,22 +58,25 @@ public final class AccessLists {
       return of(Namespace.ROOT).size() > 0
           || source.extendedAttributes(ROOT_PATH).containsKey(DEFAULT);
     } catch (FsException e) {
-      log.warn("cannot tell whether the source has access-control lists: {}", e.getMessage());
+      log.warn("cannot determine whether the source has access-control lists: {}", e.getMessage());
       return false;
     }
   }
 
-  /** Somebody will be asked for the lists of all files: from now on they come with attributes. */
+  /**
+   * Imports lists together with attributes from now on, because those of all files will be
+   * requested.
+   */
   public void follow() {
     importer.readLists(this::areKept);
   }
 
-  /** The kernel has agreed to apply the lists in this session of the namespace. */
+  /** Records that the kernel agreed to apply the lists in this session of the namespace. */
   public void applyByKernel() {
     namespace.putCounter(BY_KERNEL, namespace.session());
   }
 
-  /** Whether it did, also if another process asked it to. */
+  /** Whether the kernel applies the lists, at the request of this or an earlier process. */
   public boolean areAppliedByKernel() {
     return isThisSession(BY_KERNEL);
   }
@@ -85,7 +88,7 @@ public final class AccessLists {
 
   /**
    * A file's list, as {@code system.posix_acl_access} has it; empty if it has none. Fails if the
-   * source fails, or has another file at its path by now.
+   * source fails or has replaced the file.
    */
   public FileName of(long number) throws FsException {
     Inode inode = importer.checked(number);
@@ -98,21 +101,20 @@ public final class AccessLists {
     }
     SourceAccess now = source.access(importer.path(number));
     if (!inode.isFile(now.status().identity(), now.status().attributes())) {
-      throw new FsException(Errno.ESTALE, "another file is at the path of inode " + number);
+      throw new FsException(Errno.ESTALE, "the source has replaced the file of inode " + number);
     }
     FileName list = now.list();
-    // It may be newer than the attributes, and then it counts.
+    // The list may be newer than the attributes; the newer one counts.
     namespace.putAccessList(number, inode.attributes().changeTime(), list);
     return list;
   }
 
-  /** Whether the file can have a list. */
   private boolean mayHaveList(Inode inode) {
     return inode.attributes().type() != FileType.SYMBOLIC_LINK
         && (inode.identity().device() != 0 || areKept());
   }
 
-  /** Whether the file system of the source's root keeps lists; true if that is not known. */
+  /** Whether the file system of the source's root supports lists; true if unknown. */
   private boolean areKept() {
     Boolean known = isKept;
     if (known == null) {
@@ -131,8 +133,8 @@ public final class AccessLists {
   }
 
   /**
-   * The inode, with a mode by which nobody has more rights than by its list: for a kernel that
-   * looks at the mode alone.
+   * The inode with its mode reduced to what its list allows everybody, for a kernel that checks
+   * only the mode.
    */
   public Inode withLeastRights(Inode inode) throws FsException {
     FileName list = (inode.attributes().mode() & GROUP_BITS) == 0 ? NONE : of(inode.number());
@@ -151,8 +153,8 @@ public final class AccessLists {
     isFound = true;
     namespace.putCounter(FOUND, 1);
     log.warn(
-        "{} has an access-control list. Until the next mount, which applies such lists exactly, their files show"
-            + " modes that give nobody more rights than the list",
+        "{} has an access-control list. Until the next mount, which applies lists exactly, such"
+            + " files show modes that grant no more than the list",
         namespace.path(inode.number()));
   }
 }

@@ -28,10 +28,10 @@ import org.slf4j.LoggerFactory;
 public final class DirectoryReader {
   private static final Logger log = LoggerFactory.getLogger(DirectoryReader.class);
 
-  /** Fewer names than this are not worth handing to other threads. */
+  /** Smaller batches are not worth passing to another thread. */
   private static final int NAMES_PER_TASK = 64;
 
-  /** As many files of a directory may be beyond description, or as many as are not. */
+  /** The most files of a directory without attributes, in addition to as many as have them. */
   private static final int MOST_UNKNOWN = 16;
 
   private final BackingStore source;
@@ -70,7 +70,7 @@ public final class DirectoryReader {
   }
 
   /**
-   * Passes the entries of a directory to the consumer, in batches.
+   * Passes the entries of a directory to the consumer in batches.
    *
    * @param hurries whether to ignore the pace from now on
    */
@@ -95,7 +95,7 @@ public final class DirectoryReader {
       void run() throws FsException;
     }
 
-    /** Whether no step has failed. */
+    /** Runs a step; false if it or an earlier one failed. */
     boolean first(Step step) {
       if (cause == null) {
         try {
@@ -120,7 +120,6 @@ public final class DirectoryReader {
     }
   }
 
-  /** One entry of a directory; fails as the source does. */
   SourceEntry entry(FileName directory, FileName name, BooleanSupplier hurries) throws FsException {
     FileName path = directory.resolve(name);
     if (!withLists.getAsBoolean()) {
@@ -135,9 +134,9 @@ public final class DirectoryReader {
   }
 
   /**
-   * The looks at the files of one directory. A file that the source fails to describe spoils
-   * neither the directory nor its other files: it is listed as unknown. But if that is so of most
-   * files, the source is what fails, and the listing with it.
+   * Reads the attributes of one directory's files. A file whose attributes the source cannot
+   * deliver is listed as unknown, so that the others remain usable. If most files fail, the listing
+   * fails.
    */
   private final class Looks {
     private final FileName directory;
@@ -167,7 +166,7 @@ public final class DirectoryReader {
       }
       for (FutureTask<List<SourceEntry>> part : parts) {
         try {
-          part.run(); // unless a thread has begun it
+          part.run(); // unless a thread has started it
           entries.addAll(part.get());
         } catch (ExecutionException e) {
           failure =
@@ -185,12 +184,12 @@ public final class DirectoryReader {
       return entries;
     }
 
-    /** Without a thread the caller does it. */
+    /** If no thread can take it, the caller runs it later. */
     private void handOut(Runnable part) {
       try {
         threads.execute(part);
       } catch (RejectedExecutionException | OutOfMemoryError e) {
-        log.debug("the attributes of a directory are asked for by its reader: {}", e.toString());
+        log.debug("no thread to request attributes, the reader requests them: {}", e.toString());
       }
     }
 

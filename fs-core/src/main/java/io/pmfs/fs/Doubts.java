@@ -4,56 +4,55 @@ import io.pmfs.stage.copies.InodeBytes;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What is known of the versions of files whose attributes other nodes described. Safe for use by
- * many threads.
+ * Which files may be of another version than the attributes from other nodes describe. Thread-safe.
  *
- * <p>The kernel keeps attributes for long. If a file turns out to be of another version, it is not
- * read until the kernel has asked for its attributes again: the new content would be cut to the old
+ * <p>The kernel caches attributes for long. A file found to be of another version is not read until
+ * the kernel requests its attributes again; otherwise the new content would be truncated to the old
  * size.
  *
- * <p>The kernel tells of opens until many files in a row were proved before. A file that is opened
- * untold after that is proved when it is read.
+ * <p>The kernel reports opens until many files in a row were proved. After that, a file is proved
+ * when it is read.
  */
 final class Doubts {
   private static final byte DOUBTED = 0;
   private static final byte PROVED = 1;
 
-  /** It is another version than the kernel was told. */
-  private static final byte UNTOLD = 2;
+  /** It is of another version than the attributes that the kernel has. */
+  private static final byte STALE = 2;
 
-  /** The kernel was told since, but may still have pages of the other version. */
-  private static final byte TOLD = 3;
+  /** The kernel got new attributes, but may still have pages of the old version. */
+  private static final byte REFRESHED = 3;
 
-  /** After so many opens of proved files in a row, opens cost more than they tell. */
+  /** After this many opens of proved files in a row, reporting opens costs more than it helps. */
   private static final int MANY = 10_000;
 
   private final InodeBytes marks = new InodeBytes();
   private final AtomicInteger provedInARow = new AtomicInteger();
 
-  /** The file is as it was described. */
+  /** Records that the file is as described. */
   void prove(long number) {
     marks.compareAndSet(number, DOUBTED, PROVED);
     provedInARow.set(0);
   }
 
-  /** Whether nothing that is opened is doubted any more, by all appearances. */
+  /** Whether the opened files have been proved for so long that opens need not be reported. */
   boolean isSettled() {
     return provedInARow.get() >= MANY;
   }
 
-  /** The file is not as it was described. */
+  /** Records that the file is of another version than described. */
   void contradict(long number) {
-    marks.set(number, UNTOLD);
+    marks.set(number, STALE);
   }
 
   /** Called before attributes are read for the kernel. */
-  void tell(long number) {
-    if (isUntold(number)) {
-      marks.compareAndSet(number, UNTOLD, TOLD);
+  void refresh(long number) {
+    if (isStale(number)) {
+      marks.compareAndSet(number, STALE, REFRESHED);
     }
   }
 
-  /** Asked at each open. */
+  /** Whether to prove the file now; called at each open. */
   boolean isDoubtedAtOpen(long number) {
     boolean isDoubted = isDoubted(number);
     if (!isDoubted && !isSettled()) {
@@ -66,12 +65,12 @@ final class Doubts {
     return marks.get(number) == DOUBTED;
   }
 
-  boolean isUntold(long number) {
-    return marks.get(number) == UNTOLD;
+  boolean isStale(long number) {
+    return marks.get(number) == STALE;
   }
 
   /** Whether the kernel may keep its pages of a file that is opened. */
   boolean keepsPages(long number) {
-    return !marks.compareAndSet(number, TOLD, PROVED);
+    return !marks.compareAndSet(number, REFRESHED, PROVED);
   }
 }

@@ -11,7 +11,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 
-/** Forgets what the namespace and the tiers have of files that changed or are gone. */
+/** Removes metadata and copies of files that changed or are gone. */
 final class Forgetting {
   private final Namespace namespace;
   private final Copies copies;
@@ -21,7 +21,7 @@ final class Forgetting {
     this.copies = copies;
   }
 
-  /** Drops copies and attributes of a file that has changed. */
+  /** Drops copies and attributes that a change of the file has made obsolete. */
   void dropOutdated(Inode before, Inode now) {
     boolean regular = now.attributes().type() == FileType.REGULAR;
     if (regular
@@ -38,10 +38,7 @@ final class Forgetting {
     }
   }
 
-  /**
-   * Forgets an inode whose last name is gone, with its copies, and for a directory everything below
-   * it.
-   */
+  /** Removes an inode whose last name is gone, its copies, and for a directory everything below. */
   void remove(long directory, DirectoryEntry gone) {
     Deque<GoneName> rest = new ArrayDeque<>(List.of(new GoneName(directory, gone)));
     while (!rest.isEmpty()) {
@@ -51,7 +48,7 @@ final class Forgetting {
       if (inode == null
           || inode.parent() != name.directory
           || !inode.name().equals(name.entry.name())) {
-        // It still has another name.
+        // It has another name.
         continue;
       }
       if (inode.attributes().type() == FileType.DIRECTORY) {

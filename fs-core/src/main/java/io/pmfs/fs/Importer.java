@@ -39,12 +39,12 @@ import org.slf4j.LoggerFactory;
  * Imports the source's names and attributes into the namespace, each when it is first requested in
  * a session. A directory that was never imported, or has changed since, is listed. A file imported
  * in an earlier session is compared with the source once; if the source {@link
- * BackingStore#listsAtOnce lists at once}, all files of its directory are compared together. After
- * that the source is not asked again until the next session.
+ * BackingStore#listsAtOnce lists at once}, all files of its directory are compared together. Then
+ * the source is not asked again in this session.
  *
- * <p>A store may list names that it does not {@link SourceEntry#isVerified vouch for}. Each such
- * file is compared with the source at its first lookup, like one of an earlier session, and the
- * next session lists the directory again.
+ * <p>A store may list entries that are not {@link SourceEntry#isVerified verified}. Each such file
+ * is compared with the source at its first lookup, like one of an earlier session, and the next
+ * session lists the directory again.
  */
 public final class Importer {
   private static final Logger log = LoggerFactory.getLogger(Importer.class);
@@ -63,10 +63,10 @@ public final class Importer {
 
   private static final int IMPORT_COUNTS = 1024;
 
-  /** At this attempt, the listing of a directory that keeps changing is accepted. */
+  /** The attempt at which the listing of a directory that keeps changing is accepted. */
   private static final int LISTING_ATTEMPTS = 3;
 
-  // What this session knows of an inode.
+  // What this session knows of a directory or file.
   private static final byte UNKNOWN = 0;
   private static final byte LISTED = 2;
 
@@ -81,7 +81,10 @@ public final class Importer {
 
   private volatile BooleanSupplier readsLists = () -> false;
 
-  /** Import counts by hash of the directory: they show a listing that an import ran meanwhile. */
+  /**
+   * Counts of imports, by hash of the directory: they reveal to a listing that an import ran
+   * meanwhile.
+   */
   private final AtomicIntegerArray imports = new AtomicIntegerArray(IMPORT_COUNTS);
 
   /** Directories that a thread waits for while they are imported at a task's pace. */
@@ -93,7 +96,7 @@ public final class Importer {
   private final Striped<Lock> directoryLocks = Striped.lazyWeakLock(LOCKS);
   private final Striped<Lock> inodeLocks = Striped.lazyWeakLock(LOCKS);
 
-  /** Marks that are valid until the namespace loses the inodes they describe. */
+  /** Marks, valid until the namespace loses the inodes that they describe. */
   private record Known(int losses, InodeBytes marks) {}
 
   Importer(
@@ -110,7 +113,7 @@ public final class Importer {
     this.clock = clock;
   }
 
-  /** From now on imports access-control lists with attributes while the condition is true. */
+  /** While the condition is true, imports access-control lists with attributes. */
   void readLists(BooleanSupplier condition) {
     readsLists = condition;
   }
@@ -129,7 +132,7 @@ public final class Importer {
     return last.marks;
   }
 
-  /** Checks that the root is a directory, and makes its inode if this is the first time. */
+  /** Checks that the root is a directory, and creates its inode if missing. */
   void importRoot() throws FsException {
     SourceStatus status = source.status(FileName.of(""));
     if (status.attributes().type() != FileType.DIRECTORY) {
@@ -187,7 +190,7 @@ public final class Importer {
         : whole(() -> checkedNow(number));
   }
 
-  /** The same; null if only another node has described the file so far. */
+  /** Like {@link #checked}; null if only another node has described the file so far. */
   @Nullable Inode verified(long number) throws FsException {
     Inode recent = namespace.recentInode(number);
     Inode known =
@@ -203,7 +206,7 @@ public final class Importer {
   private Inode checkedNow(long number) throws FsException {
     Inode inode = namespace.inode(number);
     if (inode == null && number == Namespace.ROOT) {
-      // The session continues without its records.
+      // The session continues, but its records were lost.
       importRoot();
       inode = namespace.inode(number);
     }
@@ -278,8 +281,8 @@ public final class Importer {
   }
 
   /**
-   * The inode, compared with the source itself now: it may have changed since the mount, or be
-   * another version than other nodes say.
+   * The inode, compared with the source itself now: it may have changed since the mount, or differ
+   * from what other nodes reported.
    */
   Inode lookAgain(long number) throws FsException {
     if (!source.isSecondHand()) {
@@ -293,7 +296,6 @@ public final class Importer {
     mark(number, namespace.session() - 1);
   }
 
-  /** Sets in which session an inode counts as compared. */
   private void mark(long number, int session) {
     Lock lock = inodeLocks.get(number);
     lock.lock();
@@ -305,8 +307,8 @@ public final class Importer {
   }
 
   /**
-   * Compares an inode with the source itself, whoever compared it before. Nobody sees it meanwhile:
-   * two threads that look at the same time find one difference, not two.
+   * Compares an inode with the source itself, even if it was compared before. Under the lock, so
+   * that two concurrent calls find one difference, not two.
    */
   private @Nullable Inode checkAgain(long number, boolean anyFile) throws FsException {
     Lock lock = inodeLocks.get(number);
@@ -318,7 +320,7 @@ public final class Importer {
         return check(number, anyFile, true);
       } catch (FsException e) {
         if (source.isSecondHand() && before != null) {
-          // It stays as it was shown: others may describe another version next, unnoticed.
+          // Keep it as it was shown: otherwise another version reported next would go unnoticed.
           mark(number, before.checkedIn());
         }
         throw e;
@@ -328,7 +330,7 @@ public final class Importer {
     }
   }
 
-  /** What is known of the versions of files; of use only if the source is second-hand. */
+  /** Whether files are as other nodes described them; used only if the source is second-hand. */
   Doubts doubts() {
     return doubts;
   }
@@ -383,11 +385,11 @@ public final class Importer {
       if (isAgain
           && source.isSecondHand()
           && !changed.attributes().version().equals(before.attributes().version())) {
-        // Before the update: whoever opens the new version must not be stopped after that.
+        // Before the update: a thread that opens the new version must not fail after it.
         doubts.contradict(number);
       }
-      // Before the update, so that no reader takes the old copy for the new version; and after it,
-      // because a copy of the old version may have been finished in between.
+      // Before the update, so that no reader takes the old copy for the new version; again after
+      // it, because a copy of the old version may have been completed in between.
       forgetting.dropOutdated(before, changed);
       Inode now =
           namespace.updateInode(number, known -> known == null ? null : checked(known, status));
@@ -409,7 +411,7 @@ public final class Importer {
     return readsLists() ? source.access(path) : SourceAccess.withoutLists(source.status(path));
   }
 
-  /** The same from the source itself. */
+  /** Like {@link #look}, but from the source itself. */
   private SourceAccess lookMyself(FileName path) throws FsException {
     return readsLists() ? source.access(path) : SourceAccess.withoutLists(source.ownStatus(path));
   }
@@ -425,14 +427,14 @@ public final class Importer {
         status.attributes());
   }
 
-  /** The listing, unless it belongs to another directory of the same name. */
+  /** The listing; null if another directory now has the name. */
   private static @Nullable Listing listing(Inode before, SourceStatus now) {
     return before.isFile(now.identity(), now.attributes()) ? before.listing() : null;
   }
 
   /**
-   * Whether the entries of a directory were not yet compared with the source, and comparing them
-   * together is faster.
+   * Whether the entries of a directory still have to be compared with the source, and comparing
+   * them together is faster.
    */
   private boolean isComparedAtOnce(long directory) {
     Inode inode = namespace.inode(directory);
@@ -493,8 +495,8 @@ public final class Importer {
   }
 
   /**
-   * The same, with a reader that may have a pace. The pace is dropped as soon as a caller without
-   * one waits for the same directory.
+   * Like {@link #ensureListed(long)}, with a reader that may be paced. The pace is dropped as soon
+   * as an unpaced caller waits for the same directory.
    */
   public void ensureListed(long directory, DirectoryReader by, BooleanSupplier hurries)
       throws FsException {
@@ -592,7 +594,10 @@ public final class Importer {
     }
   }
 
-  /** Asks once more for a file that the source could not describe when its directory was listed. */
+  /**
+   * Requests the attributes of a file that the source could not deliver when the directory was
+   * listed.
+   */
   private void identify(long number, FileName name) throws FsException {
     Inode directory = directory(number);
     FileName path = path(number);
@@ -616,7 +621,7 @@ public final class Importer {
     if (path == null) {
       throw new FsException(Errno.ESTALE, "inode " + directory.number() + " has no path");
     }
-    // From here on the namespace lacks entries, even if the source fails before the end.
+    // From here on the namespace may lack entries: the source may fail before the end.
     known().set(directory.number(), UNKNOWN);
     imports.incrementAndGet(importCount(directory.number()));
     Attributes before = directory.attributes();
@@ -645,9 +650,9 @@ public final class Importer {
   }
 
   /**
-   * The entries, each of which may be taken for another name of a known file if it has that file's
-   * number, size and times. Where the source's numbers change, the number may be another file's by
-   * now: the known file is compared with the source once more, by a name of its own.
+   * Returns the entries, those that only look like another name of a known file marked as
+   * unverified. The inode number of an entry may have been reused: the known file is then compared
+   * with the source again.
    */
   private List<SourceEntry> proven(Inode directory, FileName path, List<SourceEntry> entries)
       throws FsException {
@@ -666,7 +671,7 @@ public final class Importer {
     return proven;
   }
 
-  /** Whether an entry that looks like another name of a file is one. */
+  /** Whether an entry with the number of a known file really is another name of that file. */
   private boolean proveName(Inode file, Inode directory, FileName path, SourceEntry entry)
       throws FsException {
     boolean isUntouched = file.attributes().areUntouched(entry.attributes());
@@ -680,7 +685,11 @@ public final class Importer {
       SourceStatus entryNow = source.ownStatus(path.resolve(entry.name()));
       return now == null ? !isUntouched : now.identity().inode() == entryNow.identity().inode();
     } catch (FsException e) {
-      log.debug("inode {}, of which {} may be a name: {}", file.number(), path, e.getMessage());
+      log.debug(
+          "cannot determine whether an entry of {} is a name of inode {}: {}",
+          file.number(),
+          path,
+          e.getMessage());
       return !isUntouched;
     }
   }

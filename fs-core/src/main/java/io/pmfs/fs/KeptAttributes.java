@@ -19,9 +19,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Extended attributes, which are asked for once and kept. Who asks for those of two entries of a
- * directory in a row, as {@code ls -l} does, will ask for the others: they are requested many at
- * once. Safe for use by many threads.
+ * A cache of extended attributes. A reader who asks for two entries of a directory in a row, as
+ * {@code ls -l} does, will ask for the rest: those are fetched concurrently ahead of the reader.
+ * Thread-safe.
  */
 public final class KeptAttributes {
   private static final Logger log = LoggerFactory.getLogger(KeptAttributes.class);
@@ -35,12 +35,12 @@ public final class KeptAttributes {
   private final BackingStore source;
   private final Executor threads;
 
-  /** Held while the source is asked, so that it is asked once. */
+  /** Held while the source is asked, so that each inode is requested once. */
   private final Striped<Lock> locks = Striped.lazyWeakLock(LOCKS);
 
   private final AtomicLong lastDirectory = new AtomicLong();
 
-  /** Directories whose entries were asked for ahead of a reader. */
+  /** Directories whose entries were fetched ahead. */
   private final Cache<Long, Boolean> ahead =
       CacheBuilder.newBuilder().maximumSize(MOST_DIRECTORIES).build();
 
@@ -54,13 +54,16 @@ public final class KeptAttributes {
     return namespace.extendedAttributes(number) != null;
   }
 
-  /** Those of an inode. */
+  /** The attributes of an inode. */
   public Map<FileName, byte[]> of(long number) throws FsException {
     Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
     return kept == null ? ask(number) : kept;
   }
 
-  /** The same for a reader, who may go on to the other entries of a directory. */
+  /**
+   * The attributes of an inode, for a reader who may continue with the other entries of its
+   * directory.
+   */
   public Map<FileName, byte[]> of(long number, long directory) throws FsException {
     Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
     if (kept != null) {
@@ -101,7 +104,7 @@ public final class KeptAttributes {
         threads.execute(() -> readAll(rest));
       }
     } catch (RejectedExecutionException | OutOfMemoryError e) {
-      log.debug("no thread asks for extended attributes ahead of a reader: {}", e.toString());
+      log.debug("no thread to read extended attributes ahead: {}", e.toString());
     }
   }
 
@@ -110,13 +113,13 @@ public final class KeptAttributes {
       try {
         of(number);
       } catch (FsException e) {
-        // Its reader will be told.
-        log.debug("extended attributes, ahead of a reader: {}", e.getMessage());
+        // The reader gets the error itself.
+        log.debug("reading extended attributes ahead: {}", e.getMessage());
       }
     }
   }
 
-  /** The entries of a directory that no thread has taken yet. */
+  /** The entries of a directory not yet taken by a thread. */
   private final class Rest {
     private final long directory;
     private final ArrayDeque<Long> batch = new ArrayDeque<>(); // GUARDED_BY(this)

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The operations of a read-only file system over a dataset, in the order in which a request uses
  * them: find a name, list, read. Names come from the namespace and bytes from the tiers; the source
- * supplies only what these lack. Safe for use by many threads.
+ * supplies only what these lack. Thread-safe.
  *
  * <p>Failures are {@link FsException}s whose errno is passed to the kernel. The kernel checks
  * permissions (mount option {@code default_permissions}): this class does not.
@@ -90,7 +90,7 @@ public final class PmfsFileSystem {
     importer.importRoot();
   }
 
-  /** Continues a session without asking the source for anything: it may be unavailable. */
+  /** Continues a session without a request to the source, which may be unavailable. */
   public static PmfsFileSystem resume(
       Namespace namespace,
       BackingStore source,
@@ -133,8 +133,8 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * The same; null if there is no such name. The caller may cache null, but not ENOENT, which the
-   * source returned just now.
+   * Like {@link #find}; null if there is no such name. The caller may cache null, but not ENOENT,
+   * which the source returned just now.
    */
   public @Nullable DirectoryEntry findIfPresent(long directory, FileName name) throws FsException {
     if (name.size() > NAME_MAX) {
@@ -143,15 +143,12 @@ public final class PmfsFileSystem {
     return importer.find(directory, name);
   }
 
-  /** The inode of a number that was handed out, compared with the source in this session. */
+  /** The inode of a number that was returned before, compared with the source in this session. */
   public Inode inode(long number) throws FsException {
     return importer.checked(number);
   }
 
-  /**
-   * The same; null if only another node has described the file so far. Asking for the {@link
-   * #inode} then compares it.
-   */
+  /** Like {@link #inode}; null if only another node has described the file so far. */
   public @Nullable Inode verifiedInode(long number) throws FsException {
     return importer.verified(number);
   }
@@ -195,7 +192,6 @@ public final class PmfsFileSystem {
     return target;
   }
 
-  /** All extended attributes of an inode, for a reader. */
   public Map<FileName, byte[]> extendedAttributes(long number) throws FsException {
     return keptAttributes.of(number, importer.checked(number).parent());
   }
@@ -204,14 +200,13 @@ public final class PmfsFileSystem {
     return keptAttributes;
   }
 
-  /** Who may use files besides what their modes say. */
   public AccessLists accessLists() {
     return accessLists;
   }
 
   /**
    * The statistics of the source's file system, at most ten minutes old: {@code find} asks for them
-   * whenever it enters a mount, and that must not reach the source in every epoch.
+   * whenever it enters a mount, which must not cost a request to the source in every epoch.
    */
   public StoreStatistics statistics() throws FsException {
     KnownStatistics last = knownStatistics;
@@ -226,19 +221,19 @@ public final class PmfsFileSystem {
   private record KnownStatistics(StoreStatistics statistics, Instant asOf) {}
 
   /**
-   * Whether files are to be {@link #open opened} here: other nodes described them, and one may be
-   * of another version by now.
+   * Whether the kernel must report opens, so that {@link #open} proves files that other nodes
+   * described.
    */
-  public boolean isToldOfOpens() {
+  public boolean needsOpens() {
     return source.isSecondHand() && !importer.doubts().isSettled();
   }
 
   /**
-   * Makes sure that a file is of the version that was shown, before any of it is read.
+   * Proves, before a file is read, that it is of the version whose attributes were shown.
    *
-   * @return whether pages of the file that the kernel has are still good
-   * @throws FsException ESTALE if it is of another version: the caller then asks for its attributes
-   *     again, and opens it again
+   * @return whether the kernel may keep its cached pages of the file
+   * @throws FsException ESTALE if it is of another version: the caller then requests its attributes
+   *     and opens it again
    */
   public boolean open(long number) throws FsException {
     Doubts doubts = importer.doubts();
@@ -249,7 +244,7 @@ public final class PmfsFileSystem {
     if (doubts.isDoubtedAtOpen(number)) {
       prove(inode);
     }
-    requireTold(number);
+    requireCurrent(number);
     return doubts.keepsPages(number);
   }
 
@@ -265,7 +260,7 @@ public final class PmfsFileSystem {
     importer.doubts().prove(inode.number());
   }
 
-  /** Whether the copies of a file are of the version that there is, for another node. */
+  /** Whether a file's copies are of its current version, for another node. */
   public boolean provesCopy(Inode inode) throws FsException {
     if (!importer.doubts().isDoubted(inode.number())) {
       return true;
@@ -283,33 +278,33 @@ public final class PmfsFileSystem {
     }
   }
 
-  /** Whether a file is of another version than its attributes that were shown. */
-  public boolean isUntold(long number) {
-    return importer.doubts().isUntold(number);
+  /** Whether a file was found to be of another version than the attributes shown last. */
+  public boolean isStale(long number) {
+    return importer.doubts().isStale(number);
   }
 
-  private void requireTold(long number) throws FsException {
-    if (isUntold(number)) {
+  private void requireCurrent(long number) throws FsException {
+    if (isStale(number)) {
       throw new FsException(
-          Errno.ESTALE, "inode " + number + " is of another version than other nodes say");
+          Errno.ESTALE, "inode " + number + " is of another version than other nodes reported");
     }
   }
 
-  /** To be called before the attributes of a file are read that are shown to users. */
-  public void tell(long number) {
-    importer.doubts().tell(number);
+  /** Called before a file's attributes are read for the kernel. */
+  public void refresh(long number) {
+    importer.doubts().refresh(number);
   }
 
   /**
-   * The inode as the source itself shows it now. If it is of another version than before, it is not
-   * read until its attributes were shown again.
+   * The inode as the source itself reports it now. A file of another version is not read until its
+   * attributes were shown again.
    */
   public Inode lookAgain(long number) throws FsException {
     stager.restart(number);
     return importer.lookAgain(number);
   }
 
-  /** The same, unless the file was proved to be as it is known. */
+  /** The inode; compared with the source itself if it was not proved. */
   public Inode lookAgainIfDoubted(long number) throws FsException {
     return importer.doubts().isDoubted(number) ? lookAgain(number) : importer.checked(number);
   }
@@ -353,7 +348,7 @@ public final class PmfsFileSystem {
 
   private int deliverPiece(Inode inode, long offset, int count, ReadSink sink) throws FsException {
     if (source.isSecondHand()) {
-      requireTold(inode.number());
+      requireCurrent(inode.number());
     }
     try {
       return stager.serve(inode, offset, count, sink);
@@ -362,9 +357,9 @@ public final class PmfsFileSystem {
           && failed.errno() == Errno.ESTALE
           && source.isSecondHand()) {
         Inode now = lookAgain(inode.number());
-        requireTold(inode.number());
+        requireCurrent(inode.number());
         if (!now.attributes().version().equals(inode.attributes().version())) {
-          // Told since this read began, with the length of before.
+          // The new attributes were shown after this read began with the old size.
           throw failed;
         }
         return stager.serve(now, offset, count, sink);
@@ -376,7 +371,7 @@ public final class PmfsFileSystem {
       if (!isLost) {
         throw e;
       }
-      // Its path was lost with the state; find it again.
+      // The state lost its path; find it again.
       return importer.whole(
           () -> stager.serve(importer.checked(inode.number()), offset, count, sink));
     }
@@ -411,9 +406,8 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * Asks the source, except for a file whose blocks cover all its bytes. It is always allowed to
-   * report a whole file as data; this does so if the source cannot tell, or has another file by
-   * now.
+   * Asks the source, unless the file's blocks cover all its bytes. Reports the whole file as data,
+   * which is always allowed, if the source cannot answer or has replaced the file.
    */
   private long seek(long number, long offset, boolean forData) throws FsException {
     Inode inode = importer.checked(number);
@@ -445,8 +439,8 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * The file in a tier that holds a regular file's whole content, raw and verified, for a kernel
-   * that reads it without pmfs; null if there is none now.
+   * The file of a complete, raw and verified copy, for a kernel that reads it without pmfs; null if
+   * there is none.
    */
   public @Nullable Path copyFile(long number) throws FsException {
     Inode inode = importer.checked(number);
@@ -466,23 +460,23 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * Whether to {@link #lend}. Not if there are tiers: what the kernel reads elsewhere would never
-   * be copied to them.
+   * Whether to {@link #lend}: only without tiers, because what the kernel reads elsewhere is not
+   * copied to them.
    */
   public boolean lends() {
     return source.lends() && copies.tiers().isEmpty();
   }
 
   /**
-   * A file on loan with a regular file's whole content, for a kernel that reads it without pmfs;
-   * null if there is none now. Opens the file at the source, as the first read would.
+   * A lent file with a regular file's whole content, for a kernel that reads it without pmfs; null
+   * if there is none. Opens the file at the source, as the first read would.
    */
   public @Nullable LentFile lend(long number) {
     LentFile file;
     try {
       file = stager.lend(importer.checked(number));
     } catch (FsException | NamespaceLostException e) {
-      return null; // the first read fails as well, or looks the file up again
+      return null; // the first read fails too, or looks up the file again
     }
     if (file != null) {
       leftToKernel(number);
@@ -492,10 +486,7 @@ public final class PmfsFileSystem {
 
   /** Observes reads. Called on the reader's thread, by many threads. */
   public interface ReadObserver {
-    /**
-     * A read of a file begins. {@link #ended} follows, preceded by {@link #delivered} if the read
-     * succeeded.
-     */
+    /** A read begins. {@link #ended} follows, after {@link #delivered} if the read succeeded. */
     void began(long number);
 
     void ended(long number);
@@ -506,7 +497,6 @@ public final class PmfsFileSystem {
     void opened(long number);
   }
 
-  /** Replaces the observer; null for none. */
   public void observe(@Nullable ReadObserver next) {
     observer = next;
   }
@@ -514,7 +504,6 @@ public final class PmfsFileSystem {
   /**
    * The copies in working tiers.
    *
-   * @param files their number
    * @param bytes the space that they use
    * @param fileBytes the part used by separate files, not by bundles or a pool; -1 while it is
    *     counted after an unclean stop
@@ -543,8 +532,8 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * What raw copies of all files will be; null if not all directories have been listed. Takes about
-   * a second for a million files.
+   * Predicts the raw copies of all files; null if a directory was not listed yet. Takes about a
+   * second per million files.
    */
   public @Nullable Copied expectedCopies() {
     Expected expected = new Expected();
@@ -554,14 +543,13 @@ public final class PmfsFileSystem {
         : null;
   }
 
-  /** The sums of {@link #expectedCopies}. */
   private final class Expected {
     private long files;
     private long bytes;
     private long fileBytes;
     private boolean isComplete = true;
 
-    /** False for a directory that has not been listed: then the sums are of no use. */
+    /** False for a directory that has not been listed: the sums are then useless. */
     boolean add(Inode inode) {
       Attributes attributes = inode.attributes();
       if (attributes.type() == FileType.REGULAR) {
@@ -575,7 +563,7 @@ public final class PmfsFileSystem {
     }
   }
 
-  /** Whether there is a copy that the kernel cannot read without pmfs. */
+  /** Whether there is a copy that only pmfs can read. */
   public boolean hasCopyReadByUs(long number) throws FsException {
     return copies.isReadByUs(inode(number));
   }

@@ -1,6 +1,6 @@
 /**
- * The file system: takes inodes, returns attributes and bytes. Independent of the kernel's requests
- * and of the kinds of tiers.
+ * The file system: takes inodes, returns attributes and bytes. Knows neither the kernel's protocol
+ * nor the kinds of tiers.
  */
 @NullMarked
 package io.pmfs.fs;

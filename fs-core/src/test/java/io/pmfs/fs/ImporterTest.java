@@ -944,8 +944,8 @@ final class ImporterTest {
           () -> waiting.get() != null && waiting.get().getState() == Thread.State.WAITING);
       first.countDown();
       earlier.get();
-      assertThat(dataset.fs.isUntold(top)).isTrue();
-      dataset.fs.tell(top);
+      assertThat(dataset.fs.isStale(top)).isTrue();
+      dataset.fs.refresh(top);
       second.countDown();
       later.get();
       dataset.fs.open(top);
@@ -967,9 +967,9 @@ final class ImporterTest {
       dataset.faulty.clearFaults();
 
       assertThat(dataset.fs.inode(top)).isEqualTo(shown);
-      assertThat(dataset.fs.isUntold(top)).isFalse();
+      assertThat(dataset.fs.isStale(top)).isFalse();
       assertThat(dataset.fs.lookAgain(top).attributes().size()).isEqualTo(150);
-      assertThat(dataset.fs.isUntold(top)).isTrue();
+      assertThat(dataset.fs.isStale(top)).isTrue();
     }
   }
 
@@ -998,7 +998,7 @@ final class ImporterTest {
       Await.until("the source is asked", () -> asked.get() == 1);
       dataset.store.write("top", 9, 1000);
       dataset.fs.lookAgain(top);
-      dataset.fs.tell(top);
+      dataset.fs.refresh(top);
       told.countDown();
       assertThat(reading.get()).isEqualTo(Errno.ESTALE);
       assertThat(dataset.read("top")).isEqualTo(content(9, 1000));

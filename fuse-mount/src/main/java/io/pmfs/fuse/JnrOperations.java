@@ -77,7 +77,7 @@ final class JnrOperations extends FuseStubFS {
 
   /** The inode as the kernel may see it. */
   private Inode shown(long number) throws FsException {
-    fileSystem.tell(number);
+    fileSystem.refresh(number);
     Inode inode = fileSystem.inode(number);
     return othersEnter ? fileSystem.accessLists().withLeastRights(inode) : inode;
   }
@@ -144,7 +144,7 @@ final class JnrOperations extends FuseStubFS {
    */
   @Override
   public int open(String path, FuseFileInfo info) {
-    if (!fileSystem.isToldOfOpens()) {
+    if (!fileSystem.needsOpens()) {
       return -Errno.ENOSYS.number();
     }
     return answer(

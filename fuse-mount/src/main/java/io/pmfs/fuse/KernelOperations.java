@@ -130,13 +130,13 @@ final class KernelOperations implements RequestHandler {
 
   /** The inode as the kernel may see it. */
   private Inode inode(long number) throws FsException {
-    fileSystem.tell(number);
+    fileSystem.refresh(number);
     return shown(fileSystem.inode(number));
   }
 
   /** The same; null if only another node has described the file so far. */
   private @Nullable Inode verifiedInode(long number) throws FsException {
-    fileSystem.tell(number);
+    fileSystem.refresh(number);
     Inode inode = fileSystem.verifiedInode(number);
     return inode == null ? null : shown(inode);
   }
@@ -152,7 +152,7 @@ final class KernelOperations implements RequestHandler {
    * answer, each time.
    */
   private void open(KernelRequest request, KernelReply reply) throws FsException {
-    boolean isAsked = fileSystem.isToldOfOpens();
+    boolean isAsked = fileSystem.needsOpens();
     if (!isAsked && (backing == null || backing.leavesOpensToKernel())) {
       throw new FsException(Errno.ENOSYS, "open");
     }
@@ -245,7 +245,7 @@ final class KernelOperations implements RequestHandler {
     try {
       fileSystem.read(request.inode(), offset, size, reply);
     } catch (FsException e) {
-      if (fileSystem.isUntold(request.inode())) {
+      if (fileSystem.isStale(request.inode())) {
         reply.forgetAttributes(request.inode());
       }
       throw e;
