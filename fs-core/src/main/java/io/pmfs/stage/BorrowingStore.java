@@ -24,19 +24,19 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A source whose content comes from whole copies that other mounts of the dataset have made on this
- * machine, where they are of the same version; else from the source. Names, attributes and the
- * right to read a file are always the source's. What is borrowed counts only if it has the recorded
- * checksum, block by block. Compressed copies are not borrowed.
+ * A source that takes content from whole copies made by other mounts of the dataset on this
+ * machine, if they are of the requested version, and otherwise from the wrapped source. Names,
+ * attributes and permissions always come from the source. A borrowed block counts only if its
+ * recorded checksum matches. Compressed copies are not borrowed.
  */
 public final class BorrowingStore extends ForwardingStore {
-  /** What the others have recorded since is seen after this time at the latest. */
+  /** New records of other mounts are found after at most this time. */
   private static final Duration FRESH = Duration.ofSeconds(10);
 
-  /** Reading the records may take one part in this many of the time. */
+  /** Rereading the records takes at most one part in this many of the time. */
   private static final int SHARE_OF_TIME = 20;
 
-  /** Each takes up to 16 MiB for the records that are looked up. */
+  /** Each lender takes up to 16 MiB for cached records. */
   private static final int MOST_LENDERS = 4;
 
   private static final int RAW = 0;
@@ -51,10 +51,10 @@ public final class BorrowingStore extends ForwardingStore {
   private long next; // GUARDED_BY(reading)
 
   /**
-   * Another set of copies.
+   * Another mount's copies.
    *
-   * @param state the directory of its records
-   * @param tiers the directories of its copies by the names of the tiers in the records
+   * @param state the directory of their records
+   * @param tiers the directories of copies by the tier names in the records
    */
   public record Lender(Path state, Map<String, Path> tiers) {
     public Lender {
@@ -65,10 +65,10 @@ public final class BorrowingStore extends ForwardingStore {
   private record Open(Lender lender, RecordedCopies records) {}
 
   /**
-   * Takes over a source.
+   * Wraps a source.
    *
    * @param identity that of the dataset
-   * @param lenders finds the sets that there are now
+   * @param lenders finds the current sets of copies
    */
   public BorrowingStore(
       BackingStore source, String identity, Supplier<List<Lender>> lenders, LongSupplier nanoTime) {
@@ -79,12 +79,12 @@ public final class BorrowingStore extends ForwardingStore {
     this.next = nanoTime.getAsLong();
   }
 
-  /** Bytes that came from copies of others. */
+  /** Bytes read from copies of other mounts. */
   public long borrowedBytes() {
     return borrowed.sum();
   }
 
-  /** Reads the records again if they may be old; one thread does, and others do not wait for it. */
+  /** Rereads the records if they may be outdated, in one thread; the others do not wait for it. */
   private void refresh() {
     if (!reading.tryLock()) {
       return;
@@ -118,7 +118,7 @@ public final class BorrowingStore extends ForwardingStore {
     }
   }
 
-  /** A copy of that version; null if nobody has one that can be opened. */
+  /** An open copy of that version; null if no lender has one that can be opened. */
   private @Nullable Loan borrow(FileName path, SourceVersion version) {
     refresh();
     List<Candidate> candidates = candidates(path, version);
@@ -156,7 +156,7 @@ public final class BorrowingStore extends ForwardingStore {
 
   /** An open copy and its checksums. */
   private record Loan(BorrowedCopy file, CopyRecord copy) {
-    /** Reads whole blocks; false if that is not what is wanted, or the bytes are wrong. */
+    /** Reads a block; false if the range is not a whole block or its checksum does not match. */
     boolean read(long offset, ByteBuffer destination) throws IOException {
       int first = destination.position();
       int block = Blocks.index(offset);
@@ -216,7 +216,7 @@ public final class BorrowingStore extends ForwardingStore {
             return destination.position() - first;
           }
         } catch (IOException e) {
-          // The disk of that copy has failed.
+          // The disk of the copy failed: read from the source.
         }
         destination.position(first);
       }

@@ -20,9 +20,9 @@ import org.jspecify.annotations.Nullable;
  * background, reads it from the source, once: others that need it wait, then take it from memory or
  * from the tier.
  *
- * <p>A block goes MISSING → READING → HELD (in memory) → STORED (in the tier), or back to MISSING
- * if reading failed. The states are guarded by this object's monitor; input and output happen
- * outside it.
+ * <p>The states of a block are MISSING → READING → HELD (in memory) → STORED (in the tier), or back
+ * to MISSING if reading failed. The states are guarded by this object's monitor; input and output
+ * happen outside it.
  */
 final class Fetch {
   private static final byte MISSING = 0;
@@ -33,7 +33,7 @@ final class Fetch {
   /** How often a waiting thread checks whether to give up. */
   private static final long PATIENCE_MS = 100;
 
-  /** Of so many blocks a thread chooses one to read next: 4 GiB. */
+  /** The number of blocks offered to a source that chooses the next one: 4 GiB. */
   private static final int WINDOW_BLOCKS = 4096;
 
   /** How a fetch ended. */
@@ -89,7 +89,7 @@ final class Fetch {
     return inode;
   }
 
-  /** A reader has reached the end of the file. */
+  /** Records that a reader has reached the end of the file. */
   void readToItsEnd() {
     readToItsEnd = true;
   }
@@ -284,13 +284,13 @@ final class Fetch {
     return loan;
   }
 
-  /** The caller has read a claimed block; true if this was the last one to read. */
+  /** Counts a block that the caller has claimed and read; true if it was the last to read. */
   synchronized boolean countRead() {
     readCount++;
     return readCount == states.length;
   }
 
-  /** The caller has read a claimed block into a loan, which others may read as well from now on. */
+  /** Publishes a block that the caller has claimed and read into a loan. */
   synchronized void hold(int block, BufferPool.Loan loan) {
     if (ending == null) {
       loan.retain();
@@ -301,7 +301,7 @@ final class Fetch {
     }
   }
 
-  /** The caller gives a claimed block back unread. */
+  /** Returns a claimed block unread. */
   synchronized void release(int block) {
     states[block] = MISSING;
     readingCount--;
@@ -309,7 +309,7 @@ final class Fetch {
     notifyAll();
   }
 
-  /** The block is in the tier; true if it was the last one. */
+  /** Records that a block is in the tier; true if it was the last one. */
   synchronized boolean stored(int block, int checksum) {
     BufferPool.Loan loan = held.remove(block);
     if (loan != null) {

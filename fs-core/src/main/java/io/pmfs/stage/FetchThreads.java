@@ -83,7 +83,7 @@ final class FetchThreads {
     }
   }
 
-  /** Fetches all unclaimed blocks, with the help of threads that have nothing to do. */
+  /** Fetches all unclaimed blocks, with the help of idle threads. */
   private void fillByAll(Fetch fetch) {
     int helpers = fetches.streams(fetch) - 1;
     for (int i = 0; i < helpers && !hasOthers(); i++) {
@@ -104,7 +104,7 @@ final class FetchThreads {
   /**
    * Fetches unclaimed blocks, in the order that the source proposes.
    *
-   * @param leaves whether to leave the rest to others
+   * @param leaves whether to leave the rest to other threads
    */
   private void fill(Fetch fetch, BooleanSupplier leaves) {
     if (!fetch.enter()) {
@@ -173,7 +173,7 @@ final class FetchThreads {
     return queued.get();
   }
 
-  /** Files that were refused because too many waited. */
+  /** Files rejected because too many were queued. */
   long dropped() {
     return dropped.sum();
   }

@@ -26,8 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The running fetches, at most one per file, and the steps of each block: it is read from the
- * source and written to the tier; after the last block the copy is recorded.
+ * The running fetches, at most one per file. Each block is read from the source and written to the
+ * tier; after the last one the copy is recorded.
  */
 final class Fetches {
   private static final Logger log = LoggerFactory.getLogger(Fetches.class);
@@ -99,7 +99,7 @@ final class Fetches {
     return fetch;
   }
 
-  /** Forgets why a file was not copied, and a copy of it that is being made: it is another now. */
+  /** Forgets why a file was not copied, and gives up its fetch: there is another version now. */
   void restart(long number) {
     giveUp(number);
     sources.invalidate(number);
@@ -107,7 +107,7 @@ final class Fetches {
   }
 
   /**
-   * The same for a file that a task stages; does not evict copies to make room.
+   * Like {@link #forReader}, for a file that a task stages; does not evict copies to make room.
    *
    * @param wanted called when there is neither a copy nor a running fetch; false means that no
    *     fetch is started
@@ -119,7 +119,7 @@ final class Fetches {
         : runningOrNew(inode, placement, true, wanted);
   }
 
-  /** A task wants a copy of the file here. */
+  /** Records that a task wants a copy of the file here. */
   void wanted(Inode inode) {
     guests.wanted(inode.number());
   }
@@ -173,7 +173,7 @@ final class Fetches {
     return evictor.compact(placement);
   }
 
-  /** Makes room for one of this node's own files by evicting guests; false if that freed none. */
+  /** Makes room for one of this node's own files by evicting guests; false if there were none. */
   boolean displaceGuests(Inode inode, Placement placement) {
     return !guests.isGuest(inode) && evictor.displaceGuests(inode.attributes().size(), placement);
   }
@@ -202,7 +202,7 @@ final class Fetches {
     }
   }
 
-  /** The same from a file opened by the caller. */
+  /** Like {@link #fetch(Fetch, int, ByteBuffer)}, from a file that the caller opened. */
   boolean fetch(Fetch fetch, int block, ByteBuffer destination, OpenSources.OpenSource open) {
     Inode inode = fetch.inode();
     try {
@@ -230,12 +230,12 @@ final class Fetches {
     try (var lease = sources.acquire(fetch.inode())) {
       return lease.handle().streams();
     } catch (FsException e) {
-      // Reading it will fail, and say why.
+      // The read fails too, and reports why.
       return 1;
     }
   }
 
-  /** Claims the block that the source can best give now; -1 if there is none. */
+  /** Claims the block that the source can deliver best now; -1 if there is none. */
   int claimNext(Fetch fetch) {
     if (fetch.blockCount() == 1) {
       return fetch.claimFree();
@@ -247,12 +247,12 @@ final class Fetches {
         return block >= 0 && fetch.claimIfMissing(block) ? block : -1;
       }
     } catch (FsException e) {
-      // Reading the first block will fail, and say why.
+      // Reading the first block fails too, and reports why.
     }
     return fetch.claimFree();
   }
 
-  /** The running fetch of a file, of that version; null if there is none. */
+  /** The running fetch of this version of a file; null if there is none. */
   @Nullable Fetch running(Inode inode) {
     Fetch fetch = running.get(inode.number());
     return fetch != null
@@ -328,7 +328,7 @@ final class Fetches {
     end(fetch, Fetch.Ending.WHOLE);
   }
 
-  /** Gives up a file's fetch: once this returns it is not committed, unless it was before. */
+  /** Gives up a file's fetch: it is not committed after this returns, unless it was before. */
   void giveUp(long number) {
     Fetch fetch = running.get(number);
     if (fetch != null) {
@@ -336,7 +336,7 @@ final class Fetches {
     }
   }
 
-  /** The same for a fetch that a reader began; a staged one is ended by its {@link Staging}. */
+  /** Gives up a fetch that a reader started; a staged one is ended by its {@link Staging}. */
   void giveUpUnstaged(long number) {
     Fetch fetch = running.get(number);
     if (fetch != null && !fetch.isStaged()) {
@@ -344,7 +344,7 @@ final class Fetches {
     }
   }
 
-  /** Ends a fetch before it is complete; its readers go to the tier or to the source. */
+  /** Ends an incomplete fetch; its readers continue with the tier or the source. */
   void giveUp(Fetch fetch) {
     end(fetch, new Fetch.Ending(Fetch.Ending.Kind.GIVEN_UP, "it was given up"));
   }
@@ -362,7 +362,7 @@ final class Fetches {
     return sources.name(inode);
   }
 
-  /** What copies are made, with the counts of the fetch threads' queue. */
+  /** The status of copying, with the counts of the fetch threads' queue. */
   StagerStatus status(long queued, long dropped) {
     return new StagerStatus(
         active.get(),
@@ -376,7 +376,7 @@ final class Fetches {
         evictor.isEvicting());
   }
 
-  /** Counts bytes requested from the source, or a peer, because of a reader. */
+  /** Counts bytes requested from the source, or a peer, for a reader. */
   void countForReaders(long bytes) {
     readerBytes.add(bytes);
   }

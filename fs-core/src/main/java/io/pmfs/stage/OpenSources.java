@@ -32,7 +32,7 @@ final class OpenSources implements AutoCloseable {
     this.source = source;
   }
 
-  /** The open file of an inode, until the lease is closed; fails as the source does. */
+  /** The open file of an inode, until the lease is closed. */
   HandleTable<OpenSource>.Lease acquire(Inode inode) throws FsException {
     while (true) {
       var lease = files.acquire(inode.number(), () -> open(inode));
@@ -42,7 +42,7 @@ final class OpenSources implements AutoCloseable {
       if (lease.handle().isOf(inode)) {
         return lease;
       }
-      // Opened by a thread that knew an earlier version of the file. The next round opens it again.
+      // Opened for an earlier version of the file; the next round reopens it.
       lease.close();
       files.invalidate(inode.number());
     }
@@ -62,7 +62,7 @@ final class OpenSources implements AutoCloseable {
    * that failed is not kept open: its handle may be stale, as after a server was replaced, while
    * opening its path again may succeed.
    *
-   * @throws FsException the source's own failure; ESTALE if the path has another file by now
+   * @throws FsException the source's own failure; ESTALE if the file was replaced
    */
   void read(Inode inode, long offset, ByteBuffer destination) throws FsException {
     int count = destination.remaining();
@@ -82,7 +82,7 @@ final class OpenSources implements AutoCloseable {
   private void readWhole(OpenSource open, long offset, ByteBuffer destination) throws FsException {
     int count = destination.remaining();
     int read = open.read(offset, destination);
-    // Checked after the read and before serving: only then is it known which file the bytes came
+    // Checked after the read and before serving: only then is it certain which file the bytes came
     // from.
     if (!open.isTheFile()) {
       throw new FsException(
@@ -96,7 +96,7 @@ final class OpenSources implements AutoCloseable {
     }
   }
 
-  /** Fails if the file is not of the version that the inode describes, or not the inode's. */
+  /** Fails unless the file is the inode's and of its version. */
   void prove(Inode inode) throws FsException {
     try (var lease = acquire(inode)) {
       lease.handle().prove();
@@ -106,14 +106,14 @@ final class OpenSources implements AutoCloseable {
     }
   }
 
-  /** Fails if a copy of the inode's version is not of the file there is now. */
+  /** Fails if the file at the source is not the one of which there is a copy. */
   void proveCopy(Inode inode) throws FsException {
     try (var lease = acquire(inode)) {
       lease.handle().file.proveCopy();
     }
   }
 
-  /** A file on loan with the whole content of an inode; null if there is none now. */
+  /** A lent file with the whole content of an inode; null if there is none. */
   @Nullable LentFile lend(Inode inode) throws FsException {
     try (var lease = acquire(inode)) {
       OpenSource open = lease.handle();
@@ -142,9 +142,9 @@ final class OpenSources implements AutoCloseable {
   }
 
   /**
-   * An open file of the source. Nothing may be served from it before a check shows that it is the
-   * inode's file: if the path was replaced by a link to another file, that file's content must not
-   * be served with this file's permissions.
+   * An open file of the source. Nothing is served from it before a check that it is the inode's
+   * file: a path may have been replaced by a link to another file, whose content must not be served
+   * with this file's permissions.
    */
   static final class OpenSource implements AutoCloseable {
     private final Inode inode;
@@ -158,13 +158,12 @@ final class OpenSources implements AutoCloseable {
       this.renumbered = renumbered;
     }
 
-    /** Whether it was opened as this version of the file. */
     private boolean isOf(Inode other) {
       return inode.identity().equals(other.identity())
           && inode.attributes().version().equals(other.attributes().version());
     }
 
-    /** Reads until the destination is full or the file ends; returns how many bytes. */
+    /** Reads until the destination is full or the file ends; returns the byte count. */
     int read(long offset, ByteBuffer destination) throws FsException {
       return file.read(offset, destination);
     }
@@ -172,7 +171,7 @@ final class OpenSources implements AutoCloseable {
     private void prove() throws FsException {
       file.prove();
       if (!isTheFile()) {
-        throw new FsException(Errno.ESTALE, "inode " + inode.number() + " is another file by now");
+        throw new FsException(Errno.ESTALE, "inode " + inode.number() + " was replaced");
       }
     }
 
@@ -199,9 +198,8 @@ final class OpenSources implements AutoCloseable {
     }
 
     /**
-     * Some sources give a file another number from time to time. It is then the inode's if size and
-     * times are the same, and mode and owners, so that nothing is served with another file's
-     * permissions.
+     * Some sources change inode numbers. The file is then the inode's if size, times, mode and
+     * owners match, so that nothing is served with another file's permissions.
      */
     private boolean isTheFile(SourceStatus now) {
       if (now.identity().equals(inode.identity())) {

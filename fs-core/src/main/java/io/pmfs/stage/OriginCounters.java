@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Counts for {@link ReadOrigins}. Safe for use by many threads. */
+/** Counts for {@link ReadOrigins}. Thread-safe. */
 final class OriginCounters {
   private final List<Counter> tiers;
   private final Counter fetched = new Counter();

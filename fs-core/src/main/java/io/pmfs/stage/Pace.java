@@ -9,7 +9,6 @@ import java.util.function.LongSupplier;
  * are spaced evenly, without bursts: each starts when those before it have used up their time.
  */
 public final class Pace {
-  /** Does not wait. */
   public static final Pace UNLIMITED = new Pace(0, 0, System::nanoTime);
 
   /** How often a waiting thread checks whether to continue. */

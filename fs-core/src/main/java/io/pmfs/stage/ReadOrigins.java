@@ -7,8 +7,8 @@ import java.util.List;
  * each origin that answered part of it.
  *
  * @param tiers whole copies, one entry for each tier in order
- * @param fetched bytes read from the source a moment before, for this reader or another one:
- *     unfinished copies, and copies that their first reader has not read to the end yet
+ * @param fetched bytes read from the source shortly before, for any reader: unfinished copies, and
+ *     copies whose first reader has not reached the end
  * @param source bytes for which the reader waited for the source
  */
 public record ReadOrigins(List<Origin> tiers, Origin fetched, Origin source) {
@@ -19,7 +19,7 @@ public record ReadOrigins(List<Origin> tiers, Origin fetched, Origin source) {
     tiers = List.copyOf(tiers);
   }
 
-  /** Reads that a tier could not answer, so that a later origin did. */
+  /** Reads that a tier could not answer, and a later origin did. */
   public long misses(int tier) {
     long later = tiers.stream().skip(tier + 1L).mapToLong(Origin::reads).sum();
     return later + fetched.reads() + source.reads();

@@ -24,8 +24,8 @@ import org.slf4j.LoggerFactory;
  * thread, is answered from memory, and leaves writing the block to the store threads. The fetch
  * threads read the rest of a large file.
  *
- * <p>A {@link BufferPool} bounds the memory in between. When it is used up, the reader has to read
- * the source without a fetch, and the fetch threads read the block again later.
+ * <p>A {@link BufferPool} bounds the memory between them. When it is used up, the reader reads the
+ * source directly, and the fetch threads read the block again later.
  */
 final class ReadThrough {
   private static final Logger log = LoggerFactory.getLogger(ReadThrough.class);
@@ -33,7 +33,7 @@ final class ReadThrough {
   /** How long a reader waits for memory while no tier takes a block. */
   private static final Duration PATIENCE = Duration.ofMillis(500);
 
-  /** How long none waits after that. */
+  /** How long no reader waits after one has waited in vain. */
   private static final Duration HURRY = Duration.ofSeconds(5);
 
   private final Fetches fetches;
@@ -42,7 +42,7 @@ final class ReadThrough {
   private final BufferPool memory;
   private final boolean waits;
 
-  /** Until then no reader waits for memory: one did in vain. */
+  /** Until then no reader waits for memory. */
   private volatile long hurriedUntilNanos = System.nanoTime();
 
   /**
@@ -81,11 +81,14 @@ final class ReadThrough {
     return serve(fetch, offset, size, sink, served);
   }
 
-  /** The same for a block that a running fetch has; 0 if it has not. Waits for no block. */
+  /**
+   * Like {@link #serve}, for a block that a running fetch has already; otherwise 0. Waits for no
+   * block.
+   */
   int serveIfRead(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
     Fetch fetch = fetches.running(inode);
-    // A block that was read stays so: claiming it does not wait.
+    // A block stays read, so claiming it does not wait.
     return fetch != null && fetch.isRead(Blocks.index(offset))
         ? serve(fetch, offset, size, sink, served)
         : 0;
@@ -99,17 +102,19 @@ final class ReadThrough {
     }
   }
 
-  /** A running or new fetch; null if there is none, for whatever reason: a reader needs none. */
+  /**
+   * A running or new fetch; null if there is none. A failure is only logged, because the reader can
+   * do without.
+   */
   private @Nullable Fetch fetchOf(Inode inode) {
     try {
       return fetches.forReader(inode);
     } catch (RuntimeException | Error e) {
-      log.error("no copy of inode {} is begun", inode.number(), e);
+      log.error("cannot start a copy of inode {}", inode.number(), e);
       return null;
     }
   }
 
-  /** How many bytes of a range are in its first block. */
   private static int inBlock(Fetch fetch, long offset, int size) {
     int block = Blocks.index(offset);
     return (int) Math.min(size, Blocks.offset(block) + fetch.blockSize(block) - offset);
@@ -123,7 +128,7 @@ final class ReadThrough {
     return serveBlock(fetch, block, start, count, sink, served) ? count : 0;
   }
 
-  /** Serves a part of a block, which is read if needed; false if the fetch cannot have it. */
+  /** Serves part of a block, reading it if needed; false if the fetch cannot provide it. */
   private boolean serveBlock(
       Fetch fetch, int block, int start, int count, ReadSink sink, OriginCounters served)
       throws FsException {
@@ -178,7 +183,7 @@ final class ReadThrough {
     }
   }
 
-  /** Passes bytes in memory to the sink: no other place has them. */
+  /** Passes bytes in memory to the sink. A failure is final: no other tier has them. */
   static void deliver(ByteBuffer bytes, ReadSink sink) throws FsException {
     try {
       sink.accept(new ReadResult.Bytes(bytes));
@@ -188,15 +193,15 @@ final class ReadThrough {
   }
 
   /**
-   * Reads a claimed block into memory, which is returned retained, and leaves storing it to the
-   * store threads; null if the reader must read the source without the fetch.
+   * Reads a claimed block into memory, returned retained, and has the store threads write it; null
+   * if the reader must read the source directly.
    *
-   * <p>Whatever happens, the claim is given back, or the fetch ends: others wait for the block.
+   * <p>In any case the claim is released or the fetch ends, because others wait for the block.
    */
   private BufferPool.@Nullable Loan readClaimed(Fetch fetch, int block) throws FsException {
     try {
       // The reader fetches a single block. The rest of a larger file needs a background thread,
-      // which comes second: the reader must not wait behind it for its own block.
+      // queued after the claim, so that the reader does not wait for it.
       if (fetch.blockCount() > 1 && !fetchThreads.queue(fetch)) {
         fetch.release(block);
         return null;
@@ -209,7 +214,7 @@ final class ReadThrough {
       }
       return read(fetch, block, loan) ? loan : null;
     } catch (RuntimeException | Error e) {
-      log.error("block {} of {} is not copied", block, fetches.name(fetch.inode()), e);
+      log.error("cannot copy block {} of {}", block, fetches.name(fetch.inode()), e);
       fetches.giveUp(fetch);
       return null;
     }
@@ -248,7 +253,7 @@ final class ReadThrough {
     };
   }
 
-  /** Reads a claimed block; false, with the loan released, if the source cannot give it. */
+  /** Reads a claimed block; false, with the loan released, if the source fails. */
   private boolean read(Fetch fetch, int block, BufferPool.Loan loan) {
     boolean isRead = false;
     try {

@@ -34,8 +34,8 @@ import org.slf4j.LoggerFactory;
  * Where a reader's bytes come from: a copy, else a fetch, else the source. What is read from the
  * source becomes whole copies in the first tier with room.
  *
- * <p>Owns what makes copies: {@link ReadThrough} answers readers from the {@link Fetches}, {@link
- * FetchThreads} work behind them, a {@link Staging} copies for a task.
+ * <p>{@link ReadThrough} answers readers from the {@link Fetches}, {@link FetchThreads} fetch the
+ * rest in the background, a {@link Staging} copies for a task.
  */
 public final class Stager implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Stager.class);
@@ -59,7 +59,7 @@ public final class Stager implements AutoCloseable {
   private final OriginCounters peers;
 
   /**
-   * Reads files of the source, and copies them where {@code copies} has room.
+   * Reads files of the source, and copies them to tiers with room.
    *
    * @param share which part of the dataset this node holds
    * @param threadStart run first by each thread that compresses copies
@@ -82,7 +82,7 @@ public final class Stager implements AutoCloseable {
         name -> FetchThreads.named(name, threadStart));
   }
 
-  /** The same with threads that a test makes. */
+  /** Takes the threads from tests. */
   Stager(
       Namespace namespace,
       BackingStore source,
@@ -112,9 +112,9 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Compares each tier with the records, in the background: forgets missing copies, removes files
-   * without a record, and counts the rest. After an unclean stop a tier accepts no copies before
-   * that. Must be called once.
+   * Compares each tier with the records in the background: forgets missing copies, removes files
+   * without a record, and counts the rest. After an unclean stop a tier accepts no copies until
+   * then. Call once.
    */
   public void compareTiers() {
     fetchThreads.compareTiers();
@@ -140,12 +140,14 @@ public final class Stager implements AutoCloseable {
     return serve(inode, offset, size, sink, readers);
   }
 
-  /** The same for another node; not counted for this node's readers. */
+  /**
+   * Like {@link #serve(Inode, long, int, ReadSink)}, for another node; not counted for this node's
+   * readers.
+   */
   public int servePeer(Inode inode, long offset, int size, ReadSink sink) throws FsException {
     return serve(inode, offset, size, sink, peers);
   }
 
-  /** A copy, else a fetch, else the source. */
   private int serve(Inode inode, long offset, int size, ReadSink sink, OriginCounters served)
       throws FsException {
     // A copy may be committed or dropped between the lookup and the read; after a few rounds only
@@ -162,7 +164,7 @@ public final class Stager implements AutoCloseable {
     return serveFromSource(inode, offset, size, sink, served);
   }
 
-  /** Returns 0 if neither has the range. An error is a miss: the next place is asked. */
+  /** Returns 0 if neither has the range. An error is a miss: the next origin is tried. */
   private int serveFromCopyOrFetch(
       Inode inode, long offset, int size, ReadSink sink, OriginCounters served) throws FsException {
     int before = sink.received();
@@ -173,7 +175,7 @@ public final class Stager implements AutoCloseable {
       if (before < 0 || sink.received() != before) {
         throw e;
       }
-      log.error("{} is read without a copy", fetches.name(inode), e);
+      log.error("{}: reading without a copy", fetches.name(inode), e);
       return 0;
     }
   }
@@ -205,9 +207,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Makes sure that a file is of the version that the inode describes, before any of it is read.
-   * Fetches the first block for that, which a reader is about to need; a file that is not copied is
-   * only looked at.
+   * Proves, before a file is read, that it is of the version that the inode describes. Fetches the
+   * first block, which a reader is about to need; a file that is not copied is only checked.
    *
    * @throws FsException ESTALE if it is of another version; else the source's own failure
    */
@@ -228,19 +229,19 @@ public final class Stager implements AutoCloseable {
     sources.prove(inode);
   }
 
-  /** The same for a file that has a copy, perhaps of an earlier session. */
+  /** Like {@link #prove}, for a file that has a copy, perhaps of an earlier session. */
   public void proveCopy(Inode inode) throws FsException {
     sources.proveCopy(inode);
   }
 
-  /** The source has another version of a file than was said: nothing of the old one is kept. */
+  /** Discards what is known of a file of which the source has another version. */
   public void restart(long number) {
     fetches.restart(number);
   }
 
   /**
-   * Serves a range, which must lie within the file, to another node if a tier holds a copy, or the
-   * first of its blocks if a copy that is being made has it. Waits for no block.
+   * Serves a range, which must lie within the file, to another node from a copy, or up to the end
+   * of its first block from an unfinished copy that has this block. Waits for no block.
    *
    * @return bytes passed to the sink; 0 if there is no copy
    */
@@ -254,13 +255,13 @@ public final class Stager implements AutoCloseable {
     return readThrough.serveIfRead(inode, offset, size, sink, peers);
   }
 
-  /** The blocks that a copy being made has so far; null if none is being made. */
+  /** The blocks that an unfinished copy has so far; null if there is none. */
   public @Nullable BitSet blocksBeingCopied(Inode inode) {
     Fetch fetch = fetches.running(inode);
     return fetch == null || !fetch.isRunning() ? null : fetch.read();
   }
 
-  /** The checksum of a block, if a copy being made has it in its tier. */
+  /** The checksum of a block that an unfinished copy has in its tier. */
   public OptionalInt checksumBeingCopied(Inode inode, int block) {
     Fetch fetch = fetches.running(inode);
     return fetch == null ? OptionalInt.empty() : fetch.checksum(block);
@@ -268,12 +269,12 @@ public final class Stager implements AutoCloseable {
 
   /**
    * The file of a complete, verified copy, for a kernel that reads it without pmfs. If there is
-   * none yet, returns null and starts making one if there is room.
+   * none, returns null and starts one if there is room.
    */
   public @Nullable Path copyFile(Inode inode) {
     Path file = copies.file(inode);
     if (file != null) {
-      // The reads that follow are not visible here.
+      // The kernel's reads that follow are not visible here.
       eviction.touched(inode.number());
       return file;
     }
@@ -283,7 +284,7 @@ public final class Stager implements AutoCloseable {
     if (copies.has(inode)) {
       fetchThreads.verify(inode);
     } else if (inode.attributes().size() > Blocks.SIZE) {
-      // The read that follows fetches a file of one block.
+      // A file of one block is fetched by the read that follows.
       Fetch fetch = fetches.forReader(inode);
       if (fetch != null) {
         fetchThreads.queue(fetch);
@@ -293,23 +294,23 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * A file on loan with the whole content of an inode, for a kernel that reads it without pmfs;
-   * null if the source lends none now.
+   * A lent file with the whole content of an inode, for a kernel that reads it without pmfs; null
+   * if the source lends none.
    */
   public @Nullable LentFile lend(Inode inode) throws FsException {
     return sources.lend(inode);
   }
 
   /**
-   * Drops a file's copies, including one being made. When this returns there is none, unless the
-   * file is read again meanwhile. True if there were any.
+   * Drops a file's copies, including an unfinished one; another read may start a new one. True if
+   * there were any.
    */
   public boolean evict(long number) {
     fetches.giveUp(number);
     return copies.evict(number);
   }
 
-  /** The set of files that this node holds has changed. */
+  /** Called when the set of files that this node holds has changed. */
   public void shareChanged() {
     guests.changed();
   }
@@ -319,7 +320,6 @@ public final class Stager implements AutoCloseable {
     return evictor.dropGuests(isHeld);
   }
 
-  /** Which part of the dataset this node holds. */
   public Share share() {
     return share;
   }
@@ -335,8 +335,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * Bytes requested from the source, or a peer, because of these readers: ranges of files, and the
-   * rest of files that are copied as they are read. Excludes what tasks copy.
+   * Bytes requested from the source, or a peer, for these readers: ranges of files, and the rest of
+   * files copied while they are read. Excludes copies made by tasks.
    */
   public long bytesAskedForReaders() {
     return fetches.bytesForReaders();
@@ -351,10 +351,7 @@ public final class Stager implements AutoCloseable {
     return fetches.status(fetchThreads.queued(), fetchThreads.dropped());
   }
 
-  /**
-   * Stops. Finishes blocks that are being copied, but not their files. Readers may continue, and
-   * are answered from the source.
-   */
+  /** Finishes blocks being copied, but not their files. Readers may continue, from the source. */
   @Override
   public void close() {
     fetches.stop();
@@ -363,7 +360,7 @@ public final class Stager implements AutoCloseable {
     try {
       if (!fetchThreads.awaitStop(STOP)
           || !storeThreads.awaitTermination(STOP.toNanos(), TimeUnit.NANOSECONDS)) {
-        log.warn("the source does not answer; leaving unfinished copies behind");
+        log.warn("the source does not answer; abandoning unfinished copies");
         fetchThreads.abandon();
       }
     } catch (InterruptedException e) {

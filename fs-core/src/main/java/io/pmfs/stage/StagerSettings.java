@@ -11,8 +11,8 @@ import io.pmfs.stage.formats.Blocks;
  */
 public record StagerSettings(int fetchThreads, int bufferBytes, int queueLength) {
   /**
-   * Threads that compress copies and write them to local tiers: they wait for processors and the
-   * page cache, not for a network.
+   * Threads that compress copies and write them to local tiers. They need processors and the page
+   * cache, not a network.
    */
   static final int STORE_THREADS = Math.max(2, Runtime.getRuntime().availableProcessors());
 

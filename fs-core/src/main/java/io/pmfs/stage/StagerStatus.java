@@ -1,7 +1,7 @@
 package io.pmfs.stage;
 
 /**
- * What staging is doing now, and has done in this session.
+ * The state and counts of staging in this session.
  *
  * @param active files being copied now, including those that wait for a thread
  * @param queued files that wait for a thread to fetch them
@@ -23,7 +23,6 @@ public record StagerStatus(
     long failed,
     long evicted,
     boolean evicting) {
-  /** Whether nothing is left to do. */
   public boolean idle() {
     return active == 0 && !evicting;
   }

@@ -13,12 +13,12 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stages files for one task: the calling threads copy them, at the task's pace and with the memory
- * of tasks, so that it takes nothing from readers. Readers of the same files read what they need on
- * their own threads; no block is read from the source by both.
+ * Stages files for one task: the calling threads copy them, at the task's pace and with memory
+ * reserved for tasks, so that readers are not delayed. Readers of the same files read on their own
+ * threads; no block is read from the source twice.
  */
 public final class Staging {
-  /** Half of the tasks' memory, divided into equal windows; blocks being copied use the rest. */
+  /** Half of the tasks' memory, in equal windows; the rest is for blocks being copied. */
   private static final int WINDOWS_BYTES = DirectMemory.TASKS_BYTES / 2;
 
   /** Several times the request size of a disk array or a parallel file system. */
@@ -62,21 +62,19 @@ public final class Staging {
   public record Outcome(Result result, String reason, long movedBytes) {
     /** The kinds of outcomes. */
     public enum Result {
-      /** It was copied. */
       STAGED,
       /** The copy existed, or the file is empty and needs none. */
       PRESENT,
       /** No allowed tier has room. */
       NO_ROOM,
-      /** The source failed, or has another version of the file by now. */
+      /** The source failed, or has another version of the file. */
       SOURCE_FAILED,
       /** No allowed tier could store it. */
       TIER_FAILED,
-      /** The task was cancelled, or the file no longer wanted, before the copy was complete. */
+      /** The task was cancelled, or the file was no longer wanted, before the copy was complete. */
       CANCELLED
     }
 
-    /** Whether there is a copy that satisfies the placement. */
     public boolean isThere() {
       return result == Result.STAGED || result == Result.PRESENT;
     }
@@ -96,7 +94,7 @@ public final class Staging {
   }
 
   /**
-   * The same for a file that may be dropped meanwhile.
+   * Like {@link #stage(Inode)}, for a file that may be dropped meanwhile.
    *
    * @param wanted called when the file has neither a copy nor a running fetch; false means that it
    *     is not copied
@@ -106,7 +104,7 @@ public final class Staging {
   }
 
   /**
-   * The same, reading from a file that the caller opened.
+   * Like {@link #stage(Inode)}, reading from a file that the caller opened.
    *
    * @param opened used by this thread only; null to open the file when needed
    */
@@ -134,7 +132,7 @@ public final class Staging {
         if (fetch != null && fetch.isStaged()) {
           fetches.giveUp(fetch);
         }
-        // A copy of an earlier round has been read and dropped by now.
+        // An earlier round's copy was read and dropped.
         return new Outcome(
             there == Outcome.Result.STAGED ? there : Outcome.Result.CANCELLED, "", bytes);
       }
@@ -203,8 +201,8 @@ public final class Staging {
   }
 
   /**
-   * Copies a block of a large file that another thread is copying; false if there is none. For
-   * threads without a file of their own.
+   * Copies a block of a large file that another thread is copying; false if there is none. For idle
+   * threads.
    */
   public boolean help() {
     for (Fetch fetch : large) {
@@ -246,7 +244,6 @@ public final class Staging {
     }
   }
 
-  /** Copies a claimed block. */
   private boolean copy(Fetch fetch, int block, @Nullable SourceFile opened, BufferPool.Loan loan) {
     try {
       var content = loan.buffer().limit(fetch.blockSize(block));
@@ -255,7 +252,7 @@ public final class Staging {
               ? fetches.fetch(fetch, block, content)
               : fetches.fetch(fetch, block, content, OpenSources.opened(fetch.inode(), opened));
       if (isRead) {
-        // Counted before storing: with the last block the file is done, and stagedBytes() is read.
+        // Count before storing: the last block completes the file, and then stagedBytes() is read.
         if (fetch.countStaged(content.remaining())) {
           moved.accept(content.remaining());
         }
@@ -264,15 +261,15 @@ public final class Staging {
       }
       return isRead;
     } catch (RuntimeException | Error e) {
-      // A reader may have begun the fetch, and others wait for the block.
+      // A reader may have started the fetch, and others wait for the block.
       fetches.giveUp(fetch);
       throw e;
     }
   }
 
   /**
-   * Operations at the source per block: a small file is opened, read and checked again; a file that
-   * the caller opened lies in data that is read anyway.
+   * Requests to the source per block: a small file is opened, read and checked again; a file that
+   * the caller opened is part of a sequence that is read anyway.
    */
   private static int operations(Fetch fetch, @Nullable SourceFile opened) {
     if (opened != null) {
@@ -298,10 +295,7 @@ public final class Staging {
     copies.evictUnpinned(number);
   }
 
-  /**
-   * Cancels the task: calling threads return soon, and unfinished copies are dropped. Does not
-   * wait.
-   */
+  /** Cancels the task: callers return soon, and unfinished copies are dropped. Does not wait. */
   public void cancel() {
     cancelled = true;
   }

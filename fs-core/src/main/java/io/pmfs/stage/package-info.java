@@ -1,5 +1,5 @@
 /**
- * Copies: which tier holds a copy of which file, and how copies are made without delaying readers.
+ * Making copies without delaying readers.
  *
  * <p><b>Start reading</b> at {@link Stager#serve}: a copy of {@link Copies}, else a fetch, else the
  * source of {@link OpenSources}. A {@link Fetch} is a copy that is being filled; {@link Fetches}
@@ -12,9 +12,9 @@
  * and its {@code close} ends them: it waits at most 30 s for each kind.
  *
  * <ul>
- *   <li>{@code fetch-N}, as many as {@link StagerSettings} says: the rest of large files, several
- *       for one file if its source proposes that and no other file waits, and verifying large
- *       copies before the kernel may read them.
+ *   <li>{@code fetch-N}, as many as {@link StagerSettings} configures: the rest of large files,
+ *       several for one file if its source proposes that and no other file waits, and verifying
+ *       large copies before the kernel may read them.
  *   <li>{@code store-N}, {@link StagerSettings#STORE_THREADS}: write and compress the blocks that
  *       readers have read, and evict.
  *   <li>{@code compare-1}, until all tiers are compared with the records.
@@ -65,7 +65,7 @@
  *   <li>A count of a tier that starts again after each change never ends under load. Cure: {@link
  *       CopyIndex} reports each change to the {@link TierComparison}, which corrects its count.
  *   <li>A stop waits for a source that hangs. Cure: each wait has a limit; then {@link Stager}
- *       interrupts the fetch threads, gives up all fetches and goes on.
+ *       interrupts the fetch threads, gives up all fetches and continues.
  * </ol>
  *
  * <p><b>What may be forgotten.</b>
@@ -73,16 +73,16 @@
  * <ul>
  *   <li>The records of the namespace are authoritative for which copies may be served, but no proof
  *       that a copy exists: {@link Copies} asks the tier.
- *   <li>The namespace may lose its records, and says so. {@link TierComparison} then decides
+ *   <li>The namespace may lose its records, and reports that. {@link TierComparison} then decides
  *       nothing, because a missing record proves nothing. While nothing can be recorded, no fetch
- *       begins.
- *   <li>{@code CopyIndex.where} is a cache of the records: see its INVARIANT. That a copy was
+ *       starts.
+ *   <li>{@code CopyIndex.where} is a cache of the records: see its INVARIANT. Whether a copy was
  *       verified is known in this session only.
- *   <li>A fetch may be given up at any time. Its readers go on to the tier or the source.
+ *   <li>A fetch may be given up at any time. Its readers continue with the tier or the source.
  *   <li>Open files ({@link HandleTable}), marks in {@link Fetches}, {@link CopiedFiles}, the
  *       recency of {@link LeastRecentlyUsed} and the cursor of {@link Guests} are caches and hints.
- *   <li>Which guests readers caused is known in this session only: those of an earlier one stay
- *       until their room is needed.
+ *   <li>Which guests were copied for readers is known in this session only: those of an earlier
+ *       session stay until their room is needed.
  * </ul>
  */
 @NullMarked

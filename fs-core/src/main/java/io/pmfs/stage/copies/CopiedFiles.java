@@ -4,13 +4,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Records which files were copied in this session, and which of these their first reader is
- * probably still reading. The first reader is the one for whom a file was copied; what it reads
- * from the copy counts as fetched (see {@code ReadOrigins}). Uses one byte per inode. Safe for use
- * by many threads.
+ * Records which files were copied in this session, and which of them the reader that caused the
+ * copy is probably still reading; its reads count as fetched (see {@code ReadOrigins}). Uses one
+ * byte per inode. Thread-safe.
  */
 public final class CopiedFiles {
-  /** The file was copied, and has been read to its end since. */
+  /** Copied, and since read to its end. */
   private static final byte KNOWN = 1;
 
   /** The first state that encodes the minute in which the file was copied. */

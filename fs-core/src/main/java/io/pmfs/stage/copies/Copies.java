@@ -32,8 +32,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads the copies in the tiers. It serves only copies whose checksums were verified in this
- * session, and drops copies that do not match. Safe for use by many threads.
+ * The copies in the tiers. Serves only copies whose checksums were verified in this session, and
+ * drops copies that do not match. Thread-safe.
  */
 public final class Copies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Copies.class);
@@ -55,7 +55,7 @@ public final class Copies implements AutoCloseable {
   private final LongAdder verified = new LongAdder();
   private final Map<Tier, LongAdder> mismatches = new ConcurrentHashMap<>();
 
-  /** Stands for the index of a tier. */
+  /** Returned instead of a tier's index. */
   public static final int NO_TIER = -1;
 
   /**
@@ -91,7 +91,6 @@ public final class Copies implements AutoCloseable {
     return tiers;
   }
 
-  /** How each tier's copies are stored. */
   public List<CopyFormat> formats() {
     return formats;
   }
@@ -106,7 +105,7 @@ public final class Copies implements AutoCloseable {
     return tiers.stream().mapToLong(this::mismatches).sum();
   }
 
-  /** The same for one tier. */
+  /** The number of such copies dropped from one tier. */
   public long mismatches(Tier tier) {
     LongAdder count = mismatches.get(tier);
     return count == null ? 0 : count.sum();
@@ -124,7 +123,6 @@ public final class Copies implements AutoCloseable {
         inode, tier, format, alone ? Bundling.NONE : format.bundling(), memory);
   }
 
-  /** Which copies there are, and their records. */
   public CopyIndex index() {
     return index;
   }
@@ -139,8 +137,8 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * The checksums of a file's {@link Blocks}, from the record of the copy that is read; null if
-   * there is none, or it has them not.
+   * The checksums of a file's {@link Blocks}, from the record of the copy that reads use; null
+   * without a copy or checksums.
    */
   public @Nullable Checksums checksums(Inode inode) {
     byte state = index.locate(inode);
@@ -169,8 +167,8 @@ public final class Copies implements AutoCloseable {
    */
   public int copyTo(Inode inode, long offset, int size, ReadSink sink) {
     long number = inode.number();
-    // A round fails only when it drops the copy it tried or when the tier fails: twice the number
-    // of tiers is more than enough.
+    // A round fails only if it drops a copy or if the tier fails, so twice the number of tiers is
+    // enough.
     for (int round = 0; round < 2 * tiers.size(); round++) {
       byte state = index.locate(inode);
       if (!Whereabouts.isInTier(state)) {
@@ -223,7 +221,7 @@ public final class Copies implements AutoCloseable {
         : null;
   }
 
-  /** Whether there is a copy that the kernel cannot read without pmfs. */
+  /** Whether there is a copy that only pmfs can read. */
   public boolean isReadByUs(Inode inode) {
     byte state = index.locate(inode);
     return Whereabouts.isInTier(state) && !Whereabouts.isRawFile(state);
@@ -278,7 +276,7 @@ public final class Copies implements AutoCloseable {
     return problem;
   }
 
-  /** Makes sure that the dictionaries the copies need are on disk for the next session. */
+  /** Rewrites missing dictionaries that copies need in the next session. */
   public void keepDictionaries() {
     formats.forEach(CopyFormat::keepDictionary);
   }
@@ -322,8 +320,9 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Stops serving a bad copy in this session: it is dropped, or stays in place until the file is
-   * read and copied again.
+   * Stops serving a bad copy in this session.
+   *
+   * @param drop whether to drop it; otherwise it stays until the file is copied again
    */
   public void reject(Inode inode, CopyRecord copy, String why, boolean drop) {
     int place = index.tierIndex(copy.tier());
@@ -352,7 +351,7 @@ public final class Copies implements AutoCloseable {
     return isThere(inode, Placement.ANYWHERE);
   }
 
-  /** The same for a copy that satisfies the placement. */
+  /** Whether there is such a copy that satisfies the placement. */
   public boolean isThere(Inode inode, Placement placement) {
     if (index.has(inode, placement)) {
       index.confirm(inode);
@@ -375,20 +374,17 @@ public final class Copies implements AutoCloseable {
     return index.drop(number);
   }
 
-  /** The same, because the copies are no longer wanted. */
+  /** Like {@link #drop}, because the copies are no longer wanted. */
   public boolean evict(long number) {
     return index.evict(number);
   }
 
-  /** The same, except for pinned copies. */
+  /** Like {@link #evict}, except for pinned copies. */
   public boolean evictUnpinned(long number) {
     return index.evictUnpinned(number);
   }
 
-  /**
-   * Handles a known copy that is missing: its tier failed, the copy was evicted meanwhile, or its
-   * file was removed.
-   */
+  /** Handles a known copy that was not found: its tier failed, or it was evicted or removed. */
   private void missing(Inode inode, Tier tier) {
     index.forget(inode.number());
     CopyRecord record = namespace.copy(inode.number(), tier.name());
@@ -398,8 +394,8 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Drops a copy with a bad range. Another reader may have found the same, and the file may have
-   * been copied again since: so the current copy is checked once more.
+   * Drops a copy with a bad range. Checks the current copy again: another reader may have dropped
+   * the bad one, and the file may have been copied since.
    */
   private void dropIfBad(Inode inode, Tier tier, long offset, int size, String why) {
     if (index.evictIf(inode.number(), tier, () -> isBad(inode, tier, offset, size))) {
@@ -424,7 +420,7 @@ public final class Copies implements AutoCloseable {
   }
 
   private void dropBad(Inode inode, Tier tier, String why) {
-    // Another task may have dropped it already.
+    // Another thread may have dropped it already.
     if (index.evict(inode.number(), tier)) {
       countBad(inode, tier, why);
     }
@@ -433,7 +429,7 @@ public final class Copies implements AutoCloseable {
   private void countBad(Inode inode, Tier tier, String why) {
     mismatches.computeIfAbsent(tier, key -> new LongAdder()).increment();
     log.warn(
-        "dropped the copy of {} in tier {}: {}; the file is read from the source again",
+        "dropped the copy of {} in tier {}: {}; reading the file from the source",
         namespace.path(inode.number()),
         tier.name(),
         why);
@@ -444,7 +440,7 @@ public final class Copies implements AutoCloseable {
     boolean known = trusted && Whereabouts.isRawFile(index.known(inode.number()));
     CopyRecord record = known ? null : namespace.copy(inode.number(), tier.name());
     if (record == null && !known) {
-      // Evicted just now.
+      // Evicted meanwhile.
       return null;
     }
     CopyReader reader = tier.open(inode.number(), record == null ? null : record.extent());
@@ -454,7 +450,7 @@ public final class Copies implements AutoCloseable {
     boolean opened = false;
     try {
       if (trusted && !Whereabouts.isVerified(index.known(inode.number()))) {
-        // Evicted just now; the opened file may be a later copy of another kind.
+        // Evicted meanwhile; the opened file may be a later copy of another kind.
         return null;
       }
       CopyRecord compared = trusted ? null : record;

@@ -22,8 +22,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The index of which tier holds a copy of which file, in memory and in the records. Every change to
- * it is made here. Safe for use by many threads.
+ * The index of copies by file and tier, in memory and in the records; makes all changes to it.
+ * Thread-safe.
  *
  * <p>INVARIANT: a tier is named in {@link #where} only after its copy was committed and recorded,
  * or was read from the records; a copy is of the version that the inode's checked attributes
@@ -99,8 +99,8 @@ public final class CopyIndex {
   }
 
   /**
-   * Checks that the copies a file is read from exist, and forgets the missing ones: a record is no
-   * proof.
+   * Checks that the copies from which a file is read exist, and forgets missing ones: a record is
+   * no proof.
    */
   void confirm(Inode inode) {
     for (CopyRecord copy : namespace.copies(inode.number())) {
@@ -154,7 +154,7 @@ public final class CopyIndex {
     changed(number, tier, copy, null);
   }
 
-  /** Announces that a file's copy in a tier was replaced; null stands for none. */
+  /** Announces that a file's copy in a tier was replaced; null means none. */
   private void changed(
       long number, Tier tier, @Nullable CopyRecord before, @Nullable CopyRecord after) {
     // GUARDED_BY(recordLocks)
@@ -222,8 +222,8 @@ public final class CopyIndex {
   }
 
   /**
-   * Applies a placement to existing copies: pins them if wanted, and drops those outside the one
-   * wanted tier. False if no copy satisfies it any more.
+   * Applies a placement to existing copies: pins them if wanted, and drops those in other tiers
+   * than the wanted one. False if no copy satisfies it any more.
    */
   public boolean place(Inode inode, Placement placement) {
     if (placement.equals(Placement.ANYWHERE)) {
@@ -260,7 +260,7 @@ public final class CopyIndex {
     }
   }
 
-  /** Why no allowed tier works; null if one does. */
+  /** Why no allowed tier can take copies; null if one can. */
   @Nullable
   public String failure(Placement placement) {
     String unrecorded = namespace.failure();
@@ -281,7 +281,7 @@ public final class CopyIndex {
 
   /**
    * Commits and records a copy whose checksums were computed from the bytes written; false if the
-   * file is of another version by now, or the copy is no longer wanted.
+   * file has changed, or the copy is no longer wanted.
    *
    * @param wanted called while no record of the file changes: once it has returned false and the
    *     copies were dropped, no new copy appears
@@ -333,12 +333,12 @@ public final class CopyIndex {
     return remove(number, Whereabouts.OUTDATED, copy -> true);
   }
 
-  /** The same, because the copies are no longer wanted. */
+  /** Like {@link #drop}, because the copies are no longer wanted. */
   public boolean evict(long number) {
     return remove(number, Whereabouts.UNKNOWN, copy -> true);
   }
 
-  /** The same, except for pinned copies. */
+  /** Like {@link #evict}, except for pinned copies. */
   boolean evictUnpinned(long number) {
     return remove(number, Whereabouts.UNKNOWN, copy -> !copy.pinned());
   }
@@ -377,7 +377,7 @@ public final class CopyIndex {
   }
 
   /**
-   * The same for a copy that may have been replaced.
+   * Like {@link #evict(long, Tier)}, for a copy that may have been replaced.
    *
    * @param isBad checks the current copy, which is not replaced meanwhile
    */
@@ -409,7 +409,7 @@ public final class CopyIndex {
     if (bundles.isEmpty()) {
       return false;
     }
-    // Collected first and moved afterwards: each move writes records.
+    // Collected first, because each move writes records.
     List<Long> numbers = new ArrayList<>();
     AtomicLong next = new AtomicLong(Namespace.ROOT);
     boolean moved = false;
@@ -459,7 +459,7 @@ public final class CopyIndex {
 
   private @Nullable Extent move(Tier tier, Extent from) {
     if (from.size() > FrameWriter.MAX_BYTES) {
-      // No bundle contains anything this large.
+      // No bundle holds a copy this large.
       return null;
     }
     try (BufferPool.Loan loan = memory.take((int) from.size())) {

@@ -4,20 +4,19 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.tier.Tier;
 
 /**
- * Chooses the copies to evict from full tiers. Reads are reported lossily; a background thread
+ * Chooses the copies to evict from full tiers. Some reads may go unreported; a background thread
  * decides.
  */
 public interface EvictionPolicy {
   /** A copy was read. Called on the reader's thread: must cost almost nothing. */
   default void touched(long number) {}
 
-  /** The inode whose copy in that tier should go next, never a pinned one; 0 if none should. */
+  /** The inode whose copy in that tier to evict next, never a pinned one; 0 if none. */
   long victim(Tier tier, Namespace namespace);
 
   /**
-   * Keeps all copies. The default, because an epoch reads every file once in random order: the file
-   * read last is then as likely to be read next as any other, so evicting it costs writes and gains
-   * no hits.
+   * Keeps all copies. The default, because an epoch reads every file once in random order: any copy
+   * is then equally likely to be read next, so eviction costs writes and gains no hits.
    */
   EvictionPolicy NONE = (tier, namespace) -> 0;
 }

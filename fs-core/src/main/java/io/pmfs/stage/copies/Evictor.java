@@ -19,9 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps some room free in the tiers, using the eviction policy, ahead of need and never on a
- * reader's thread. A file that finds no room is not copied now, but the next one of its size should
- * be.
+ * Evicts copies ahead of need to keep some room free in the tiers, never on a reader's thread. A
+ * file that finds no room is not copied, but the next one of its size should be.
  */
 public final class Evictor {
   private static final Logger log = LoggerFactory.getLogger(Evictor.class);
@@ -29,7 +28,7 @@ public final class Evictor {
   /** The share of a tier that is kept free, if this is more than the last file's size. */
   private static final int HEADROOM_DIVISOR = 16;
 
-  /** The most copies evicted in one run; the next request frees the rest. */
+  /** The most copies evicted in one run; the next run evicts the rest. */
   private static final int MAXIMUM_AT_ONCE = 4096;
 
   private final Namespace namespace;
@@ -51,12 +50,10 @@ public final class Evictor {
     this.thread = thread;
   }
 
-  /** Copies removed so far. */
   public long evicted() {
     return copies.tiers().stream().mapToLong(this::evicted).sum();
   }
 
-  /** The same for one tier. */
   public long evicted(Tier tier) {
     LongAdder count = evicted.get(tier);
     return count == null ? 0 : count.sum();
@@ -66,12 +63,10 @@ public final class Evictor {
     return running.get();
   }
 
-  /**
-   * A file of this size found no room anywhere: makes room in the first tier that could hold it.
-   */
+  /** Makes room in the first tier that could hold a file of this size, which found none. */
   public void makeRoom(long size) {
     for (Tier tier : copies.tiers()) {
-      // A tier whose disk is full, or that is being recovered, would refuse anyway.
+      // A full or recovering tier would refuse anyway.
       if (tier.couldHold(size) && tier.status().state() == TierStatus.State.ON) {
         TierStatus status = tier.status();
         evictBelow(tier, status.usedBytes() - headroom(status, size));
@@ -80,7 +75,7 @@ public final class Evictor {
     }
   }
 
-  /** A copy of this size was made: makes sure that the next one finds room. */
+  /** Makes room for the next copy after one of this size was made. */
   public void keepRoom(Tier tier, long size) {
     TierStatus status = tier.status();
     long most = status.capacityBytes() - headroom(status, size);
@@ -94,7 +89,7 @@ public final class Evictor {
   }
 
   /**
-   * Compacts bundles whose copies are mostly removed; true if any thread has done so since the call
+   * Compacts bundles with mostly removed copies; true if any thread has done so since the call
    * began.
    */
   public boolean compact(Placement placement) {
@@ -128,8 +123,8 @@ public final class Evictor {
   }
 
   /**
-   * Evicts guests from the first allowed tier that could hold {@code size} bytes, to make room for
-   * these and some more; false if there were none. Runs on the caller's thread.
+   * Evicts guests from the first allowed tier that could hold {@code size} bytes, and some more;
+   * false if there were none. Runs on the caller's thread.
    */
   public boolean displaceGuests(long size, Placement placement) {
     for (Tier tier : copies.tiers()) {
@@ -144,12 +139,11 @@ public final class Evictor {
   }
 
   /**
-   * Drops the copies that readers caused while their files were this node's own, if other nodes
-   * hold these files now, whose files are only read here ({@link RemoteCopies#NEVER}). Pinned and
-   * staged copies stay.
+   * For {@link RemoteCopies#NEVER}: drops copies that readers caused while this node held their
+   * files, once the node that holds a file has a copy itself. Pinned and staged copies stay.
    *
-   * @param isHeld whether a node that holds the file has a copy of it by now; may ask it
-   * @return how many are left, because no such node has one
+   * @param isHeld whether the node that holds the file has a copy; may send a request
+   * @return how many copies remain
    */
   public long dropGuests(Predicate<Inode> isHeld) {
     AtomicBoolean any = new AtomicBoolean();
@@ -157,7 +151,7 @@ public final class Evictor {
         guests.forEachMade(
             inode -> {
               boolean isDone = !copies.has(inode) || isHeld.test(inode);
-              // The nodes may have changed while the other one was asked.
+              // The nodes may have changed during the request.
               if (isDone && guests.isGuest(inode)) {
                 any.compareAndSet(false, copies.evictUnpinned(inode.number()));
               }
@@ -170,8 +164,8 @@ public final class Evictor {
   }
 
   /**
-   * Evicts guests first. Guests that were this node's own files before may be in bundles, and free
-   * no room until these are compacted: so the size of evicted copies is counted as well.
+   * Evicts guests first. Former own files among them may be in bundles, which free no room until
+   * compacted, so the sizes of evicted copies are counted too.
    */
   private boolean evict(Tier tier, long usedBytes, EvictionPolicy then) {
     long surplus = tier.status().usedBytes() - usedBytes;

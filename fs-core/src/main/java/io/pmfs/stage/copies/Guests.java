@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 
 /**
- * Copies of files that are held by other nodes: they use spare room, and are evicted when this
- * node's own files need it. None is in a bundle, so that evicting any of them frees room.
+ * Copies of files that other nodes hold. They use spare room and are evicted when this node's own
+ * files need it. They are not stored in bundles, so that evicting any of them frees room.
  */
 public final class Guests {
   /** Guests leave this share of a tier to the node's own files. */
@@ -20,8 +20,8 @@ public final class Guests {
   private long cursor = Namespace.ROOT; // GUARDED_BY(this)
 
   /**
-   * The copies that readers caused here while their files were this node's own, where other nodes'
-   * files are only read: 1 for each. Those of an earlier daemon are not known.
+   * 1 for each file copied for a reader while this node held it, if other nodes' files are only
+   * read ({@link RemoteCopies#NEVER}). Copies of an earlier daemon are unknown.
    */
   private final InodeBytes made = new InodeBytes();
 
@@ -43,21 +43,21 @@ public final class Guests {
     return share.remoteCopies() == RemoteCopies.NEVER;
   }
 
-  /** A copy was made because the file was read, which was this node's own then. */
+  /** Records that a reader caused a copy of a file that this node held then. */
   public void madeForReader(long number) {
     if (isOnlyRead()) {
       made.set(number, (byte) 1);
     }
   }
 
-  /** Somebody wants the copy here, whoever holds the file. */
+  /** Records that the copy is wanted here, whichever node holds the file. */
   public void wanted(long number) {
     made.set(number, (byte) 0);
   }
 
   /**
-   * Calls for each file of which readers caused a copy here, and that is a guest by now; forgets
-   * those for which {@code isDone} says so. Returns how many remain.
+   * Passes each recorded file that is a guest now, and forgets those for which {@code isDone}
+   * returns true. Returns how many remain.
    */
   public long forEachMade(Predicate<Inode> isDone) {
     long left = 0;
@@ -83,7 +83,7 @@ public final class Guests {
     return status.usedBytes() + size <= status.capacityBytes() - spare;
   }
 
-  /** A guest was copied, or the set of guests changed. */
+  /** Records that a guest was copied, or the set of guests changed. */
   public void changed() {
     noneLeft = false;
   }

@@ -14,8 +14,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Open files by inode number. In page-cache mode the kernel reports neither opens nor closes, so
- * files that are read often are kept open here: up to a number of files, and for a while after the
- * last use. A file is closed when it has left the table and its last user has released it.
+ * frequently read files are kept open here: up to a maximum number, for a while after the last use.
+ * A file is closed once it has left the table and its last user has released it.
  *
  * <p>A file in use is found in {@link #recent}, without a lock on the table or an object.
  */
@@ -30,7 +30,7 @@ public final class HandleTable<H extends AutoCloseable> implements AutoCloseable
 
   private final Cache<Long, Lease> entries;
 
-  /** Some of the entries, each at the place that its number determines. */
+  /** Some of the entries, each at a position determined by its number. */
   private final AtomicReferenceArray<@Nullable Lease> recent = new AtomicReferenceArray<>(RECENT);
 
   /** Files that a thread is opening. */
@@ -70,7 +70,7 @@ public final class HandleTable<H extends AutoCloseable> implements AutoCloseable
     if (others != null) {
       others.join();
       there = present(number);
-      // If that failed, each thread tries on its own: one after the other might take long.
+      // If that failed, each thread tries on its own, because trying in turn might take long.
       return there == null ? open(number, opener) : there;
     }
     try {
@@ -120,7 +120,7 @@ public final class HandleTable<H extends AutoCloseable> implements AutoCloseable
 
   /** Removes a file from the table; its next use opens it again. */
   public void invalidate(long number) {
-    // The cache may tell its listener later, on another thread.
+    // The cache may call its listener later, on another thread.
     Lease former = entries.asMap().remove(number);
     if (former != null) {
       former.retire();
@@ -132,7 +132,7 @@ public final class HandleTable<H extends AutoCloseable> implements AutoCloseable
     entries.invalidateAll();
   }
 
-  /** An open file, shared by those who use it: each closes it once. */
+  /** An open file shared by its users, each of which closes it once. */
   public final class Lease implements AutoCloseable {
     private final long number;
     private final H handle;

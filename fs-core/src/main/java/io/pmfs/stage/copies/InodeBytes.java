@@ -6,9 +6,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One byte of state per inode number, initially zero. Inode numbers are dense, so ten million files
- * need ten megabytes, where a hash map would need hundreds. Safe for use by many threads without
- * locks; growing takes one.
+ * One byte of state per inode number, initially zero. Inode numbers are dense: ten million files
+ * need ten megabytes, a hash map hundreds. Thread-safe without locks, except for growing.
  */
 public final class InodeBytes {
   private static final int SEGMENT_SHIFT = 16;
@@ -29,19 +28,19 @@ public final class InodeBytes {
     }
   }
 
-  /** Sets the byte if it still has the expected value; false if it had not. */
+  /** Sets the byte if it still has the expected value; otherwise false. */
   public boolean compareAndSet(long number, byte expected, byte value) {
     while (true) {
       byte[] segment = segment(number, true);
       if (segment == null) {
         continue;
       }
-      // A weaker form would do, but byte-wide compare-and-set is one instruction where it matters.
+      // A weaker form would suffice, but this is one instruction on x86-64.
       return BYTES.compareAndSet(segment, indexInSegment(number), expected, value);
     }
   }
 
-  /** The lowest number from the given one on whose byte is not zero; -1 if there is none. */
+  /** The lowest number, from the given one on, with a byte other than zero; -1 if there is none. */
   public long next(long from) {
     byte[] @Nullable [] table = segments;
     for (long number = from; number >>> SEGMENT_SHIFT < table.length; ) {

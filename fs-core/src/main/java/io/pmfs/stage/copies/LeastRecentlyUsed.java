@@ -5,9 +5,9 @@ import io.pmfs.tier.Tier;
 import java.util.random.RandomGenerator;
 
 /**
- * Evicts the copy read longest ago among a few drawn at random. Sampling needs one byte per file
- * where an exact order would need a list of all; with 16 samples the victim is in the oldest fifth
- * of the copies with a probability of 97 %. Pinned copies are never chosen.
+ * Evicts the least recently read of a few random copies. Sampling needs one byte per file, an exact
+ * order a list of all; with 16 samples the victim is in the oldest fifth of the copies with a
+ * probability of 97 %. Pinned copies are never chosen.
  *
  * <p>Ages are in generations: a counter that advances with every {@value #TOUCHES_PER_GENERATION}
  * reads and wraps. So a copy not read for 255 generations looks young once, which costs one

@@ -12,7 +12,6 @@ public record Placement(@Nullable String tier, boolean pin) {
   /** In the first tier with room, evicted like any other. */
   public static final Placement ANYWHERE = new Placement(null, false);
 
-  /** Whether this tier may be used. */
   public boolean allows(String name) {
     return tier == null || tier.equals(name);
   }

@@ -4,7 +4,7 @@ import java.util.Locale;
 
 /** Whether a file that another node holds is copied here when it is read. */
 public enum RemoteCopies {
-  /** While there is room to spare; these copies are evicted first when there is none. */
+  /** While there is room to spare; such copies are evicted first. */
   AUTO,
   /** Like this node's own files. */
   KEEP,

@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Records are processed in the order of their numbers. Copies change meanwhile, and {@link
  * #changed} receives each change: one below the counted number corrects the count; one above is
- * seen when its number comes. Numbers that change while a batch is processed are processed again
- * while nothing can change.
+ * found when its number is processed. Numbers that change while a batch is processed are processed
+ * again while nothing can change.
  */
 public final class TierComparison {
   private static final Logger log = LoggerFactory.getLogger(TierComparison.class);
@@ -79,7 +79,7 @@ public final class TierComparison {
       }
       index.whileNothingChanges(this::take);
     } catch (IOException e) {
-      // The tier has logged it and shows it in its status.
+      // The tier logged this and shows it in its status.
       log.debug("tier {} is not compared: {}", tier.name(), e.getMessage());
     } finally {
       index.watch(null);
@@ -93,10 +93,7 @@ public final class TierComparison {
     }
   }
 
-  /**
-   * Whether the state fails: a record that is not found may then only be unreadable, which proves
-   * nothing about its copy.
-   */
+  /** Whether records may be lost: a missing record then proves nothing about its copy. */
   private boolean isForgetful(int lossesBefore) {
     return namespace.failure() != null || namespace.losses() != lossesBefore;
   }
@@ -134,7 +131,7 @@ public final class TierComparison {
     namespace.listCopies(
         from,
         (number, copy) -> {
-          // Keeps the records of one number together: the next batch begins with another number.
+          // Keep the records of one number together: the next batch begins with another number.
           if (looked[0] >= BATCH && number != last[0]) {
             next[0] = number;
             return false;

@@ -24,9 +24,7 @@ final class Whereabouts {
   private static final byte BUNDLED = 48;
   private static final byte VERIFIED_BUNDLED = 64;
 
-  /**
-   * Compressed copies are verified at every read, so it does not matter whether they were before.
-   */
+  /** Compressed copies are verified at every read, so no state of verification is needed. */
   private static final byte COMPRESSED = 80;
 
   private Whereabouts() {}

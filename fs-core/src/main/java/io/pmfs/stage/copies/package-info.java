@@ -1,12 +1,12 @@
 /**
- * Which tier holds a copy of which file, and which copies go when room is short.
+ * Which tier holds a copy of which file, and which copies are evicted when room is short.
  *
  * <p><b>Start reading</b> at {@link Copies}, which reads copies and drops those that do not match
- * their checksums, and at {@link CopyIndex}, the only place that changes what is known of a copy:
- * its record in the namespace, and its {@link Whereabouts}, one byte for each inode in {@link
+ * their checksums, and at {@link CopyIndex}, the only class that changes the state of a copy: its
+ * record in the namespace, and its {@link Whereabouts}, one byte for each inode in {@link
  * InodeBytes}. {@link Evictor} keeps room free ahead of need by an {@link EvictionPolicy}; {@link
- * Guests} are copies for other nodes, which go first. {@link TierComparison} compares a tier with
- * the records after an unclean stop, while the tier serves.
+ * Guests} are copies of other nodes' files, which are evicted first. {@link TierComparison}
+ * compares a tier with the records after an unclean stop, while the tier serves.
  *
  * <p><b>What must hold.</b>
  *

@@ -38,7 +38,7 @@ public final class BlockWriter {
   }
 
   /**
-   * Reserves room for the largest size that a file's copy may have; null if there is none.
+   * Reserves room for a file's copy at its largest possible size; null if there is none.
    *
    * @param bundling whether the copy may be in a bundle
    */
@@ -122,8 +122,8 @@ public final class BlockWriter {
   }
 
   /**
-   * Makes the copy visible and gives back reserved room that is not needed. Frames written out of
-   * order are first copied in order to a second file.
+   * Makes the copy visible and releases unneeded room. Frames written out of order are first copied
+   * to a second file in order.
    *
    * @throws NoRoomException if there is no room for this
    * @return the copy's place in a bundle; null if it is a file

@@ -57,7 +57,9 @@ final class CompressedCopy implements OpenCopy, Frames {
     return table;
   }
 
-  /** A small file is read without its table: because it has one frame, the frame's end is known. */
+  /**
+   * A small file is read without its table: it has one frame, which ends where the table starts.
+   */
   private static SeekTable readTable(CopyReader reader, CopyRecord record, BufferPool scratch)
       throws IOException {
     if (record.checksums().count() == 1) {

@@ -12,13 +12,14 @@ import java.util.List;
 /**
  * Decides from a file's first available block whether to compress it. Compression must save at
  * least a tenth of the room in the tier: a file uses room in units of 4 KiB, a copy in a bundle its
- * exact size. The kernel can read a raw copy without pmfs, so a compressed one must save something.
+ * exact size. A compressed copy must pay for itself, because the kernel can read a raw one without
+ * pmfs.
  */
 final class Compressibility {
   /** Files use disk space in multiples of this. */
   static final int ALLOCATION_BYTES = 4096;
 
-  // How much of a block is tried: all of a short block, pieces from all over a longer one.
+  // The size of the trial: all of a short block, samples from all over a longer one.
   private static final int TRIAL_BYTES = 128 * 1024;
   private static final int PIECES = 4;
   private static final int PIECE_BYTES = TRIAL_BYTES / PIECES;
@@ -123,7 +124,6 @@ final class Compressibility {
     return codec.compress(content.duplicate(), trial.clear());
   }
 
-  /** The room that a copy uses. */
   static long taken(long size, int unitBytes) {
     return (size + unitBytes - 1) / unitBytes * unitBytes;
   }

@@ -40,7 +40,7 @@ public record Compression(Mode mode, int level) {
     }
   }
 
-  /** Parses {@code zstd:3}; IllegalArgumentException carries a line for the user. */
+  /** Parses {@code zstd:3}; throws IllegalArgumentException with a message for the user. */
   public static Compression parse(String text) {
     String[] parts = text.split(":", -1);
     Mode mode =

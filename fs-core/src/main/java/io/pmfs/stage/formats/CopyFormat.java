@@ -20,12 +20,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * How the copies of one tier are stored, and how much content they hold. Existing copies of any
- * format can be read, regardless of the format of new ones. Safe for use by many threads.
+ * format can be read, regardless of the format of new ones. Thread-safe.
  */
 public final class CopyFormat implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(CopyFormat.class);
 
-  /** The codec of plain bytes. */
+  /** The codec number of raw copies. */
   public static final int RAW = 0;
 
   /** Larger files would have more frames than a table allows. */
@@ -42,7 +42,7 @@ public final class CopyFormat implements AutoCloseable {
   private volatile @Nullable Dictionary dictionary;
   private volatile @Nullable ZstdCodec withDictionary;
 
-  /** False while the tier's copies of earlier sessions may need a dictionary that is lost. */
+  /** False while copies of earlier sessions may need a dictionary that is lost. */
   private volatile boolean isCompared = true;
 
   private final AtomicLong contentBytes;
@@ -51,7 +51,7 @@ public final class CopyFormat implements AutoCloseable {
    * Reads the tier's dictionary, if there is one.
    *
    * @param bundling which copies share bundles
-   * @param directory where the dictionary is or will be kept; null for copies without one
+   * @param directory of the dictionary file; null for copies without one
    * @param trainer runs the training, which takes seconds
    * @param contentBytes bytes of content in the existing copies; null if unknown
    */
@@ -136,7 +136,7 @@ public final class CopyFormat implements AutoCloseable {
     try {
       trainer.execute(() -> train(samples));
     } catch (OutOfMemoryError e) {
-      log.debug("no thread makes a dictionary for {} now: {}", directory, e.toString());
+      log.debug("no thread to train a dictionary for {}: {}", directory, e.toString());
       samples.offerAgain();
     }
   }
@@ -145,7 +145,7 @@ public final class CopyFormat implements AutoCloseable {
     try {
       useTrained(samples);
     } catch (RuntimeException | Error e) {
-      log.warn("cannot make a dictionary for {}", directory, e);
+      log.warn("cannot train a dictionary for {}", directory, e);
     }
   }
 
@@ -154,12 +154,12 @@ public final class CopyFormat implements AutoCloseable {
     if (trained != null && directory != null && DictionaryFile.save(directory, trained)) {
       dictionary = trained;
       withDictionary = new ZstdCodec(compression.level(), trained);
-      log.info("small files in {} are compressed with a dictionary from now on", directory);
+      log.info("compressing small files in {} with a dictionary from now on", directory);
     }
   }
 
   /**
-   * Opens a copy that passes only bytes that match their checksums, and takes over its reader.
+   * Opens a copy that serves only bytes that match their checksums; takes over the reader.
    *
    * @param record the checksums to compare with; null for a raw copy that was verified in this
    *     session
@@ -195,7 +195,7 @@ public final class CopyFormat implements AutoCloseable {
     return isKnown(copy) && copy.version().equals(inode.attributes().version());
   }
 
-  /** Whether this version could read the recorded copy with the dictionary that the tier has. */
+  /** Whether the recorded copy can be read by this version, with the tier's dictionary. */
   public boolean canRead(CopyRecord copy) {
     return isKnown(copy) && (copy.codec() == RAW || byNumber(copy.codec()) != null);
   }
@@ -213,24 +213,28 @@ public final class CopyFormat implements AutoCloseable {
   }
 
   /**
-   * The tier will be compared with the records. Until then no dictionary is trained, because it
-   * would be mistaken for the one that older copies need.
+   * Called before the tier is compared with the records. Until {@link #counted} no dictionary is
+   * trained, because it would be mistaken for the one that older copies need.
    */
   public void isToBeCompared() {
     isCompared = false;
   }
 
-  /** The tier was compared with the records; its copies hold this many bytes of content. */
+  /**
+   * Called when the tier was compared with the records.
+   *
+   * @param bytes of content in its copies
+   */
   public void counted(long bytes) {
     contentBytes.set(bytes);
     isCompared = true;
   }
 
-  /** Writes the dictionary again if its file was removed. */
+  /** Rewrites the dictionary's file if it was removed. */
   public void keepDictionary() {
     Dictionary needed = dictionary;
     if (needed != null && directory != null && !DictionaryFile.isThere(directory, needed)) {
-      log.warn("the dictionary in {} was removed; it is written again", directory);
+      log.warn("the dictionary in {} was removed; rewriting it", directory);
       DictionaryFile.save(directory, needed);
     }
   }

@@ -30,7 +30,7 @@ public final class DictionaryFile {
         if (dictionary != null) {
           return dictionary;
         }
-        log.warn("{} is damaged: copies that need it are made again", file);
+        log.warn("{} is damaged: copies that need it will be made again", file);
         Files.delete(file);
       }
     } catch (IOException e) {

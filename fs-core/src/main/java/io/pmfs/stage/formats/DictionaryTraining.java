@@ -11,8 +11,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Collects samples of small files, and trains a dictionary when there are enough. The dictionary is
- * used only if it saves at least a twentieth of the disk space of the files kept out of the
- * training.
+ * used only if it saves at least a twentieth of the disk space of files not used for training.
  */
 final class DictionaryTraining {
   private static final Logger log = LoggerFactory.getLogger(DictionaryTraining.class);
@@ -20,9 +19,7 @@ final class DictionaryTraining {
   /** Larger files contain enough repetition of their own. */
   static final int LARGEST_BYTES = 64 * 1024;
 
-  /**
-   * The zstd program's default, with a hundred times as many bytes of samples, as it recommends.
-   */
+  /** The zstd program's default; it recommends a hundred times as many bytes of samples. */
   static final int DICTIONARY_BYTES = 110 * 1024;
 
   static final int SAMPLE_BYTES = 100 * DICTIONARY_BYTES;
@@ -63,7 +60,7 @@ final class DictionaryTraining {
     return over;
   }
 
-  /** Nothing could train now: the next file that is offered is the last one again. */
+  /** Lets the next offered file start the training, because no thread could now. */
   synchronized void offerAgain() {
     sampledBytes -= samples.remove(samples.size() - 1).length;
     over = false;
@@ -98,7 +95,7 @@ final class DictionaryTraining {
         "a dictionary reduces sample copies from {} KiB to {} KiB: {}",
         without >> 10,
         with >> 10,
-        helps ? "it is used" : "too little, so it is not used");
+        helps ? "it is used" : "too little, not used");
     return helps ? dictionary : null;
   }
 

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Compresses blocks and appends their frames to a file, in any order. Several threads may write
- * different blocks at once; a thread that reads a block or ends the file must know that it has been
+ * different blocks at once; reading a block and ending the file require that the blocks were
  * written.
  */
 public final class FrameWriter implements Frames {

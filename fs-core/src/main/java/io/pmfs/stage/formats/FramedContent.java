@@ -12,7 +12,7 @@ import java.nio.ByteBuffer;
 
 /**
  * Content in compressed frames. Every frame is compared with its checksum each time it is
- * decompressed, so unverified bytes are never passed on. Safe for use by many threads.
+ * decompressed, so unverified bytes are never passed on. Thread-safe.
  */
 final class FramedContent implements AutoCloseable {
   private final Frames frames;

@@ -14,8 +14,8 @@ public interface Frames {
   int PER_BLOCK = Blocks.SIZE / SIZE;
 
   /**
-   * The most by which a frame is larger than its content: its header and checksum, and three bytes
-   * for each 128 KiB (RFC 8878).
+   * The most that a frame adds to its content: its header and checksum, and three bytes for each
+   * 128 KiB (RFC 8878).
    */
   int OVERHEAD_BYTES = 24;
 

@@ -11,8 +11,8 @@ import java.util.BitSet;
 import java.util.zip.CRC32C;
 
 /**
- * An open raw copy that was not verified when it was opened. It compares each block with its
- * checksum once, before it passes any of it.
+ * An open raw copy that was not verified when it was opened. Compares each block with its checksum
+ * once, before passing any of its bytes.
  */
 public final class RawCopy implements OpenCopy {
   /** Bytes read at once when verifying. */

@@ -1,8 +1,8 @@
 /**
- * How a copy is stored: raw or compressed, alone or in a bundle, and how its blocks are written,
- * checked and read. Knows one copy at a time, and neither names nor the order of tiers.
+ * How a copy is stored (raw or compressed, alone or in a bundle), and how its blocks are written,
+ * checked and read. Handles one copy at a time, and knows neither names nor the order of tiers.
  *
- * <p><b>Start reading</b> at {@link CopyFormat}, which says how the copies of one tier are stored
+ * <p><b>Start reading</b> at {@link CopyFormat}, which chooses how new copies of a tier are stored
  * and opens existing ones of any format. {@link BlockWriter} writes a copy: the first block that
  * arrives decides by {@link Compressibility} whether it is raw or a {@link FrameWriter} compresses
  * it. {@link RawCopy} and {@link CompressedCopy} are open copies. {@link Blocks} are the unit of
