@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * Reports the files of a request that have no copy from which the whole file can be read. Compares
- * the records of copies with what is in the tiers.
+ * Reports the files of a request without a complete copy. Compares the records of copies with the
+ * tiers.
  */
 final class CheckWork implements RunningTask.Work {
   private final TaskSource source;

@@ -37,10 +37,10 @@ public final class DatasetTasks implements FileTasks {
   private boolean closed; // GUARDED_BY(this)
 
   /**
-   * Tasks on the given file system, copies and stager; close this before them.
+   * Runs tasks on the given file system, copies and stager; close this before them.
    *
-   * @param scratch where findings are kept
-   * @param threadStart what each thread of a task does first
+   * @param scratch creates the files of findings
+   * @param threadStart run first by each thread of a task
    */
   public DatasetTasks(
       PmfsFileSystem fileSystem,
@@ -114,13 +114,12 @@ public final class DatasetTasks implements FileTasks {
         (by, t) -> new PrefetchWork(by, fileSystem, staging, prefetch, System::nanoTime).run(t));
   }
 
-  /** Leaves out files of other nodes unless {@code replicated}: those nodes copy them. */
+  /** Excludes files of other nodes unless {@code replicated}: those nodes copy them. */
   private Predicate<Inode> included(boolean replicated) {
     Share share = stager.share();
     return replicated || share == Share.ALL ? inode -> true : share::isOwn;
   }
 
-  /** Work that reads from the source. */
   private interface SourceWork {
     void run(TaskSource by, RunningTask task) throws InterruptedException;
   }

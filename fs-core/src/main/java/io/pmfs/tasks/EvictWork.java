@@ -4,7 +4,10 @@ import io.pmfs.metadata.Inode;
 import io.pmfs.stage.Stager;
 import java.util.List;
 
-/** Drops the copies of a request's files as far as names are known. Does not ask the source. */
+/**
+ * Drops the copies of a request's files, as far as their names are known, without asking the
+ * source.
+ */
 final class EvictWork implements RunningTask.Work {
   private static final int THREADS = 2;
 

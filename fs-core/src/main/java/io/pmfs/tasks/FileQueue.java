@@ -30,13 +30,13 @@ final class FileQueue {
     }
   }
 
-  /** No more files will be put. */
+  /** Declares that no more files will be put. */
   synchronized void close() {
     closed = true;
     notifyAll();
   }
 
-  /** No more files are taken, and every waiting thread returns. */
+  /** Stops the queue: no more files are taken, and every waiting thread returns. */
   synchronized void stop() {
     stopped = true;
     notifyAll();
@@ -45,7 +45,7 @@ final class FileQueue {
   /**
    * Works on files until there are no more.
    *
-   * @param otherWork does a small piece of other work while no file is there; false if there is
+   * @param otherWork does a small piece of other work while the queue is empty; false if there is
    *     none
    */
   void serve(LongConsumer work, BooleanSupplier otherWork) throws InterruptedException {

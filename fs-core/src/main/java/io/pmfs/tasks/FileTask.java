@@ -3,12 +3,12 @@ package io.pmfs.tasks;
 import java.time.Duration;
 import java.util.List;
 
-/** A started task over many files. Safe for use by many threads. */
+/** A started task over many files. Thread-safe. */
 public interface FileTask extends AutoCloseable {
   /** The request; without its paths once the task has ended. */
   TaskRequest request();
 
-  /** How many paths of the request a successor can skip. */
+  /** How many paths of the request a later task can skip. */
   long position();
 
   /** A snapshot; cheap enough to be taken several times a second. */
@@ -23,10 +23,10 @@ public interface FileTask extends AutoCloseable {
    */
   List<TaskFinding> findings(long from, int limit);
 
-  /** Asks the task to stop; what it did so far stays. Idempotent. */
+  /** Asks the task to stop, without undoing what it did. Idempotent. */
   void cancel();
 
-  /** Waits until the task has ended in any way; false if it did not within the timeout. */
+  /** Waits for the end of the task, of whatever kind; false on timeout. */
   boolean await(Duration timeout) throws InterruptedException;
 
   /** Discards the findings: another task has replaced this one. */

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 /**
  * The findings of a task about single paths, in the order they were found: the first {@value
  * #MOST}. The first {@value #IN_MEMORY} are in memory, the rest in a file; if no file can be
- * created, the rest is only counted. Safe for use by many threads.
+ * created, the rest is only counted. Thread-safe.
  */
 public final class Findings implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Findings.class);
@@ -101,7 +101,6 @@ public final class Findings implements AutoCloseable {
     return first.size() + inFile;
   }
 
-  /** At most {@code limit} findings, after skipping {@code from}. */
   public synchronized List<TaskFinding> list(long from, int limit) {
     int size = size();
     int start = (int) Math.min(Math.max(0, from), size);

@@ -10,8 +10,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the order of a prefetch, looking up a few thousand paths at a time, and finds a reader that
- * is further on. Used by the task's own thread and by the threads that it starts.
+ * Reads the order of a prefetch, looking up a few thousand paths at a time, and searches for a
+ * reader that is further on. Used by the task's thread and the threads it starts.
  */
 final class OrderReader {
   /** Paths looked up at once. */
@@ -36,7 +36,7 @@ final class OrderReader {
   /** A path of the order with its inode number; 0 if unknown. */
   record Entry(TaskPaths.Place place, long number) {}
 
-  /** The next path, until {@link #pass}; null after the last. */
+  /** The next path, which stays the next until {@link #pass}; null after the last. */
   @Nullable Entry next() throws InterruptedException {
     if (at == batch.size()) {
       batch = nextBatch(cursor);
@@ -49,12 +49,10 @@ final class OrderReader {
     at++;
   }
 
-  /** How many paths were passed. */
   long position() {
     return cursor.position() - (batch.size() - at);
   }
 
-  /** How many paths are left. */
   long rest() {
     return paths.count() - position();
   }
@@ -97,20 +95,20 @@ final class OrderReader {
     try {
       return source.tree().find(place.path());
     } catch (FsException e) {
-      if (isNews(place)) {
+      if (isFirstReport(place)) {
         RequestedFiles.report(task, place, e);
       }
       return 0;
     }
   }
 
-  /** Marks a path as reported; false if it was already. */
-  private boolean isNews(TaskPaths.Place place) {
+  /** Marks a path as reported; false if it already was. */
+  private boolean isFirstReport(TaskPaths.Place place) {
     synchronized (reported) {
       int position = (int) place.position();
-      boolean isNews = !reported.get(position);
+      boolean isFirstReport = !reported.get(position);
       reported.set(position);
-      return isNews;
+      return isFirstReport;
     }
   }
 
@@ -152,7 +150,7 @@ final class OrderReader {
     FileType type = inode.attributes().type();
     if (type == FileType.REGULAR) {
       task.counts.totalBytes.add(inode.attributes().size());
-    } else if (isNews(place)) {
+    } else if (isFirstReport(place)) {
       String what = type == FileType.DIRECTORY ? "it is a directory" : "it is not a regular file";
       String reason = place.reason(what + "; an order must name regular files");
       task.report(place.path(), TaskFinding.Kind.FAILED, reason);
@@ -162,7 +160,7 @@ final class OrderReader {
   /**
    * Searches from here to the end for the files being read: the reader is where several of them are
    * close together. Returns the position of the first; -1 if there is no such place, or the window
-   * is being read again.
+   * is being read after all.
    */
   long findReader(PrefetchWindow window) throws InterruptedException {
     long rest = rest();

@@ -44,7 +44,7 @@ public final class PathFile implements TaskPaths {
   }
 
   /**
-   * Takes over a list that extends to the end of the file.
+   * Opens a list that extends to the end of the file, and takes over the file. *
    *
    * @param path what to remove on close; null if the file has no name
    * @param start the offset of the list in the file
@@ -100,11 +100,11 @@ public final class PathFile implements TaskPaths {
         Files.deleteIfExists(path);
       }
     } catch (IOException e) {
-      log.warn("{}: the list of an ended task cannot be removed: {}", path, e.getMessage());
+      log.warn("{}: cannot remove the list of an ended task: {}", path, e.getMessage());
     }
   }
 
-  /** Closes the file without removing it: the next daemon continues with it. */
+  /** Closes the file without removing it, for the next daemon. */
   public void leave() {
     try {
       file.close();

@@ -11,26 +11,28 @@ import java.util.function.LongSupplier;
 
 /**
  * The part of an order that is kept in the tiers: files ahead of the reader's position, and some
- * behind it that may still be read. It follows the readers and decides which files leave.
+ * behind it that may still be read. Follows the readers and decides which files leave.
  *
  * <p>The position is that of the last file in the order that was read. A file leaves when it was
- * read completely, including its end, or when it is further behind the position than the
- * <em>margin</em>, a quarter of the window: loader workers run that far ahead of one another. A
- * file that the order names again within the window stays.
+ * read to its end, or when it is further behind the position than the <em>margin</em>, a quarter of
+ * the window, which allows for loader workers that run ahead of each other. A file that the order
+ * names again within the window stays.
  *
  * <p>The window holds at most {@value #MOST_FILES} files, and remembers {@value #REMEMBERED} that
- * left: late readers may fetch these again. It remembers the same number of files that a faster
- * reader read ahead of it, and skips them when their turn comes.
+ * left: late readers may fetch these again. It remembers as many files that a reader read ahead of
+ * the window, and skips them when their turn comes.
  *
- * <p>Reads that the kernel answers from its cache are not visible here. So a window may wait for
- * reads that never come while the reader is far ahead: {@link #isReaderElsewhere} says when to
- * search for the files being read, and {@link #jump} moves the window there.
+ * <p>Reads that the kernel answers from its cache are not visible here, so a window may wait in
+ * vain while the reader is far ahead: {@link #isReaderElsewhere} detects when to search for the
+ * files being read, and {@link #jump} moves the window there.
  */
 final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   static final int MOST_FILES = 65_536;
   private static final int REMEMBERED = 16_384;
 
-  /** Files read outside the window, with none inside, before the reader is searched for. */
+  /**
+   * How many files are read outside the window, and none inside, before the reader is searched for.
+   */
   static final int FIRST_SUSPICION = 16;
 
   private static final int LAST_SUSPICION = REMEMBERED / 2;
@@ -80,7 +82,6 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     };
   }
 
-  /** How much of a file was read. */
   private static final class Reading {
     private long bytes;
     private boolean end;
@@ -116,13 +117,13 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   }
 
   /**
-   * Adds the next file of the order; false if it must wait until others have left. A file larger
-   * than the window enters when it is alone.
+   * Adds the next file of the order; false if it must wait until others leave. A file larger than
+   * the window enters an empty window.
    */
   synchronized boolean enter(long index, long number, long size) {
     boolean isIn = byNumber.containsKey(number);
     long more = isIn ? 0 : size;
-    // The copies of files that left may still exist.
+    // The copies of files that left may not be dropped yet.
     if (!leaving.isEmpty()
         || entries.size() >= MOST_FILES
         || (usedBytes > 0 && usedBytes + more > windowBytes)) {
@@ -161,7 +162,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     beingRead.computeIfPresent(number, (n, readers) -> readers == 1 ? null : readers - 1);
   }
 
-  /** Whether a reader, possibly the last that needs the file, is reading it now. */
+  /** Whether a reader, possibly the last to need the file, is reading it now. */
   synchronized boolean isBeingRead(long number) {
     return beingRead.containsKey(number);
   }
@@ -206,7 +207,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     if (pending == null && !left.containsKey(number)) {
       readingElsewhere(number).opened = true;
     } else if (pending != null) {
-      // The first that is not opened yet: the kernel does not report reads of such a file.
+      // The first that is not opened yet: the kernel does not report reads of an opened file.
       Entry entry = pending.getLast();
       for (Entry each : pending) {
         if (!each.opened) {
@@ -265,8 +266,8 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
   }
 
   /**
-   * Whether enough other files were read since the last read inside the window that the reader is
-   * probably further on.
+   * Whether the reader is probably further on, because enough other files were read since the last
+   * read inside the window.
    *
    * @param rest how many paths of the order have not entered
    */
@@ -284,7 +285,10 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     return ahead.containsKey(number);
   }
 
-  /** The reader was not found: the files that were read are not in the rest of the order. */
+  /**
+   * Called when the reader was not found: the files that were read are not in the rest of the
+   * order.
+   */
   synchronized void notFound() {
     readElsewhere = 0;
     suspicion = Math.min(LAST_SUSPICION, 2 * suspicion);
@@ -299,7 +303,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     movedAt = nanoTime.getAsLong();
   }
 
-  /** Removes a file that no longer exists, so that it does not hold up the window. */
+  /** Removes a file that no longer exists, so that the window does not wait for it. */
   synchronized void gone(long number) {
     for (Deque<Entry> pending; (pending = byNumber.get(number)) != null; ) {
       end(pending.element());
@@ -311,7 +315,7 @@ final class PrefetchWindow implements PmfsFileSystem.ReadObserver {
     return entries.isEmpty() ? nextIndex : entries.element().index;
   }
 
-  /** The time since a file of the window was last read or one entered. */
+  /** The time since a file of the window was last read, or the last file entered. */
   synchronized long restNanos() {
     return nanoTime.getAsLong() - movedAt;
   }

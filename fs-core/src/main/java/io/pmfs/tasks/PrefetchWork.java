@@ -12,21 +12,21 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stages files ahead of a reader whose order is known: copies what enters the {@link
- * PrefetchWindow}, and drops what leaves it unless it is pinned. It ends when the last file was
- * read or the reader has stopped: docs/decisions/0037.
+ * Stages files ahead of a reader whose order is known: copies files that enter the {@link
+ * PrefetchWindow}, and drops unpinned ones that leave it. Ends when the last file was read or the
+ * reader has stopped: docs/decisions/0037.
  */
 final class PrefetchWork implements RunningTask.Work {
   /** Threads that check paths ahead of the reader. */
   private static final int CHECKERS = 2;
 
-  /** A reader that reads nothing of a full window for this long has stopped. */
+  /** A reader that reads no file of a full window for this long has stopped. */
   static final Duration STOPPED = Duration.ofHours(6);
 
-  /** The same, when all remaining files are in the window. */
+  /** The limit when all remaining files are in the window. */
   static final Duration STOPPED_AT_THE_END = Duration.ofMinutes(10);
 
-  /** How often a file that cannot be copied now is tried, {@link #PAUSE_MS} apart. */
+  /** How often to try a file that cannot be copied now, {@link #PAUSE_MS} apart. */
   private static final int ATTEMPTS = 20;
 
   private static final long PAUSE_MS = 50;
@@ -72,7 +72,7 @@ final class PrefetchWork implements RunningTask.Work {
                 }
               });
       if (threads.isEmpty()) {
-        throw new IllegalStateException("no thread can copy files now");
+        throw new IllegalStateException("cannot start a thread to copy files");
       }
       enterAll(task, order);
       queue.close();
@@ -93,7 +93,7 @@ final class PrefetchWork implements RunningTask.Work {
   }
 
   /**
-   * Adds files to the window as the reader moves on, until the last is in or the reader has
+   * Adds files to the window as the reader advances, until the last is in or the reader has
    * stopped.
    */
   private void enterAll(RunningTask task, OrderReader order) throws InterruptedException {
@@ -125,7 +125,6 @@ final class PrefetchWork implements RunningTask.Work {
     }
   }
 
-  /** Counts an empty file, or a path that is reported as not a file. */
   private static void pass(RunningTask task, @Nullable Inode inode, OrderReader order) {
     if (inode != null && inode.attributes().type() == FileType.REGULAR) {
       task.counts.present.increment();
@@ -135,7 +134,7 @@ final class PrefetchWork implements RunningTask.Work {
   }
 
   /**
-   * Waits for room in the window. Returns the reader's position if the reader is further on, else
+   * Waits for room in the window. Returns the reader's position if it is ahead of the window, else
    * -1.
    */
   private long enter(RunningTask task, OrderReader order, long position, Inode inode)
@@ -163,7 +162,7 @@ final class PrefetchWork implements RunningTask.Work {
   }
 
   private void drop(RunningTask task) {
-    // Read first: every file before this index is dropped by the time the position is published.
+    // Read first: files before this index are dropped before the position is published.
     long first = window.firstIndex();
     for (long number; (number = window.takeLeaving()) != 0; ) {
       staging.drop(number);
@@ -184,7 +183,7 @@ final class PrefetchWork implements RunningTask.Work {
           moved += outcome.movedBytes();
         }
         if ((isNoRoom(outcome) || isCancelled(outcome)) && !window.contains(number)) {
-          // The reader was faster.
+          // The reader was ahead of the prefetch.
           task.counts.present.increment();
         } else {
           task.count(source.tree().path(number), outcome);
@@ -195,12 +194,12 @@ final class PrefetchWork implements RunningTask.Work {
         }
         task.report(source.tree().path(number), TaskFinding.Kind.FAILED, source.reason(e));
       }
-      // It may have left the window while it was copied; then nothing else drops it.
+      // It may have left the window meanwhile; then nothing else drops the copy.
       if (!window.contains(number) && !task.isCancelled()) {
         staging.drop(number);
       }
     } else {
-      // The reader was faster.
+      // The reader was ahead of the prefetch.
       task.counts.present.increment();
     }
     task.counts.bytes.add(size - moved);
@@ -208,19 +207,19 @@ final class PrefetchWork implements RunningTask.Work {
   }
 
   /**
-   * Stages a file, and tries again while there is no room: readers ahead of the window use room
-   * until their files' turns come. A file that finds no room while it is being read goes from the
-   * source to its reader only, and must not be fetched twice.
+   * Stages a file, and retries while there is no room: readers ahead of the window use room until
+   * their files' turns come. A file that is being read without a copy is not staged meanwhile,
+   * because it would be fetched twice.
    */
   private Staging.Outcome stagePatiently(RunningTask task, long number) throws FsException {
     Staging.Outcome outcome = stageUnlessRead(task, number);
     try {
-      for (int i = 1; i < ATTEMPTS && isToBeTriedAgain(task, number, outcome); i++) {
+      for (int i = 1; i < ATTEMPTS && shouldRetry(task, number, outcome); i++) {
         Thread.sleep(PAUSE_MS);
         outcome = stageUnlessRead(task, number);
       }
-      if (isToBeTriedAgain(task, number, outcome)) {
-        // It is being read all the time.
+      if (shouldRetry(task, number, outcome)) {
+        // It is read all the time: stage it anyway.
         Thread.sleep(PAUSE_MS);
         outcome = staging.stageIf(source.checked(number), () -> isWanted(task, number));
       }
@@ -236,7 +235,7 @@ final class PrefetchWork implements RunningTask.Work {
         source.checked(number), () -> isWanted(task, number) && !window.isBeingRead(number));
   }
 
-  private boolean isToBeTriedAgain(RunningTask task, long number, Staging.Outcome outcome) {
+  private boolean shouldRetry(RunningTask task, long number, Staging.Outcome outcome) {
     return (isNoRoom(outcome) || isCancelled(outcome)) && isWanted(task, number);
   }
 

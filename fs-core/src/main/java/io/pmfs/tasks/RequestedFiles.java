@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * below it, except for paths that the request also names: these are processed at their own place in
  * the request.
  *
- * <p>The paths are read as often as needed and never kept in memory: this keeps one byte per inode,
- * and one bit per path that was not found.
+ * <p>Paths are reread as needed and not kept in memory: only one byte per inode, and one bit per
+ * missing path.
  */
 final class RequestedFiles {
   // Bits that mark an inode.
@@ -47,7 +47,7 @@ final class RequestedFiles {
     return find(task, tree, threads, inode -> true);
   }
 
-  /** The same, without files that are not included. */
+  /** Like {@link #find(RunningTask, Tree, int)}, excluding some files. */
   static RequestedFiles find(RunningTask task, Tree tree, int threads, Predicate<Inode> included)
       throws InterruptedException {
     RequestedFiles files = new RequestedFiles(task, tree, included);
@@ -126,15 +126,15 @@ final class RequestedFiles {
   }
 
   /**
-   * Passes the files, in order, to the visitor, which is called by {@code threads} threads; by this
-   * one if there are no others.
+   * Passes the files, in order, to the visitor, on {@code threads} threads, or on the caller's if
+   * none can be started.
    */
   void forEach(int threads, Visitor visitor) throws InterruptedException {
     forEach(threads, visitor, () -> false);
   }
 
   /**
-   * The same, with other work for threads that wait for a file.
+   * Like {@link #forEach(int, Visitor)}, with other work for idle threads.
    *
    * @param otherWork does a small piece of it; false if there is none
    */
@@ -167,7 +167,7 @@ final class RequestedFiles {
     task.join(workers);
   }
 
-  /** Takes files in order. */
+  /** Receives files in order. */
   private interface Sink {
     void put(long number) throws InterruptedException;
   }
@@ -297,7 +297,9 @@ final class RequestedFiles {
     }
   }
 
-  /** Looks up a path that was found before; 0 if it no longer exists, which the walk reports. */
+  /**
+   * Looks up a path that was found before; 0 if it no longer exists, which the walk will report.
+   */
   private long known(TaskPaths.Place place) {
     try {
       return tree.find(place.path());

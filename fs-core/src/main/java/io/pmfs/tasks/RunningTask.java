@@ -18,9 +18,9 @@ import org.slf4j.LoggerFactory;
  * A task's state: its counts, findings, threads and end. The {@link Work} it runs defines what it
  * does.
  *
- * <p>Only the first {@link Findings} are kept; all are counted. A cancelled task counts as ended
- * when its threads have returned, or after two seconds: threads that still wait for the source are
- * left behind, and stop when it answers. An ended task keeps no paths except those of its findings.
+ * <p>Only the first {@link Findings} are kept; all are counted. A cancelled task ends when its
+ * threads have returned, or after two seconds: threads that still wait for the source are
+ * abandoned, and stop when it answers. An ended task keeps no paths except those of its findings.
  */
 final class RunningTask implements FileTask {
   private static final Logger log = LoggerFactory.getLogger(RunningTask.class);
@@ -28,12 +28,12 @@ final class RunningTask implements FileTask {
   private static final long GRACE_NANOS = 2_000_000_000L;
   private static final long PATIENCE_MS = 20;
 
-  /** What a task does; runs on its own thread. */
+  /** The work of a task, run on a thread of its own. */
   interface Work {
     void run(RunningTask task) throws InterruptedException;
   }
 
-  /** Counters, which are sometimes corrected downwards. */
+  /** Counters; some are corrected downwards. */
   static final class Counts {
     final LongAdder totalFiles = new LongAdder();
     final LongAdder totalBytes = new LongAdder();
@@ -63,7 +63,7 @@ final class RunningTask implements FileTask {
   /**
    * A task that has not started.
    *
-   * @param threadStart what each of its threads does first
+   * @param threadStart run first by each of its threads
    */
   RunningTask(TaskRequest request, ScratchFiles scratch, Runnable threadStart) {
     this.request = request;
@@ -75,11 +75,11 @@ final class RunningTask implements FileTask {
   /**
    * Starts the task.
    *
-   * @throws IllegalStateException with a line for the user, if no thread can be had
+   * @throws IllegalStateException with a message for the user, if no thread can be started
    */
   void start(Work work) {
     if (startThreads(1, "task", () -> run(work)).isEmpty()) {
-      throw new IllegalStateException("no thread can run a task now");
+      throw new IllegalStateException("cannot start a thread for the task");
     }
   }
 
@@ -100,14 +100,14 @@ final class RunningTask implements FileTask {
 
   // Called by the work.
 
-  /** Starts threads that all run the same code: fewer, or none, if not all can be had. */
+  /** Starts threads that all run the same code: fewer, or none, if the process cannot have more. */
   List<Thread> startThreads(int count, String name, Runnable body) {
     List<Thread> threads = new ArrayList<>();
     for (int i = 1; i <= count; i++) {
       try {
         threads.add(DaemonThread.start(name + "-" + i, () -> perform(body)));
       } catch (OutOfMemoryError e) {
-        log.warn("only {} of {} threads: {}", threads.size(), count, e.getMessage());
+        log.warn("started only {} of {} threads: {}", threads.size(), count, e.getMessage());
         break;
       }
     }
@@ -123,7 +123,10 @@ final class RunningTask implements FileTask {
     }
   }
 
-  /** Runs the same code by several threads and waits for them, or by this one if it gets none. */
+  /**
+   * Runs the same code on several threads and waits for them; on the caller's if none can be
+   * started.
+   */
   void runThreads(int count, String name, Runnable body) throws InterruptedException {
     List<Thread> threads = startThreads(count, name, body);
     if (threads.isEmpty() && count > 0) {
@@ -153,7 +156,9 @@ final class RunningTask implements FileTask {
     return cancelled;
   }
 
-  /** Call when all names are counted: the totals are then final, unless the task was cancelled. */
+  /**
+   * Called when all names are counted: the totals are then final, unless the task was cancelled.
+   */
   void totalsAreFinal() {
     if (!cancelled) {
       totalsAreFinal = true;
@@ -180,12 +185,12 @@ final class RunningTask implements FileTask {
     findings.add(new TaskFinding(path, kind, reason));
   }
 
-  /** Sets how many paths of the request a successor can skip. */
+  /** Sets how many paths of the request a later task can skip. */
   void isAt(long paths) {
     position = paths;
   }
 
-  /** Ends the task, which cannot continue. */
+  /** Ends the task as failed. */
   private void fail(Throwable e) {
     if (cancelled) {
       log.debug("failed after it was cancelled: {}", e.toString());

@@ -16,9 +16,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Stages from a source that consists of sequences: one thread reads each once, from front to back.
- * Only staged files are counted and marked; the rest, including failures, is left to the threads
- * that stage files one by one.
+ * Stages from a source that consists of sequences: one thread reads each, once, from front to back.
+ * Counts and marks only staged files, and leaves the rest, including failures, to the threads that
+ * stage single files.
  */
 final class SequencePass {
   private static final Logger log = LoggerFactory.getLogger(SequencePass.class);
@@ -79,7 +79,7 @@ final class SequencePass {
       }
     } catch (FsException e) {
       log.warn(
-          "stopped reading sequence {}; its files are read one by one: {}", index, e.getMessage());
+          "stopped reading sequence {}, reading its files one by one: {}", index, e.getMessage());
     }
   }
 

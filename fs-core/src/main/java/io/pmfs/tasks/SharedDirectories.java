@@ -4,8 +4,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * Directories waiting for any of several threads to walk them, last found first. When many are
- * waiting, a thread that finds another walks it itself.
+ * Directories waiting for any of several threads to walk them, last found first. When too many
+ * wait, the thread that finds another walks it itself.
  */
 final class SharedDirectories {
   static final long NONE = 0;
@@ -47,13 +47,13 @@ final class SharedDirectories {
     return directories.pop();
   }
 
-  /** One of the threads is not there. */
+  /** Removes a thread that could not be started. */
   synchronized void leave() {
     busy--;
     notifyAll();
   }
 
-  /** Ends all waiting; no thread gets a directory any more. */
+  /** Ends all waiting; no thread gets another directory. */
   synchronized void stop() {
     stopped = true;
     notifyAll();

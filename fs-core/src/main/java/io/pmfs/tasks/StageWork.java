@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * Stages a request's files, with all that stat and getxattr say of them. Counting threads run ahead
- * and import what is not known; behind them the files are copied in the order of the request. Files
+ * Stages a request's files with their attributes and extended attributes. Counting threads run
+ * ahead and import unknown names; behind them files are copied in the order of the request. Files
  * of a source that consists of sequences come first, in the source's order.
  */
 final class StageWork implements RunningTask.Work {

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The paths of a request in order: a few in memory, or a list of any length in a {@link PathFile}.
- * Safe for use by many threads, each with its own cursor.
+ * Thread-safe, each with its own cursor.
  */
 public sealed interface TaskPaths extends AutoCloseable permits TaskPaths.InMemory, PathFile {
   /** No paths: those of an ended task. */
@@ -51,7 +51,7 @@ public sealed interface TaskPaths extends AutoCloseable permits TaskPaths.InMemo
     /** Skips paths until {@link #position} is the given one. */
     default void skipTo(long position) {
       while (position() < position && next() != null) {
-        // Skip.
+        // Only advance.
       }
     }
   }

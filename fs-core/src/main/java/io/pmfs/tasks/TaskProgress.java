@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * The progress of a task.
  *
  * @param reason why the whole task failed; null unless it did
- * @param totalsAreFinal whether all names are known; until then the totals grow
+ * @param totalsAreFinal whether all names are counted; until then the totals grow
  * @param totalFiles files to process, as far as known
  * @param totalBytes the sum of their sizes
  * @param files files processed, with any outcome

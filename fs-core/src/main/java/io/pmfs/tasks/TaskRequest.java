@@ -3,13 +3,14 @@ package io.pmfs.tasks;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a task does, and with which files. Paths are below the dataset's root; empty is the root.
+ * What a task does, and with which files. Paths are relative to the dataset's root; an empty path
+ * is the root.
  */
 public sealed interface TaskRequest {
   /** The paths, processed in this order; a directory stands for everything below it. */
   TaskPaths paths();
 
-  /** The same with other paths. */
+  /** The same request with other paths. */
   TaskRequest with(TaskPaths other);
 
   /**

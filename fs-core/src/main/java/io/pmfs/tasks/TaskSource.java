@@ -62,7 +62,7 @@ final class TaskSource implements AutoCloseable {
     return tree;
   }
 
-  /** Only the names that are known already. */
+  /** Only names that are already known. */
   Tree knownTree() {
     return knownTree;
   }
@@ -104,7 +104,9 @@ final class TaskSource implements AutoCloseable {
     fileSystem.readSymbolicLink(number);
   }
 
-  /** Keeps them, if the source can say them: if not, it tells so whoever asks for them. */
+  /**
+   * Caches the extended attributes of an inode. A failure is only logged: later readers ask again.
+   */
   void readExtendedAttributes(long number) {
     if (!fileSystem.keptAttributes().isKept(number)) {
       pace.await(1, 0, cancelled);

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** The dataset's names as a task sees them: all, or only those that are known already. */
+/** The dataset's names as a task sees them: all, or only those already known. */
 final class Tree {
   private final Namespace namespace;
   private final Importer importer;
@@ -24,7 +24,7 @@ final class Tree {
   /**
    * The source's names, imported where needed.
    *
-   * @param reader how to ask the source; null to ask it nothing
+   * @param reader reads directories from the source; null to use only known names
    * @param hurries whether to ignore the reader's pace from now on
    */
   public Tree(
@@ -38,9 +38,7 @@ final class Tree {
     this.hurries = hurries;
   }
 
-  /**
-   * The inode of a path, without following symbolic links; 0 if it is unknown whether it exists.
-   */
+  /** The inode of a path, without following symbolic links; 0 if its existence is unknown. */
   long find(FileName path) throws FsException {
     long at = Namespace.ROOT;
     for (String name : path.toLatin1().split("/", -1)) {
@@ -60,7 +58,7 @@ final class Tree {
     return at;
   }
 
-  /** An entry whose file the source could not describe before is asked for again. */
+  /** The entry; requests its attributes if the source could not deliver them when it was listed. */
   DirectoryEntry identified(long directory, DirectoryEntry entry) throws FsException {
     if (entry.type() != FileType.UNKNOWN || reader == null) {
       return entry;

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Compares the copies of a request's files with their checksums and, on request, with the source's
- * bytes. Names that are not known yet have no copies: the source is not asked for them.
+ * bytes. Unknown names have no copies, so the source is not asked for them.
  */
 final class VerifyWork implements RunningTask.Work {
   private final TaskSource source;
@@ -94,7 +94,7 @@ final class VerifyWork implements RunningTask.Work {
     }
 
     private boolean goesOn(int bytes) {
-      // Count no more than the file's size, though it may be read twice.
+      // Count at most the file's size, although it may be read twice.
       long counts = Math.min(bytes, Math.max(0, source.knownSize(number) - moved));
       moved += counts;
       task.counts.bytes.add(counts);
@@ -105,7 +105,7 @@ final class VerifyWork implements RunningTask.Work {
       task.report(source.tree().path(number), kind, reason);
     }
 
-    /** What is wrong, or null. The copy is known to match its checksums. */
+    /** Returns the difference, or null. The copy is known to match its checksums. */
     private @Nullable String compareWithSource(Inode inode, CopyRecord copy) throws FsException {
       try (SourceFile file = source.open(inode)) {
         int block = firstDifference(file, copy);

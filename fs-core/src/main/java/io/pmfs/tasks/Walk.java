@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** A walk below a directory, depth first, in the order of the listings. */
+/** A depth-first walk below a directory, in the order of its listings. */
 final class Walk {
   private static final int ENTRIES_AT_ONCE = 256;
 
@@ -36,7 +36,10 @@ final class Walk {
 
     default void symbolicLink(long number) {}
 
-    /** A directory that cannot be listed, or a name whose file the source does not describe. */
+    /**
+     * Reports a directory that cannot be listed, or a name whose attributes the source cannot
+     * deliver.
+     */
     default void failed(long number, FsException e) {}
   }
 
