@@ -11,8 +11,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A raw copy in a tier's directory that another process may be using. That one may remove the copy
- * at any time, which concerns only who opens it later. Its bytes are to be compared with checksums.
+ * A raw copy in the tier of another process, which may remove it at any time; an open copy stays
+ * readable. The caller must compare its bytes with checksums.
  */
 public final class BorrowedCopy implements AutoCloseable {
   private final FileChannel file;
@@ -24,11 +24,11 @@ public final class BorrowedCopy implements AutoCloseable {
   }
 
   /**
-   * Opens it.
+   * Opens a copy.
    *
    * @param tier the directory of the dataset in the tier
-   * @param number the inode's number there
-   * @param extent its place in a bundle; null if it is a file of its own
+   * @param number the inode number in that mount
+   * @param extent its place in a bundle; null if it is a separate file
    */
   public static BorrowedCopy open(Path tier, long number, @Nullable Extent extent)
       throws IOException {
@@ -41,7 +41,7 @@ public final class BorrowedCopy implements AutoCloseable {
         extent == null ? 0 : extent.offset());
   }
 
-  /** Reads until the destination is full; false if the file ends before. */
+  /** Reads until the destination is full; false if the file ends first. */
   public boolean read(long offset, ByteBuffer destination) throws IOException {
     long position = first + offset;
     while (destination.hasRemaining()) {
@@ -59,7 +59,7 @@ public final class BorrowedCopy implements AutoCloseable {
     try {
       file.close();
     } catch (IOException e) {
-      // It was only read.
+      // A file that was only read.
     }
   }
 }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Bundles as files of a directory. {@link Bundles} calls one method at a time. */
+/** Bundles as files in a directory. Called by one thread at a time, from {@link Bundles}. */
 final class BundleFiles implements BundleStore {
   private static final Logger log = LoggerFactory.getLogger(BundleFiles.class);
 
@@ -107,7 +107,7 @@ final class BundleFiles implements BundleStore {
       try {
         createFile();
       } catch (NoSuchFileException e) {
-        // The directory was empty for long and was removed; the tier's own directory must exist.
+        // The empty directory was removed; the tier's own directory must exist.
         Files.createDirectory(directory, DirectoryTier.DIRECTORY_MODE);
         createFile();
       }

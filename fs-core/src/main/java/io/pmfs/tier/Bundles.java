@@ -19,10 +19,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Stores small copies one after the other in larger files or allocations, so that they need no file
  * each and their sizes are not rounded up. A bundle is appended to but never changed; it is removed
- * when none of its copies is wanted any more. Safe for use by many threads.
+ * with its last wanted copy. Thread-safe.
  */
 final class Bundles implements AutoCloseable {
-  /** Bundles are worth emptying when less than this share is still wanted: 3/4. */
+  /** A bundle is worth emptying when less than this share is wanted: 3/4. */
   private static final int WANTED_QUARTERS = 3;
 
   private final BundleStore store;
@@ -53,15 +53,11 @@ final class Bundles implements AutoCloseable {
     }
   }
 
-  /** Whether there are none. */
   synchronized boolean isEmpty() {
     return bundles.isEmpty();
   }
 
-  /**
-   * Sets how many bytes of each bundle found at the start are wanted, and removes bundles without
-   * any.
-   */
+  /** Sets how many bytes of each existing bundle are wanted, and removes bundles without any. */
   synchronized void count(Map<Long, Long> wantedBytes) {
     for (long number : uncounted) {
       Bundle bundle = bundles.get(number);
@@ -126,7 +122,7 @@ final class Bundles implements AutoCloseable {
     } finally {
       leave(bundle);
       if (!written) {
-        // The caller keeps the reservation, however much of the copy reached the disk.
+        // The caller keeps the reservation, even if part of the copy is on the disk.
         drop(extent);
         room.found(reserved);
         room.settle(-reserved);

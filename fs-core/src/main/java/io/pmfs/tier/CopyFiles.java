@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Copies that are separate files, raw from byte 0 or in a standard format. A copy is written below
  * {@code incoming} and renamed into {@code copies} when complete, so a file there is never
- * incomplete. Safe for use by many threads.
+ * incomplete. Thread-safe.
  */
 final class CopyFiles {
   private static final Logger log = LoggerFactory.getLogger(CopyFiles.class);
@@ -54,7 +54,7 @@ final class CopyFiles {
     this.identity = identity();
   }
 
-  /** Device, inode number and owner of the tier's directory: the kernel uses numbers again. */
+  /** Device, inode number and owner of the tier's directory; the kernel reuses inode numbers. */
   private Object identity() throws IOException {
     Map<String, Object> attributes =
         Files.readAttributes(directory, "unix:fileKey,uid", LinkOption.NOFOLLOW_LINKS);
@@ -135,7 +135,7 @@ final class CopyFiles {
     return incoming.resolve(Long.toHexString(number) + "." + serial.incrementAndGet());
   }
 
-  /** Creates a file in {@link #incoming}, and that directory if it was removed. */
+  /** Creates a file in {@link #incoming}, which is recreated if it was removed. */
   FileChannel create(Path path) throws IOException {
     try {
       return createFile(path);
@@ -178,7 +178,7 @@ final class CopyFiles {
   /** The size of a copy in bytes, or -1 if there is none. */
   long size(long number) throws IOException {
     Path path = path(number);
-    // Usually there is none, and an exception for that costs more than this check.
+    // Usually there is none, and this check is cheaper than an exception.
     if (!Files.exists(path)) {
       return -1;
     }

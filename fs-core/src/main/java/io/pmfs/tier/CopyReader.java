@@ -4,12 +4,12 @@ import io.pmfs.memory.ReadResult;
 import io.pmfs.memory.ReadSink;
 import java.io.IOException;
 
-/** An open copy as its tier stores it, of which nothing is compared. */
+/** An open copy as its tier stores it, not verified. */
 public interface CopyReader extends OpenCopy {
   /** The size of the content in bytes. */
   long size();
 
-  /** A range, which must lie within the content; nothing is read yet. */
+  /** A range, which must lie within the content; read when the result is used. */
   ReadResult read(long offset, int size);
 
   @Override

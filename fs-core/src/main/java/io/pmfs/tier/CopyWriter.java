@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes a copy, with room reserved for it. The copy is not visible in its tier until {@link
- * #commit}. Several threads may write and read different ranges at once; commit and close exclude
- * everything else.
+ * #commit}. Several threads may write and read different ranges at once; but not during commit and
+ * close.
  */
 public interface CopyWriter {
   /** The tier of the copy. */
@@ -29,8 +29,8 @@ public interface CopyWriter {
   void write(long offset, ByteBuffer source) throws IOException;
 
   /**
-   * Writes a whole copy to a bundle with others, where it needs exactly its size; nothing else may
-   * be written before or after. Fails like {@link #write}.
+   * Appends a whole copy to a bundle, where it uses exactly its size; no other write may precede or
+   * follow. Fails like {@link #write}.
    */
   void append(ByteBuffer source) throws IOException;
 

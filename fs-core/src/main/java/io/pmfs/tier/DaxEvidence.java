@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param mapSync whether a file there could be mapped with MAP_SYNC, which the kernel allows only
  *     on directly mapped persistent memory
- * @param attribute whether the kernel reports a file there as DAX; null if it does not say
+ * @param attribute whether the kernel reports a file there as DAX; null if unknown
  * @param fileSystem its file system; null if unknown
  */
 record DaxEvidence(

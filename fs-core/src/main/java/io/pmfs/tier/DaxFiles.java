@@ -5,10 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import org.jspecify.annotations.Nullable;
 
-/**
- * System calls for files on persistent memory that the JDK does not offer. Safe for use by many
- * threads.
- */
+/** System calls for files on persistent memory that the JDK does not offer. Thread-safe. */
 public interface DaxFiles {
   /** For systems without these calls: reports unknown, allocates nothing and maps nothing. */
   DaxFiles NONE =
@@ -34,8 +31,8 @@ public interface DaxFiles {
   @Nullable Boolean isDirect(FileChannel file);
 
   /**
-   * Extends an empty file to this size and allocates its room at once, in pieces that the kernel
-   * can map as a whole where the file system has them; does nothing where there is no such call.
+   * Extends an empty file to this size and allocates its room at once, in huge pages if the file
+   * system has them; does nothing if the system lacks the call.
    *
    * @throws IOException if there is no room
    */

@@ -15,9 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds out whether a directory is on persistent memory that can be mapped directly, using a
- * temporary file: the JDK maps it with MAP_SYNC (JEP 352), which the kernel refuses on everything
- * else.
+ * Determines whether a directory is on persistent memory that can be mapped directly: the JDK maps
+ * a temporary file with MAP_SYNC (JEP 352), which the kernel refuses on other storage.
  */
 final class DaxProbe {
   private static final Logger log = LoggerFactory.getLogger(DaxProbe.class);

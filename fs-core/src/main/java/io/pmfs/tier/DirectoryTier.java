@@ -38,13 +38,13 @@ public final class DirectoryTier implements Tier {
 
   private static final String KEEP_FREE_REACHED = "its disk has no free space beyond --keep-free";
 
-  /** A tier has about 128 bundles, or up to a few thousand: each is an open file. */
+  /** A tier has about 128 bundles, at most a few thousand: each is an open file. */
   private static final int BUNDLES = 128;
 
   private static final long SMALLEST_BUNDLE_BYTES = 64 << 10;
   private static final long LARGEST_BUNDLE_BYTES = 512 << 20;
 
-  /** The name of the file that the tier locks, and writes to when it is opened and closed. */
+  /** The tier's lock file, touched when the tier is opened and closed. */
   public static final String LOCK = "lock";
 
   static final FileAttribute<?> DIRECTORY_MODE =
@@ -227,7 +227,7 @@ public final class DirectoryTier implements Tier {
     return new IncomingFile(this, files, bundles, room, number, charge);
   }
 
-  /** Lays out a file for mappings of 2 MiB, if files are mapped. */
+  /** Lays out a mapped file in pieces of 2 MiB. */
   void allocate(FileChannel file, long sizeBytes) throws IOException {
     daxFiles.allocate(file, sizeBytes);
   }
@@ -237,7 +237,7 @@ public final class DirectoryTier implements Tier {
     if (synced) {
       file.force(false);
     }
-    // In one step, so that when two copies of an inode are committed the replaced one is counted.
+    // In one step, so that a copy replaced by a concurrent commit of the same inode is counted.
     synchronized (this) {
       long replaced = files.size(number);
       files.remove(number);

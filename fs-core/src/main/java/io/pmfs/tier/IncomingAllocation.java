@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An unfinished copy in a {@link PoolTier}. It has an allocation, which it releases if it goes to a
- * bundle. Safe for use by many threads.
+ * bundle. Thread-safe.
  */
 final class IncomingAllocation implements CopyWriter {
   private final PoolTier tier;
@@ -72,8 +72,7 @@ final class IncomingAllocation implements CopyWriter {
   @Override
   public synchronized void append(ByteBuffer source) throws IOException {
     checkOpen();
-    // It keeps its allocation if it is too large for a bundle, or there is no room for another
-    // bundle.
+    // It keeps its allocation if it is too large for a bundle, or no bundle can be created.
     Extent bundled = tier.fitsBundle(source.remaining()) ? appendToBundle(source) : null;
     if (bundled == null) {
       write(0, source);

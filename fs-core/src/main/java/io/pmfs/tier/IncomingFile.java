@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An unfinished copy in a {@link DirectoryTier}: a file, or nothing until it is written as a whole
- * to a bundle. Safe for use by many threads.
+ * to a bundle. Thread-safe.
  */
 final class IncomingFile implements CopyWriter {
   private final DirectoryTier tier;

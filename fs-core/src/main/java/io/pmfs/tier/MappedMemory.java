@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 
 /**
  * Memory that outlives the process, mapped as a whole: a device or file of persistent memory, or a
- * substitute. Exclusive while it is open. Safe for use by many threads until it is closed.
+ * substitute. Exclusive while it is open. Thread-safe until closed.
  */
 public interface MappedMemory extends AutoCloseable {
   /** The size in bytes. */
@@ -24,12 +24,13 @@ public interface MappedMemory extends AutoCloseable {
   /**
    * Makes the bytes written to a range survive a power failure, if this is persistent memory. Bytes
    * persisted later survive only if these do. Files in the page cache are left to the kernel: they
-   * survive the end of the process, but no power failure.
+   * survive the process, but not a power failure.
    */
   void persist(long offset, long size);
 
   /**
-   * The same, and also writes files in the page cache to their disk, which takes milliseconds.
+   * Like {@link #persist}, and also writes files in the page cache to disk, which takes
+   * milliseconds.
    *
    * @throws IOException if writing failed
    */

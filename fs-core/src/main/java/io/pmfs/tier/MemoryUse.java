@@ -6,18 +6,18 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A mapped memory that is unmapped when its last user has left. Safe for use by many threads. */
+/** A mapped memory that is unmapped when its last user has left. Thread-safe. */
 final class MemoryUse {
   private final MappedMemory memory;
   private final AtomicInteger users = new AtomicInteger(1);
 
-  /** Mapped memory with one user, the caller, which must {@link #leave} it. */
+  /** Takes over mapped memory for one user, the caller, which must {@link #leave} it. */
   MemoryUse(MappedMemory memory) {
     this.memory = memory;
   }
 
   /**
-   * Keeps it mapped until {@link #leave}.
+   * Adds a user, for which the memory stays mapped until {@link #leave}.
    *
    * @throws IOException if it is already unmapped
    */
@@ -68,7 +68,7 @@ final class MemoryUse {
     try {
       destination.put(memory.slice(offset, size));
     } catch (InternalError e) {
-      // This is how the JVM reports SIGBUS; it occurred after the check.
+      // The JVM reports SIGBUS as an InternalError; it occurred after the check.
       throw new IOException("the memory cannot be read", e);
     }
   }

@@ -57,7 +57,7 @@ public final class MissingTier implements Tier {
     return true;
   }
 
-  /** There is nothing to count: a failed tier is not compared. */
+  /** A failed tier is not compared. */
   @Override
   public Census census() {
     return new NothingToCount();

@@ -3,7 +3,7 @@ package io.pmfs.tier;
 import io.pmfs.memory.ReadSink;
 import java.io.IOException;
 
-/** An open copy of a file's content. Safe for use by many threads until closed. */
+/** An open copy of a file's content. Thread-safe until closed. */
 public interface OpenCopy extends AutoCloseable {
   /**
    * Passes a range of the content, which must lie within it, to the sink.

@@ -18,8 +18,7 @@ import org.slf4j.LoggerFactory;
  * is persisted until the entry is invalidated, which is one store.
  *
  * <p>INVARIANT: valid entries and reserved allocations never overlap. Memory becomes free only
- * after the invalidated entry was persisted and {@link #release} was called. Safe for use by many
- * threads.
+ * after the invalidated entry was persisted and {@link #release} was called. Thread-safe.
  */
 final class Pool {
   private static final Logger log = LoggerFactory.getLogger(Pool.class);

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * bundle of an earlier session is not appended to: nothing in it says where its last copy ends.
  *
  * <p>Keeps a spare bundle to which {@link Bundles} can move copies, because otherwise a full pool
- * could not be compacted. {@link Bundles} calls one method at a time.
+ * could not be compacted. Called by one thread at a time, from {@link Bundles}.
  */
 final class PoolBundles implements BundleStore {
   private final Pool pool;

@@ -5,7 +5,7 @@ import java.util.BitSet;
 /**
  * Tracks which units of a pool's data are in use, one bit each. Small ranges are allocated from the
  * end, so that they do not fragment the space of large ones; both searches continue where the last
- * one ended. Not safe for use by many threads.
+ * one ended. Not thread-safe.
  */
 final class PoolSpace {
   private final long start;
@@ -58,7 +58,7 @@ final class PoolSpace {
       if (free + (long) count > to) {
         return -1;
       }
-      // Searched backwards, because the space after this may be free up to the pool's end.
+      // Search backwards, because the space after this may be free up to the pool's end.
       int blocked = taken.previousSetBit(free + count - 1);
       if (blocked < free) {
         return free;

@@ -9,8 +9,8 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The description of a pool, stored twice, so that one is intact whenever the power fails; the
- * layout is in docs/formats.md.
+ * The description of a pool, stored twice, so that one is intact after a power failure; the layout
+ * is in docs/formats.md.
  *
  * @param update how often it was written; the higher of two is valid
  * @param dataset the dataset whose copies it holds

@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A tier's disk and its last answer, for those who must not wait for a disk that hangs. Safe for
- * use by many threads.
+ * A tier's disk and its last answer, for callers that must not wait for a disk that hangs.
+ * Thread-safe.
  */
 final class RememberedDisk implements Room.Disk {
   private static final Logger log = LoggerFactory.getLogger(RememberedDisk.class);
@@ -43,14 +43,14 @@ final class RememberedDisk implements Room.Disk {
     return answer;
   }
 
-  /** The number of free bytes now, or as last heard if the disk does not answer at once. */
+  /** The number of free bytes; the last known one if the disk does not answer at once. */
   long recentlyUsableBytes() {
     try {
       return ask().get(PATIENCE_MS, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException | TimeoutException | OutOfMemoryError e) {
-      log.debug("the room on a disk is as it was: {}", e.toString());
+      log.debug("using the last known free space of a disk: {}", e.toString());
     }
     return answer;
   }

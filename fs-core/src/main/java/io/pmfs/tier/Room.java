@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Tracks how much of a tier's capacity copies use, and how much is reserved for unfinished ones.
- * Safe for use by many threads.
+ * Thread-safe.
  */
 final class Room {
   /** Room is counted in the allocation unit that ext4 and XFS use. */
@@ -21,7 +21,7 @@ final class Room {
   /** Whether the disk had no room when it was last checked. */
   private volatile boolean diskWasFull;
 
-  /** The part of {@link #usedBytes} that may not be on the disk yet. */
+  /** The part of {@link #usedBytes} that is only reserved. */
   private final AtomicLong reservedBytes = new AtomicLong();
 
   /** The tier's disk, which others may use as well. */
@@ -74,7 +74,7 @@ final class Room {
     return disk.usableBytes() > keepFreeBytes + UNIT_BYTES;
   }
 
-  /** Whether the disk had no room when last checked; does not access the disk, which may hang. */
+  /** Whether the disk had no room when last checked. Does not access the disk, which may hang. */
   boolean wasDiskFull() {
     return diskWasFull;
   }
@@ -91,7 +91,7 @@ final class Room {
     return reserveOnDisk(bytes);
   }
 
-  /** The same for a move that will free as much room elsewhere: the capacity is no limit. */
+  /** Reserves bytes for a move that frees as many elsewhere, so the capacity is no limit. */
   boolean move(long bytes) throws IOException {
     usedBytes.addAndGet(bytes);
     return reserveOnDisk(bytes);

@@ -4,10 +4,7 @@ import io.pmfs.memory.ReadResult;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
-/**
- * The storage of a bundle: a file, or an allocation in a pool. Safe for use by many threads until
- * closed.
- */
+/** The storage of a bundle: a file, or an allocation in a pool. Thread-safe until closed. */
 interface StoredBundle {
   /** The bundle's number, from 1; never reused. */
   long number();

@@ -9,10 +9,10 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place that holds copies of files, each identified by inode number, a copy in a bundle also by
- * its extent, which its record contains. It may forget any copy at any time: absence is a return
- * value, never an error. A tier that fails shows this in its {@link #status} and holds nothing from
- * then on. Safe for use by many threads.
+ * A place that holds copies of files, identified by inode number, and in a bundle also by the
+ * extent in their record. It may forget any copy at any time: absence is a return value, never an
+ * error. A tier that fails shows this in its {@link #status} and holds nothing from then on.
+ * Thread-safe.
  */
 public interface Tier extends AutoCloseable {
   /** The tier's name in records and for users; stable across restarts. */
@@ -49,8 +49,8 @@ public interface Tier extends AutoCloseable {
   @Nullable CopyWriter create(long number, long sizeBytes);
 
   /**
-   * Whether a complete copy exists, as far as can be told without reading it. That it is open or
-   * was read before is no proof.
+   * Whether a complete copy exists, as far as can be determined without reading it. An open file or
+   * an earlier read is no proof.
    *
    * @param extent the copy's place in a bundle; null if it is a file
    * @param sizeBytes its size
@@ -68,8 +68,8 @@ public interface Tier extends AutoCloseable {
   void remove(long number, @Nullable Extent extent, long sizeBytes);
 
   /**
-   * Bundles that hold so few wanted copies that moving these frees room; removing a copy frees none
-   * before the last copy of its bundle is removed.
+   * Bundles with so few wanted copies that moving these frees room. Removing a single copy from a
+   * bundle frees none.
    */
   default Set<Long> sparseBundles() {
     return Set.of();
@@ -93,8 +93,8 @@ public interface Tier extends AutoCloseable {
   void fail(String reason);
 
   /**
-   * Reports that one of the tier's files could not be read or written. The tier decides what that
-   * means: a full disk continues to serve, and a process without descriptors proves nothing.
+   * Reports that one of the tier's files could not be read or written. The tier decides whether it
+   * has failed: a full disk still serves copies, and running out of descriptors proves nothing.
    */
   default void failed(IOException e) {
     fail(String.valueOf(e.getMessage()));
@@ -136,7 +136,7 @@ public interface Tier extends AutoCloseable {
 
     /**
      * Applies the count: all copies were added, and none is added or removed while this runs. The
-     * tier's numbers become these, and anything else in the tier is removed.
+     * tier adopts the counted numbers, and removes anything that was not counted.
      */
     void take() throws IOException;
   }
@@ -146,7 +146,7 @@ public interface Tier extends AutoCloseable {
   /**
    * The bytes that more copies can use before others must go: less than the capacity leaves if the
    * disk has less free; 0 while the tier accepts none because its disk is full or it has failed.
-   * Waits for a disk that hangs for a moment only, and then answers as last heard.
+   * Waits only a moment for a disk that hangs, and then returns its last answer.
    */
   default long availableBytes() {
     TierStatus now = status();

@@ -9,8 +9,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Whether a tier is in use, and why not. A tier starts {@code ON}, or {@code RECOVERING} until its
- * copies were counted. A full disk turns it {@code FULL}, and room on the disk {@code ON} again.
- * {@code FAILED} is final. Safe for use by many threads.
+ * copies were counted. It becomes {@code FULL} with the disk, and {@code ON} when the disk has room
+ * again. {@code FAILED} is final. Thread-safe.
  */
 final class TierHealth {
   private static final Logger log = LoggerFactory.getLogger(TierHealth.class);
@@ -54,7 +54,6 @@ final class TierHealth {
     return state == State.ON;
   }
 
-  /** Whether the tier accepts copies, or will once they were counted. */
   boolean acceptsLater() {
     return state == State.ON || state == State.RECOVERING;
   }
@@ -63,7 +62,7 @@ final class TierHealth {
     return state == State.FAILED;
   }
 
-  /** Whether the counts of the tier's copies are right. */
+  /** Whether the tier's copies were counted. */
   boolean isCounted() {
     return state == State.ON || state == State.FULL;
   }
@@ -102,7 +101,7 @@ final class TierHealth {
     }
   }
 
-  /** Whether the tier accepts copies; asks the disk of a full tier every 10 s. */
+  /** Whether the tier accepts copies; checks the disk of a full tier every 10 s. */
   boolean isOnAgain(RoomCheck disk) throws IOException {
     return state == State.ON || (state == State.FULL && hasRoomAgain(disk));
   }

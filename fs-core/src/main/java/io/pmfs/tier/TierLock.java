@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The lock on a tier's directory: two daemons that count and clear the same directory would take
- * each other's copies for leftovers.
+ * The lock on a tier's directory: two daemons on the same directory would remove each other's
+ * copies as leftovers.
  */
 public final class TierLock implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(TierLock.class);
@@ -43,13 +43,13 @@ public final class TierLock implements AutoCloseable {
         return file;
       }
     } catch (OverlappingFileLockException e) {
-      // Locked by this process, which is the same as by another.
+      // Locked by this process.
     }
     file.close();
     throw new TierInUseException(directory);
   }
 
-  /** Sets the modification time of the lock's file, which says when the tier was last in use. */
+  /** Sets the modification time of the lock file, which shows when the tier was last in use. */
   private void stamp() {
     try {
       file.write(ByteBuffer.allocate(1), 0);

@@ -3,8 +3,8 @@
  * ({@code io.pmfs.source}) can fail a read.
  *
  * <p><b>Start reading</b> at {@link Tier}, the contract. {@link DirectoryTier} keeps copies as
- * files: {@link CopyFiles} and {@link BundleFiles} know their places, {@link IncomingFile} is an
- * unfinished copy, {@link TierLock} keeps other daemons out. {@link PoolTier} keeps copies in a
+ * files: {@link CopyFiles} and {@link BundleFiles} map copies to files, {@link IncomingFile} is an
+ * unfinished copy, {@link TierLock} excludes other daemons. {@link PoolTier} keeps copies in a
  * mapped memory: {@link Pool} allocates it, {@link IncomingAllocation} is an unfinished copy. Both
  * store small copies in {@link Bundles}, count their room in {@link Room} and keep their state in
  * {@link TierHealth}.
@@ -20,7 +20,7 @@
  * }</pre>
  *
  * <ul>
- *   <li>No code of a tier calls the package {@code stage} with one of these locks held. {@link
+ *   <li>Tiers do not call the package {@code stage} while holding these locks. {@link
  *       Tier.Census#forEachFile} calls its visitor without a lock, because the visitor takes locks
  *       whose holders call tiers.
  *   <li>{@link DirectoryTier} renames and removes files with its lock held, so that a replaced copy
@@ -34,19 +34,19 @@
  *
  * <p><b>Known deadlock.</b> A full tier gains room when copies leave sparse bundles, but moving
  * them takes room first. Cure: {@link Room#move} exceeds the capacity, and {@link PoolBundles}
- * keeps a spare bundle. Those of memory are in {@link io.pmfs.memory}.
+ * keeps a spare bundle. For those of memory see {@link io.pmfs.memory}.
  *
  * <p><b>What may be forgotten.</b>
  *
  * <ul>
- *   <li>The backing store is authoritative. All copies may vanish, also while the tier is open: a
- *       missing copy is null, not an error.
- *   <li>What is in a tier does not tell which version of a file it is: the records of the namespace
- *       do. A tier knows no versions, names or records.
+ *   <li>The backing store is authoritative. All copies may disappear, even while the tier is open:
+ *       a missing copy is null, not an error.
+ *   <li>A tier knows no versions, names or records: the records of the namespace determine of which
+ *       version a copy is.
  *   <li>The counts of room and copies, and which part of a bundle is wanted, are derived. After an
  *       unclean stop they are unknown, and a tier that is not empty accepts no copies until a
  *       {@link Tier.Census} is taken. After a clean stop they are estimates until then.
- *   <li>Open files of bundles, and mappings of large copies are caches.
+ *   <li>Open files of bundles and mappings of large copies are caches.
  *   <li>An open {@link CopyReader} stays valid after its copy is removed: the last reader releases
  *       the allocation, or closes the bundle.
  * </ul>

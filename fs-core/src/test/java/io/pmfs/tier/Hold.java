@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Requests that wait until the test lets them go on. Neither they nor the test wait longer than 100
- * seconds. Safe for use by many threads.
+ * seconds. Thread-safe.
  */
 public final class Hold {
   private static final long DEADLINE_SECONDS = 100;
