@@ -10,26 +10,26 @@ import java.io.ByteArrayOutputStream;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** By what the kernel decides who may use a file: docs/decisions/0053. */
+/** How the kernel decides who may use a file: docs/decisions/0053. */
 enum AccessRule {
-  /** Modes alone: only the user enters whose rights the daemon itself has at the source. */
+  /** By modes alone: only the user with the daemon's permissions at the source can enter. */
   MODES,
 
-  /** Modes that give nobody more rights than access-control lists do. */
+  /** By modes reduced to what access-control lists allow everybody. */
   LEAST_MODES,
 
-  /** Access-control lists, if the kernel agrees; else as {@link #LEAST_MODES}. */
+  /** By access-control lists, if the kernel agrees; else as {@link #LEAST_MODES}. */
   LISTS;
 
   private static final String TRUSTED = "trusted.";
 
   /**
-   * The rule for a mount. Lists cost a request for each open, because the kernel does not keep the
-   * answer for the root of a mount: only a source that has some is worth that.
+   * The rule for a mount. Lists cost a request for each open, because the kernel does not cache
+   * their absence for the root of a mount, so only sources with lists use them.
    *
    * @param lists of the source
-   * @param othersEnter whether other users than the daemon's enter the mount
-   * @param isResumed whether another process began the session, whose rule the kernel keeps
+   * @param othersEnter whether users other than the daemon's can enter the mount
+   * @param isResumed whether another process started the session: the kernel keeps its rule
    */
   static AccessRule of(AccessLists lists, boolean othersEnter, boolean isResumed) {
     boolean isForRootAlone = !othersEnter && LibC.INSTANCE.geteuid() == 0;
@@ -44,7 +44,7 @@ enum AccessRule {
     return rule;
   }
 
-  /** What a session with this rule wants of the kernel. */
+  /** The features that a session with this rule requests from the kernel. */
   Negotiation.Wanted wanted(Negotiation.Wanted otherwise) {
     return this == LISTS ? otherwise.withAccessLists() : otherwise;
   }
@@ -60,9 +60,9 @@ enum AccessRule {
   }
 
   /**
-   * The names of extended attributes as listxattr(2) gives them to a user: each ends with NUL.
-   * Those of {@code trusted.} are root's alone. The kernel, which keeps their values to itself,
-   * leaves their names to us.
+   * The names of extended attributes as listxattr(2) returns them to a user: each ends with NUL.
+   * Only root sees names of {@code trusted.}: the kernel hides their values, but leaves names to
+   * the daemon.
    */
   static byte[] names(Map<FileName, byte[]> attributes, long uid) {
     ByteArrayOutputStream names = new ByteArrayOutputStream();

@@ -9,7 +9,6 @@ import java.time.DateTimeException;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
-/** What a SETATTR request changes. */
 final class AttributeRequest {
   private static final int PERMISSIONS = 07777;
 
@@ -40,7 +39,7 @@ final class AttributeRequest {
         has(valid, ChangeProtocol.FATTR_KILL_SUIDGID));
   }
 
-  /** Whether nothing changes but, perhaps, set-id bits. */
+  /** Whether nothing changes, except perhaps set-id bits. */
   static boolean isEmpty(NewAttributes wanted) {
     return wanted.mode() == null
         && wanted.uid() == null
@@ -78,7 +77,7 @@ final class AttributeRequest {
       return Instant.ofEpochSecond(
           request.longAt(seconds), Integer.toUnsignedLong(request.intAt(nanos)));
     } catch (DateTimeException e) {
-      throw new FsException(Errno.EINVAL, "a time beyond all years", e);
+      throw new FsException(Errno.EINVAL, "a time out of range", e);
     }
   }
 }

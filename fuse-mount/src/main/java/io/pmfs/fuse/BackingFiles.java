@@ -27,8 +27,8 @@ import org.slf4j.LoggerFactory;
  * on a backing file, every further open uses the same backing file, whose registration therefore
  * stays although its copy may be gone.
  *
- * <p>Without tiers, the source may lend a file: it is registered while its inode is open, and given
- * back when the kernel has it no more.
+ * <p>Without tiers, the source may lend a file: it is registered while its inode is open, and
+ * returned after the last close.
  *
  * <p>A process that takes over another process's session takes over the open registrations from the
  * ledger. It does not know whether their copies still exist, so it removes each one at the last
@@ -49,15 +49,17 @@ final class BackingFiles {
   private static final int REGISTERED = 4096;
 
   /**
-   * Opens that may ask the source at once: fewer than the workers kept for names, which a source
-   * that hangs must not occupy.
+   * Concurrent opens that may ask the source: fewer than the workers reserved for names, which a
+   * source that hangs must not occupy.
    */
   private static final int BORROWING = 4;
 
-  /** How long other opens wait for their turn, before they are answered without asking. */
+  /**
+   * How long other opens wait for their turn before they are answered without asking the source.
+   */
   private static final long TURN_MS = 20;
 
-  /** Where files are registered with the kernel. */
+  /** Registers files with the kernel. */
   interface Registry {
     /**
      * Registers a regular file of exactly that size.
@@ -67,7 +69,7 @@ final class BackingFiles {
      */
     int register(Path file, long size) throws FsException;
 
-    /** The same for an open file, which the caller may close afterwards. */
+    /** Registers an open file, which the caller may close afterwards. */
     int register(int descriptor, long size) throws FsException;
 
     /** Whether there is a regular file of exactly that size. */
@@ -86,7 +88,7 @@ final class BackingFiles {
     /** Whether to unregister it at the last close. */
     private boolean gone;
 
-    /** Open once. The size is 0 if it is not known, and if the file is read through the daemon. */
+    /** Open once. The size is 0 if unknown, or if the file is read through the daemon. */
     Backing(int id, long size, @Nullable LentFile lent) {
       this.id = id;
       this.size = size;
@@ -124,7 +126,7 @@ final class BackingFiles {
   /** Registered but not open, longest idle first. */
   private final Map<Long, Backing> idle = new LinkedHashMap<>(); // GUARDED_BY(this)
 
-  /** How many of {@link #open} the kernel reads by itself. */
+  /** How many entries of {@link #open} the kernel reads without the daemon. */
   private int passing; // GUARDED_BY(this)
 
   private boolean leaving; // GUARDED_BY(this); see leavesOpensToKernel
@@ -176,7 +178,7 @@ final class BackingFiles {
     }
   }
 
-  /** The read mode in effect, as far as it is known yet. */
+  /** The read mode in effect; {@link ReadMode#AUTO} until one is chosen. */
   ReadMode readMode() {
     if (unavailable != null) {
       return ReadMode.PAGE_CACHE;
@@ -189,8 +191,8 @@ final class BackingFiles {
   }
 
   /**
-   * Why this mode is in effect, or why passthrough is not; empty if the user asked for passthrough
-   * and gets it.
+   * Why this mode is in effect, or passthrough is not; empty if the user asked for passthrough and
+   * it is in effect.
    */
   String readModeReason() {
     if (unavailable != null) {
@@ -206,7 +208,7 @@ final class BackingFiles {
         : chosen.reason();
   }
 
-  /** A note if the kernel cannot read most of the copies that were opened; else empty. */
+  /** A note if the kernel cannot read most of the opened copies; else empty. */
   private String notInEffect() {
     long others = notFiles.sum();
     long all = others + left.sum();
@@ -218,9 +220,9 @@ final class BackingFiles {
   }
 
   /**
-   * Whether to tell the kernel to open all files by itself, which is final. True in page-cache mode
-   * once no file is open in passthrough: if one were, the kernel would fail further opens of it
-   * with EIO, and report no more releases.
+   * Whether the answer to opens makes the kernel open all files without asking, which is final.
+   * True in page-cache mode once no file is open in passthrough: otherwise the kernel would fail
+   * further opens of such a file with EIO, and no longer report releases.
    */
   boolean leavesOpensToKernel() {
     if (readMode() != ReadMode.PAGE_CACHE) {
@@ -272,7 +274,7 @@ final class BackingFiles {
     synchronized (this) {
       chosen = openKnown(inode);
       if (chosen == null) {
-        // If a copy was removed meanwhile, it may be this one: good for this open, but not kept.
+        // If a copy was removed meanwhile, it may be this one: usable for this open, but not kept.
         made.gone |= copiesGone != goneBefore;
         made.slot = ledger == null || leaving ? NO_SLOT : ledger.put(inode, made.id);
         boolean isKnownLater = !leaving && (ledger == null || made.slot != NO_SLOT);
@@ -282,7 +284,7 @@ final class BackingFiles {
       }
     }
     if (chosen != made) {
-      // Another thread opened it first, or the next process would not know about it.
+      // Another thread opened it first, or the ledger has no room for it.
       unregister(made);
     }
     return chosen.id;
@@ -454,7 +456,7 @@ final class BackingFiles {
     switch (e.errno()) {
       case EPERM -> setUnavailable("the daemon lacks CAP_SYS_ADMIN");
       case ELOOP -> setUnavailable("the tier is on a stacked file system");
-      // Only for now: the next file may succeed.
+      // Temporary: the next file may succeed.
       case ENOMEM, ENFILE, EMFILE, EINTR -> log.warn("no passthrough for a file: {}", e.errno());
       default -> setUnavailable("the kernel refused a backing file: " + e.errno());
     }
@@ -470,7 +472,7 @@ final class BackingFiles {
     }
   }
 
-  /** Counts an open that was answered with a copy's file. */
+  /** Counts an open answered with a copy's file. */
   void countLeft() {
     left.increment();
   }
@@ -480,7 +482,7 @@ final class BackingFiles {
     return left.sum();
   }
 
-  /** The total size of the files so opened; a file counts once for each open. */
+  /** The total size of these files, counted at each open. */
   long leftBytes() {
     return leftBytes.sum();
   }

@@ -144,7 +144,7 @@ final class BackingLedger implements AutoCloseable {
     return slot % PIECE_SLOTS * SLOT_BYTES;
   }
 
-  /** From now on, records nothing that needs more room. */
+  /** Records nothing more that needs more room. */
   @Override
   public synchronized void close() {
     try {

@@ -8,27 +8,24 @@ import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Mounts, serves and unmounts one file system: the path by which the kernel's requests arrive. Used
- * once.
- */
+/** Mounts, serves and unmounts one file system. Used once. */
 public interface Bridge {
   /**
-   * An extended attribute that no file has. The kernel asks the daemon for its value, and the
-   * daemon does not ask the source. So a check whether a mount answers costs the source no request.
+   * An extended attribute that no file has. Requests for it reach the daemon but not the source, so
+   * that checking whether a mount answers costs no request to the source.
    */
   String PROBE = "user.pmfs.probe";
 
   /**
-   * The name that a daemon looks up in its root to see whether its mount answers. It is too long
-   * for any file, so the source is not asked. The request does not count in any statistic.
+   * The name that a daemon looks up in its root to check whether its mount answers. It is too long
+   * for any file, so the source is not asked. Not counted in statistics.
    */
   String HEARTBEAT = "x".repeat(300);
 
   /** The bridge's name in status, for example {@code jnr}. */
   String name();
 
-  /** What the kernel answers without the daemon, as far as it is known yet. */
+  /** What the kernel may answer without the daemon, as far as known. */
   ReadMode readMode();
 
   /** Why that mode is in effect, in a few words. */
@@ -42,20 +39,21 @@ public interface Bridge {
 
   /**
    * Requests that began at least {@code leastNanos} ago and are not answered yet, oldest first.
-   * Empty while {@link #latencies} are switched off. Always empty for a bridge that does not know
-   * its requests: the bridge over libfuse, which receives them as calls on libfuse's threads.
+   * Empty while {@link #latencies} are off, and for the bridge over libfuse, which does not see
+   * single requests.
    */
   default List<AskedRequest> waiting(long leastNanos) {
     return List.of();
   }
 
-  /** How many opens since the start were answered with a copy's file for the kernel to read. */
+  /** How many opens were answered with a copy's file. */
   default long opensLeftToKernel() {
     return 0;
   }
 
   /**
-   * The total size of these files: what the kernel reads if it reads each one once and completely.
+   * The total size of these files: the bytes that the kernel reads if it reads each file once and
+   * completely.
    */
   default long bytesLeftToKernel() {
     return 0;
@@ -83,7 +81,7 @@ public interface Bridge {
     return 0;
   }
 
-  /** Whether another process has to serve the session, which has not ended. */
+  /** Whether the session continues but this process can no longer serve it. */
   default boolean hasFailed() {
     return false;
   }

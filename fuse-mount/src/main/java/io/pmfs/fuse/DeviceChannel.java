@@ -21,15 +21,14 @@ final class DeviceChannel implements KernelChannel, AutoCloseable {
 
   private final int device;
 
-  /** Takes over a descriptor. */
   DeviceChannel(int device) {
     this.device = device;
   }
 
   /**
-   * Another descriptor of the same session. When it is closed, also by the end of this process,
-   * requests that were read from it and not answered end with ECONNABORTED. The session continues
-   * as long as any of its descriptors is open.
+   * Another descriptor of the same session. When it is closed, or this process ends, unanswered
+   * requests read from it fail with ECONNABORTED. The session continues as long as any of its
+   * descriptors is open.
    */
   static DeviceChannel cloneOf(int session) throws FsException {
     int device = LIBC.open(Posix.terminated("/dev/fuse"), Posix.O_RDWR | Posix.O_CLOEXEC);

@@ -9,10 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether the kernel may pass what programs write to the daemon without its page cache
- * (FOPEN_DIRECT_IO). It then copies half as much, and does not ask for capabilities before the
- * first write. But a kernel that does not drop cached pages after such a write shows old data to
- * programs that have mapped the file.
+ * Whether writes may bypass the kernel's page cache (FOPEN_DIRECT_IO). The kernel then copies half
+ * as much, and does not request capabilities before the first write. A kernel that does not drop
+ * cached pages after such a write shows old data to programs that have mapped the file.
  */
 final class DirectWrites {
   private static final Logger log = LoggerFactory.getLogger(DirectWrites.class);
@@ -20,14 +19,13 @@ final class DirectWrites {
   private static final Path RELEASE = Path.of("/proc/sys/kernel/osrelease");
   private static final Pattern VERSION = Pattern.compile("(\\d+)\\.(\\d+).*", Pattern.DOTALL);
 
-  /** WritableIT#life_ofAFileThatAnotherProcessMaps_* passes on 6.18; older ones were not tried. */
+  /** Tested on 6.18 by WritableIT#life_ofAFileThatAnotherProcessMaps_*, not on older kernels. */
   private static final int MAJOR = 6;
 
   private static final int MINOR = 18;
 
   private DirectWrites() {}
 
-  /** Whether this machine's kernel drops the pages. */
   static boolean arePossible() {
     try {
       return arePossible(Files.readString(RELEASE));

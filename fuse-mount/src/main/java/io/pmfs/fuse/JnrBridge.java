@@ -57,8 +57,7 @@ public final class JnrBridge implements Bridge {
    */
   public JnrBridge(PmfsFileSystem fileSystem, MountSpec options) throws MountException {
     if (!Charset.defaultCharset().equals(ISO_8859_1)) {
-      // jnr-fuse decodes paths with the default charset, and only this charset preserves every
-      // byte.
+      // jnr-fuse decodes paths with the default charset; only this one preserves every byte.
       throw new IllegalStateException("the JVM must run with -Dfile.encoding=ISO-8859-1");
     }
     this.options = options;
@@ -68,7 +67,8 @@ public final class JnrBridge implements Bridge {
     } catch (UnsatisfiedLinkError e) {
       throw new MountException(
           Reason.UNAVAILABLE,
-          "libfuse.so.2 cannot be loaded; install it (Debian: apt-get install libfuse2, Red Hat: dnf install fuse-libs)",
+          "libfuse.so.2 cannot be loaded; install it (Debian: apt-get install libfuse2, Red Hat:"
+              + " dnf install fuse-libs)",
           e);
     }
   }

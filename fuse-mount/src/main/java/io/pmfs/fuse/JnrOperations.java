@@ -43,7 +43,7 @@ import ru.serce.jnrfuse.struct.Timespec;
 final class JnrOperations extends FuseStubFS {
   private static final Logger log = LoggerFactory.getLogger(JnrOperations.class);
 
-  /** How many directories are found without walking down from the root. */
+  /** Directories found without walking down from the root. */
   private static final int KNOWN_DIRECTORIES = 10_000;
 
   /** Positions in a listing start after . and .. . */
@@ -64,8 +64,8 @@ final class JnrOperations extends FuseStubFS {
   /**
    * Operations of one session.
    *
-   * @param othersEnter whether other users than the daemon's enter the mount: libfuse 2 cannot have
-   *     the kernel apply access-control lists
+   * @param othersEnter whether users other than the daemon's can enter the mount: with libfuse 2
+   *     the kernel cannot apply access-control lists
    */
   JnrOperations(PmfsFileSystem fileSystem, boolean othersEnter) {
     this.fileSystem = fileSystem;
@@ -75,7 +75,7 @@ final class JnrOperations extends FuseStubFS {
     }
   }
 
-  /** The inode as the kernel may see it. */
+  /** The inode with the mode that the kernel sees. */
   private Inode shown(long number) throws FsException {
     fileSystem.refresh(number);
     Inode inode = fileSystem.inode(number);
@@ -140,7 +140,7 @@ final class JnrOperations extends FuseStubFS {
 
   /**
    * ENOSYS, once: the kernel then opens files without asking, and keeps their data in its page
-   * cache. Of files that other nodes describe, we must know.
+   * cache. Files that other nodes describe must be opened here.
    */
   @Override
   public int open(String path, FuseFileInfo info) {

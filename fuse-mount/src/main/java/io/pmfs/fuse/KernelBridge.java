@@ -35,7 +35,7 @@ public final class KernelBridge implements Bridge {
   public static final long ALL_KERNEL_FLAGS = -1;
 
   /**
-   * Workers that read-ahead cannot occupy: names are answered while all reads wait for the source.
+   * Workers that read-ahead cannot occupy: they answer lookups while all reads wait for the source.
    */
   private static final int KEPT_FOR_NAMES = 8;
 
@@ -148,16 +148,16 @@ public final class KernelBridge implements Bridge {
   }
 
   /**
-   * Whether {@link #further} works. Root binds the session that is there. A session that the kernel
-   * reads by itself would need backing files of its own; users have none.
+   * Whether {@link #further} works. Root binds the existing session instead, and a session in
+   * passthrough would need backing files of its own, which users do not have.
    */
   boolean canServeFurther() {
     return fileSystem != null && session == null && LIBC.geteuid() != 0;
   }
 
   /**
-   * The same file system at another mount point, not mounted yet: a session of its own, which
-   * counts into the same figures.
+   * The same file system at another mount point, not mounted yet: a separate session that counts
+   * into the same statistics.
    *
    * @param memory of its workers, which limits its reads
    */
@@ -297,7 +297,7 @@ public final class KernelBridge implements Bridge {
     }
   }
 
-  /** After a mount that failed: ends what watches over it, although this process goes on. */
+  /** Ends the guard of a mount that failed, while this process continues. */
   void abandon() {
     if (hasEnded()) {
       mounting.ended();
@@ -371,7 +371,9 @@ public final class KernelBridge implements Bridge {
     return started == null ? 0 : started.answered();
   }
 
-  /** Once it has ended, its device number may be that of another mount at the same place. */
+  /**
+   * After the end of the session, its device number may identify another mount at the same place.
+   */
   @Override
   public boolean isAtMountpoint() {
     return !hasEnded() && own.isAtMountpoint();

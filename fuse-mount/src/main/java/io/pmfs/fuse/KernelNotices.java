@@ -10,8 +10,8 @@ import java.nio.ByteOrder;
 import jnr.ffi.Pointer;
 
 /**
- * Messages to the kernel that it did not ask for (enum fuse_notify_code). A notice is an answer to
- * request 0 whose error field holds a code. Safe for use by many threads.
+ * Unsolicited messages to the kernel (enum fuse_notify_code). A notice is an answer to request 0
+ * whose error field holds a code. Thread-safe.
  */
 final class KernelNotices {
   private static final int VECTOR_SIZE = 16;

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Translates each request into operations of the file system, and their results into replies. Node
- * numbers of the protocol are inode numbers, which persist, so FORGET needs no bookkeeping. Safe
- * for use by many workers, each with its own request and reply.
+ * numbers of the protocol are inode numbers, which persist, so FORGET needs no bookkeeping.
+ * Thread-safe for workers with separate requests and replies.
  */
 final class KernelOperations implements RequestHandler {
   private static final FileName PROBE = FileName.of(Bridge.PROBE);
@@ -41,8 +41,7 @@ final class KernelOperations implements RequestHandler {
    * @param validSeconds how long the kernel may keep names and attributes
    * @param backing for passthrough; null for the page-cache mode
    * @param offerable the INIT flags to accept if the kernel offers them; all except in tests
-   * @param backgroundMax how many background requests, which nearly all reads are, the kernel may
-   *     have in progress
+   * @param backgroundMax how many background requests, such as nearly all reads, may be in progress
    * @param rule for access-control lists
    */
   KernelOperations(
@@ -87,8 +86,8 @@ final class KernelOperations implements RequestHandler {
       case STATX -> statx(request, reply);
       case INIT -> init(request, reply);
       case FORGET, BATCH_FORGET, INTERRUPT -> reply.noAnswer();
-      // Each is answered once: from then on the kernel opens files and directories by itself and
-      // keeps their contents.
+      // ENOSYS once: from then on the kernel opens files and directories without asking and caches
+      // their contents.
       case OPEN -> open(request, reply);
       case OPENDIR -> opendir(reply);
       case FLUSH, FSYNC, FSYNCDIR, SYNCFS, ACCESS, COPY_FILE_RANGE_64 -> reply.fail(Errno.ENOSYS);
@@ -128,13 +127,13 @@ final class KernelOperations implements RequestHandler {
     }
   }
 
-  /** The inode as the kernel may see it. */
+  /** The inode with the mode that the kernel sees. */
   private Inode inode(long number) throws FsException {
     fileSystem.refresh(number);
     return shown(fileSystem.inode(number));
   }
 
-  /** The same; null if only another node has described the file so far. */
+  /** Like {@link #inode}; null if only another node has described the file so far. */
   private @Nullable Inode verifiedInode(long number) throws FsException {
     fileSystem.refresh(number);
     Inode inode = fileSystem.verifiedInode(number);
@@ -148,8 +147,8 @@ final class KernelOperations implements RequestHandler {
   }
 
   /**
-   * ENOSYS makes the kernel open files by itself from now on. Otherwise it must ask, and get an
-   * answer, each time.
+   * ENOSYS makes the kernel open all further files without asking; any other answer makes it ask
+   * each time.
    */
   private void open(KernelRequest request, KernelReply reply) throws FsException {
     boolean isAsked = fileSystem.needsOpens();
@@ -187,9 +186,7 @@ final class KernelOperations implements RequestHandler {
     reply.send(KernelProtocol.OPEN_OUT_SIZE);
   }
 
-  /**
-   * Kernels before 5.1 do not open directories by themselves: they would pass ENOSYS to the caller.
-   */
+  /** Kernels before 5.1 always ask for directories: they would return ENOSYS to the caller. */
   private void opendir(KernelReply reply) throws FsException {
     if (negotiation.leavesOpendirToKernel()) {
       throw new FsException(Errno.ENOSYS, "opendir");
@@ -327,13 +324,14 @@ final class KernelOperations implements RequestHandler {
         try {
           Inode inode = verifiedInode(entry.inode());
           if (inode == null) {
-            // A lookup compares it: most readers of a directory want the attributes of few files.
+            // Compared when looked up: most readers of a directory need the attributes of few
+            // files.
             KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
           } else {
             KernelProtocol.putEntry(out, KernelReply.BODY + size, inode, validSeconds);
           }
         } catch (FsException e) {
-          // List the name nevertheless; a lookup of it gets the failure.
+          // List the name anyway; a lookup returns the error.
           KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
         }
       }

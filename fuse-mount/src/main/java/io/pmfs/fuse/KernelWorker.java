@@ -19,10 +19,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Fetches and answers requests until the session ends: every request that expects an answer gets
- * one, and every failure becomes an errno. A failure of one request does not end a worker. A
- * request that cannot be answered would leave its reader waiting for ever, and so would a session
- * from which no worker can fetch: then another process must serve the session.
+ * Fetches and answers requests until the session ends. Every request that expects an answer gets
+ * one, every failure becomes an errno, and a failed request does not end the worker. If a request
+ * cannot be answered, or no worker can fetch any, its readers would wait forever: then another
+ * process must serve the session.
  */
 final class KernelWorker implements Runnable {
   private static final Logger log = LoggerFactory.getLogger(KernelWorker.class);
@@ -32,7 +32,7 @@ final class KernelWorker implements Runnable {
   private static final int FETCH_ATTEMPTS = 10;
   private static final long PAUSE_MS = 100;
 
-  /** An answer that failed by an error of the program is tried once more. */
+  /** An answer that fails with an unchecked exception is tried once more. */
   private static final int ANSWER_ATTEMPTS = 2;
 
   private static final ByteBuffer HEARTBEAT = UTF_8.encode(Bridge.HEARTBEAT);
@@ -56,7 +56,7 @@ final class KernelWorker implements Runnable {
    * @param gate shared by all workers of the session
    * @param ended runs when the session has ended
    * @param failed runs if a request cannot be answered, or none can be fetched
-   * @param buffers has the worker's memory, which it gives back when it ends
+   * @param buffers lends the worker's memory until it ends
    */
   KernelWorker(
       KernelChannel channel,
@@ -94,7 +94,7 @@ final class KernelWorker implements Runnable {
     runWhile(() -> !handler.negotiation().isNegotiated());
   }
 
-  /** Answers requests for as long as a condition holds, which is looked at between requests. */
+  /** Answers requests while a condition holds; checked between requests. */
   void runWhile(BooleanSupplier goOn) {
     try (reply) {
       serveWhile(goOn);
@@ -156,7 +156,7 @@ final class KernelWorker implements Runnable {
     }
   }
 
-  /** Answers a request and times it. All its failures are caught here. */
+  /** Answers a request and times it; catches every failure. */
   private void answer() {
     Opcode opcode = request.opcode();
     long begin = RequestLatencies.NEVER;
@@ -194,7 +194,7 @@ final class KernelWorker implements Runnable {
     }
   }
 
-  /** Whether the daemon itself asks whether its mount answers. */
+  /** Whether the request is the daemon's own check that its mount answers. */
   static boolean isHeartbeat(KernelRequest request) {
     return request.isLookup(HEARTBEAT);
   }

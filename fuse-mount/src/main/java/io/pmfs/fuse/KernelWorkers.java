@@ -32,10 +32,10 @@ import org.slf4j.LoggerFactory;
  * <p>All read from the session's descriptor. When this process dies, unanswered requests stay with
  * that descriptor, and the next process makes the kernel resend them. If the kernel cannot resend,
  * and the session outlives this process, each thread has its own descriptor: the requests that it
- * had taken then end with an error when this process ends, instead of never.
+ * had taken then fail when this process ends, instead of waiting forever.
  *
- * <p>While workers wait, {@link Relief} adds others, up to a limit; they end when they are not
- * needed any more.
+ * <p>While workers wait, {@link Relief} adds others, up to a limit; these end when they are no
+ * longer needed.
  */
 final class KernelWorkers {
   private static final Logger log = LoggerFactory.getLogger(KernelWorkers.class);
@@ -60,14 +60,14 @@ final class KernelWorkers {
   private final AtomicInteger running = new AtomicInteger();
   private final List<KernelRequest> requests = new CopyOnWriteArrayList<>();
   private final Relief relief = new Relief(new Crew());
-  private boolean isToldOfMost; // Used by the thread of `relief`.
+  private boolean hasWarned; // Used by the thread of `relief`.
 
   /**
    * Workers of a session, not started yet.
    *
    * @param device the session's descriptor
    * @param latencies records how long each request took
-   * @param count how many there are
+   * @param count how many workers to start
    * @param most how many there may be while some wait
    * @param buffers the workers' memory
    * @param outlived whether the session continues when this process ends
@@ -95,7 +95,11 @@ final class KernelWorkers {
     this.ended = ended;
   }
 
-  /** Starts the workers. A resumed session was negotiated by another process. */
+  /**
+   * Starts the workers.
+   *
+   * @param resumed whether another process negotiated the session
+   */
   void start(boolean resumed) {
     start(() -> begin(resumed), 1);
   }
@@ -129,7 +133,7 @@ final class KernelWorkers {
     }
   }
 
-  /** A request cannot be answered, or no request can be fetched. */
+  /** Called when a request cannot be answered, or none can be fetched. */
   private void fail() {
     if (!hasFailed.getAndSet(true)) {
       failed.run();
@@ -151,7 +155,7 @@ final class KernelWorkers {
         start(own == null ? () -> serve(null) : () -> serve(ownChannel()), number);
       } catch (OutOfMemoryError e) {
         running.decrementAndGet();
-        log.error("only {} threads answer requests: {}", number - 1, e.getMessage());
+        log.error("started only {} threads to answer requests: {}", number - 1, e.getMessage());
         break;
       }
     }
@@ -167,7 +171,7 @@ final class KernelWorkers {
     try {
       relief.start();
     } catch (OutOfMemoryError e) {
-      log.error("no threads will be added while others wait: {}", e.getMessage());
+      log.error("cannot add threads while others wait: {}", e.getMessage());
     }
   }
 
@@ -216,7 +220,7 @@ final class KernelWorkers {
     return worker;
   }
 
-  /** What {@link Relief} sees of the workers, and how it adds one. */
+  /** The workers as {@link Relief} sees them. */
   private final class Crew implements Relief.Crew {
     private static final long WAITING_NANOS = TimeUnit.MILLISECONDS.toNanos(Relief.WAITING_MILLIS);
 
@@ -244,13 +248,13 @@ final class KernelWorkers {
     public boolean add() {
       int number = running.get() + 1;
       if (number > most) {
-        tellOfMost("%d requests wait, and others wait behind them".formatted(most));
+        warnOnce("%d requests wait, so others may be delayed".formatted(most));
         return false;
       }
       try {
         return add(number);
       } catch (OutOfMemoryError e) {
-        tellOfMost("no more than %d threads answer: %s".formatted(number - 1, e.getMessage()));
+        warnOnce("cannot start more than %d threads: %s".formatted(number - 1, e.getMessage()));
         return false;
       }
     }
@@ -285,7 +289,7 @@ final class KernelWorkers {
     }
   }
 
-  /** Serves as long as a condition holds, and then gives back what the worker has. */
+  /** Serves while a condition holds, then releases the worker's resources. */
   private void leave(KernelWorker worker, @Nullable DeviceChannel own, BooleanSupplier goOn) {
     try {
       worker.runWhile(goOn);
@@ -297,14 +301,14 @@ final class KernelWorkers {
     }
   }
 
-  /** Whether the others are enough. */
+  /** Whether enough other workers are free. */
   private boolean isSurplus() {
     return running.get() - gate.inProgress() > 2 * Relief.KEPT;
   }
 
-  private void tellOfMost(String what) {
-    if (!isToldOfMost) {
-      isToldOfMost = true;
+  private void warnOnce(String what) {
+    if (!hasWarned) {
+      hasWarned = true;
       log.warn(what);
     }
   }
@@ -334,8 +338,8 @@ final class KernelWorkers {
   }
 
   /**
-   * Permanently takes no more requests, and waits until those in progress are answered; new
-   * requests wait for another process. Returns whether this completed in time.
+   * Permanently stops taking requests, and waits until those in progress are answered; new requests
+   * wait for another process. False on timeout.
    */
   boolean freeze(Path mountpoint, Duration timeout) throws InterruptedException {
     if (handler.negotiation().canResend()) {
@@ -348,7 +352,7 @@ final class KernelWorkers {
     try {
       DaemonThread.start("last-requests", () -> ask(mountpoint, deadline));
     } catch (OutOfMemoryError e) {
-      log.warn("other requests than those of readers end no worker: {}", e.getMessage());
+      log.warn("workers end only after another request from a reader: {}", e.getMessage());
     }
     while (running.get() > 0) {
       if (System.nanoTime() > deadline) {

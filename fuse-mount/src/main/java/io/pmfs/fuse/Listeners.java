@@ -5,15 +5,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Lets few idle workers wait for a request, and has the others sleep. The kernel hands requests to
- * the waiting threads in turn, so with many of them each request would meet a thread whose stack
- * and processor caches are cold. The last worker to sleep is the first to be woken.
+ * Limits how many idle workers wait for a request; the others sleep. The kernel passes requests to
+ * waiting threads in turn, so with many of them each request would reach a thread with cold caches.
+ * The last worker to sleep is the first to be woken.
  *
  * <p>At least {@link #LEAST} workers wait unless all others are busy: a worker that takes a request
- * wakes another one if too few are left. So a request that takes long never delays the next one.
+ * wakes another one if too few are left. So a slow request never delays the next one.
  */
 final class Listeners {
-  /** One worker waits while another one that has just taken a request wakes a third. */
+  /** One worker waits while another one, which has just taken a request, wakes a third. */
   static final int LEAST = 1;
 
   /** More than {@link #LEAST}, so that one reader more or less neither wakes nor parks a worker. */
@@ -43,7 +43,7 @@ final class Listeners {
     }
   }
 
-  /** Runs something whenever a request is taken and no worker is left for the next one. */
+  /** Runs an action whenever a request is taken and no worker is left for the next one. */
   void whenNoneIsLeft(Runnable then) {
     noneLeft = then;
   }
@@ -55,7 +55,7 @@ final class Listeners {
     }
   }
 
-  /** From now on all may wait; wakes those that sleep. */
+  /** Lets all workers wait, and wakes those that sleep. */
   void disband() {
     unlimited = true;
     while (wakeOne()) {}
@@ -65,7 +65,7 @@ final class Listeners {
     Sleeper self = new Sleeper();
     synchronized (sleepers) {
       sleepers.push(self);
-      // Look once more: a worker that took a request before this one lay down found nobody to wake.
+      // Check again: a worker that took a request before this one went to sleep found none to wake.
       if (listening.get() < MOST || unlimited) {
         sleepers.pop();
         return;

@@ -15,8 +15,8 @@ final class Negotiation {
   private static final Logger log = LoggerFactory.getLogger(Negotiation.class);
 
   /**
-   * Above the congestion threshold, readers send one request at a time instead of reading ahead:
-   * never reached.
+   * Never reached; above the congestion threshold, readers would send one request at a time instead
+   * of reading ahead.
    */
   private static final short NEVER_CONGESTED = (short) 0xffff;
 
@@ -32,8 +32,8 @@ final class Negotiation {
           | KernelProtocol.HAS_RESEND;
 
   /**
-   * For sessions that are only read. Nothing is ever written, but the kernel requires at least one
-   * page, and a request buffer larger than this.
+   * For read-only sessions. They never write, but the kernel requires at least one page, and a
+   * larger request buffer.
    */
   static final Wanted READING =
       new Wanted(
@@ -45,29 +45,30 @@ final class Negotiation {
           4096);
 
   /**
-   * For sessions that may change files. The kernel drops what it has cached of a file whose size or
-   * time changed, for others may change it at the source. Locks stay with the kernel, as they are
-   * unless POSIX_LOCKS or FLOCK_LOCKS is accepted.
+   * For writable sessions. The kernel drops cached pages of a file whose size or time changed,
+   * because others may change it at the source. It handles locks itself, unless POSIX_LOCKS or
+   * FLOCK_LOCKS is accepted.
    */
   static final Wanted WRITING =
       new Wanted(
           COMMON
               | KernelProtocol.ATOMIC_O_TRUNC
               | KernelProtocol.AUTO_INVAL_DATA
-              // Attributes are kept for a moment only: asks for them if a program wants them.
+              // Attributes are valid only for a moment, so they are requested when a program needs
+              // them.
               | KernelProtocol.READDIRPLUS_AUTO
               | KernelProtocol.ASYNC_DIO
               | KernelProtocol.HANDLE_KILLPRIV_V2,
           KernelProtocol.MAX_WRITE_BYTES);
 
   /**
-   * What a kind of session wants.
+   * The features that a kind of session requests.
    *
    * @param flags of INIT, accepted if the kernel offers them
    * @param maxWriteBytes the largest write that the kernel may send
    */
   record Wanted(long flags, int maxWriteBytes) {
-    /** The same, with access-control lists that the kernel applies. */
+    /** Adds access-control lists applied by the kernel. */
     Wanted withAccessLists() {
       return new Wanted(flags | KernelProtocol.POSIX_ACL, maxWriteBytes);
     }
@@ -113,7 +114,7 @@ final class Negotiation {
   /**
    * Continues a session that another process negotiated. Which flags that process accepted is
    * unknown, but a kernel that can resend requests (6.9) also supports all other flags.
-   * Access-control lists are wanted in such a session only if that process accepted them.
+   * Access-control lists are requested in such a session only if that process accepted them.
    */
   void resume(boolean canResend) {
     taken = wanted.flags() & (canResend ? ALL : KernelProtocol.POSIX_ACL);
@@ -125,7 +126,7 @@ final class Negotiation {
     return (taken & KernelProtocol.POSIX_ACL) != 0;
   }
 
-  /** Whether the kernel opens directories by itself once it was told so. */
+  /** Whether the kernel opens directories without asking after an ENOSYS. */
   boolean leavesOpendirToKernel() {
     return (taken & KernelProtocol.NO_OPENDIR_SUPPORT) != 0;
   }
@@ -143,7 +144,7 @@ final class Negotiation {
     out.putInt(KernelReply.BODY, KernelProtocol.MAJOR);
     out.putInt(KernelReply.BODY + 4, KernelProtocol.MINOR);
     if (major > KernelProtocol.MAJOR) {
-      // The kernel asks again in this version.
+      // The kernel repeats the request in this version.
       reply.send(KernelProtocol.INIT_OUT_SIZE);
       return;
     }
@@ -171,7 +172,7 @@ final class Negotiation {
     out.putInt(KernelReply.BODY + 24, 1);
     out.putShort(KernelReply.BODY + 28, (short) KernelProtocol.MAX_READ_PAGES);
     out.putInt(KernelReply.BODY + 32, (int) (flags >>> 32));
-    // Backing files may not lie on another stacked file system.
+    // Backing files must not be on another stacked file system.
     out.putInt(KernelReply.BODY + 36, (flags & KernelProtocol.PASSTHROUGH) == 0 ? 0 : 1);
     taken = flags;
     reply.send(KernelProtocol.INIT_OUT_SIZE);

@@ -15,8 +15,7 @@ final class Probe {
   private Probe() {}
 
   /**
-   * Returns when a request to open the mount point's directory has been answered. If that takes too
-   * long, unmounts and throws.
+   * Returns once the daemon answers requests at the mount point; on timeout unmounts and throws.
    */
   static void await(Path mountpoint, Duration timeout, CountDownLatch ended, Bridge bridge)
       throws MountException {
@@ -29,7 +28,7 @@ final class Probe {
             Files.getFileStore(mountpoint).getTotalSpace();
             answered.countDown();
           } catch (IOException e) {
-            // Not answered: the caller reports that when the time is over.
+            // Not answered: the caller reports the timeout.
           }
         });
     boolean ready = false;

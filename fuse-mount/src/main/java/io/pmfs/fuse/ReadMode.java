@@ -3,14 +3,13 @@ package io.pmfs.fuse;
 /** What the kernel may answer without the daemon. */
 public enum ReadMode {
   /**
-   * OPEN is answered ENOSYS once: from then on the kernel opens files by itself and keeps their
-   * data in its page cache for the whole session. A warm open, read and close sends no request at
-   * all.
+   * OPEN is answered ENOSYS once: then the kernel opens files without asking, and keeps their data
+   * in its page cache for the whole session. A warm open, read and close sends no request.
    */
   PAGE_CACHE("page-cache"),
   /**
-   * OPEN gives the kernel the copy's own file, which it reads and maps without the daemon. Files
-   * without a whole copy are read through the daemon until they are opened again.
+   * OPEN returns the copy's file to the kernel, which reads and maps it without the daemon. A file
+   * without a whole copy is read through the daemon until it is opened again.
    */
   PASSTHROUGH("passthrough"),
   /**

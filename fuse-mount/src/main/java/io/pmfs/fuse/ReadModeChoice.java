@@ -18,10 +18,10 @@ import org.slf4j.LoggerFactory;
  * Chooses between page-cache mode and passthrough, for each file and for the session.
  *
  * <ul>
- *   <li>A large raw copy is passed through as soon as it is opened: that is never slower.
+ *   <li>A large raw copy is passed through as soon as it is opened, which is never slower.
  *   <li>The session chooses when enough different copies were opened. Page-cache mode saves the
  *       open request of every file; passthrough saves copying raw bytes. So the raw bytes per copy
- *       decide. If they are many, passthrough is in effect even before.
+ *       decide. While these are many, passthrough is in effect even before the choice.
  *   <li>The session chooses page-cache mode while files are still read for the first time, if all
  *       names are known and their copies would lead to the same choice.
  * </ul>
@@ -33,8 +33,8 @@ final class ReadModeChoice {
   private static final Logger log = LoggerFactory.getLogger(ReadModeChoice.class);
 
   /**
-   * From this size of a file, or from this many raw bytes per copy, passthrough was as fast or
-   * faster, however much was in memory.
+   * From this file size, or this many raw bytes per copy, passthrough was as fast or faster with
+   * any amount of memory.
    */
   static final long LARGE_FILE_BYTES = 512L << 10;
 
@@ -54,9 +54,9 @@ final class ReadModeChoice {
   private static final int SHARE = 8;
 
   /**
-   * After so many opens of files without a copy, and four times as many, and so on, a thread looks
-   * at the names. A job that lists its dataset first then knows at least twice as many; one that
-   * reads as it lists may know only the smallest files yet.
+   * After this many opens of files without a copy, and each time after four times as many, a thread
+   * examines all names. A job that lists its dataset first then knows at least twice as many names;
+   * one that reads while it lists may know only the smallest files.
    */
   private static final int FIRST_LOOK = 128;
 
@@ -92,7 +92,7 @@ final class ReadModeChoice {
   }
 
   /**
-   * Call when a file with a whole copy is opened.
+   * Called when a file with a whole copy is opened.
    *
    * @param size of the file in bytes
    * @param raw whether the kernel could read the copy without the daemon
@@ -103,7 +103,7 @@ final class ReadModeChoice {
     return raw && passes(now, size);
   }
 
-  /** Whether to pass through a file of that size that has no copy of this mount. */
+  /** Whether to pass through a file of that size that has no copy in this mount. */
   boolean passes(long size) {
     return passes(chosen, size);
   }
@@ -112,7 +112,7 @@ final class ReadModeChoice {
     return now == null ? size >= LARGE_FILE_BYTES : now.mode() == ReadMode.PASSTHROUGH;
   }
 
-  /** Call when a file without a copy is opened. */
+  /** Called when a file without a copy is opened. */
   void fileOpened() {
     if (isFinal) {
       return;
@@ -122,11 +122,11 @@ final class ReadModeChoice {
     if (count >= look
         && nextLook.compareAndSet(look, look * LATER_LOOKS)
         && fileSystem.lastNumber() >= count * KNOWN_FOR_EACH_OPENED) {
-      // A million names take a second, for which no reader should wait.
+      // A million names take a second, which no reader should wait for.
       try {
         DaemonThread.start("read-mode", this::look);
       } catch (OutOfMemoryError e) {
-        log.debug("no thread looks what copies there will be: {}", e.toString());
+        log.debug("no thread to predict copies: {}", e.toString());
       }
     }
   }
@@ -139,7 +139,7 @@ final class ReadModeChoice {
         expect(expected);
       }
     } catch (RuntimeException e) {
-      log.debug("cannot tell what copies there will be", e);
+      log.debug("cannot predict copies", e);
     }
   }
 
@@ -164,7 +164,7 @@ final class ReadModeChoice {
       largeRaw += raw ? size : 0;
       largeOthers += raw ? 0 : size;
     }
-    // Copies that are files of their own may be compressed.
+    // Copies that are separate files may be compressed.
     double rawShare = largeOthers == 0 ? 1 : largeRaw / (double) (largeRaw + largeOthers);
     long rawMean = (long) (copied.fileBytes() * rawShare / Math.max(1, copied.files()));
     if (opened.size() < Math.min(MOST, Math.max(FEWEST, copied.files() / SHARE))) {

@@ -4,14 +4,16 @@ import io.pmfs.posix.DaemonThread;
 import java.util.concurrent.Semaphore;
 
 /**
- * Adds workers while those that are there wait: for room in a tier, for the source or for another
- * node. So some are left for requests that need not wait. Safe for use by many threads.
+ * Adds workers while the existing ones wait (for room in a tier, the source or another node), so
+ * that requests that need not wait find a worker. Thread-safe.
  */
 final class Relief {
-  /** Workers that no waiting request is to occupy. */
+  /** Workers kept free of waiting requests. */
   static final int KEPT = 8;
 
-  /** A request that takes longer than this waits. Workers that are only busy are enough. */
+  /**
+   * A request that takes longer than this is waiting. Workers that are merely busy need no relief.
+   */
   static final long WAITING_MILLIS = 50;
 
   private final Crew crew;
@@ -19,16 +21,14 @@ final class Relief {
 
   /** The workers of a session. */
   interface Crew {
-    /** Whether requests are fetched at all. */
     boolean isServing();
 
-    /** Whether a worker has no request. */
     boolean hasIdle();
 
-    /** How many workers have no request, or one that does not wait. */
+    /** How many workers are idle, or have a request that is not waiting. */
     int notWaiting();
 
-    /** Adds one; returns false if there are as many as there may be. */
+    /** Adds a worker; false if the limit is reached. */
     boolean add();
   }
 
@@ -36,22 +36,22 @@ final class Relief {
     this.crew = crew;
   }
 
-  /** No worker is free, or the session has ended. */
+  /** Called when no worker is free, or the session has ended. */
   void call() {
     calls.release();
   }
 
   /**
-   * Begins to work, until the session has ended.
+   * Starts the thread that adds workers until the session ends.
    *
-   * @throws OutOfMemoryError if there is no thread for it
+   * @throws OutOfMemoryError if the thread cannot be started
    */
   void start() {
     DaemonThread.lasting("fuse-relief", this::run).start();
   }
 
   void run() {
-    call(); // An error may have ended a look that was called for.
+    call(); // an error may have ended the check after a call
     try {
       while (crew.isServing()) {
         calls.acquire();
@@ -70,7 +70,7 @@ final class Relief {
       missing--;
     }
     if (!crew.hasIdle()) {
-      calls.release(); // The others may wait soon.
+      calls.release(); // others may wait soon
     }
   }
 }

@@ -6,9 +6,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The gate that workers pass before and after each request. Once shut it stays shut: a request that
- * is fetched after that is not begun, and the kernel resends it to the process that continues the
- * session. If the kernel cannot resend, the gate is closed instead: workers then fetch no more.
+ * The gate that workers pass before and after each request. Once shut it stays shut: a request
+ * fetched later is not started, and the kernel resends it to the process that continues the
+ * session. If the kernel cannot resend, the gate is closed instead: workers then fetch no more
+ * requests.
  */
 final class RequestGate {
   private static final long POLL_MS = 2;
@@ -20,14 +21,14 @@ final class RequestGate {
   private volatile boolean shut;
   private volatile boolean closing;
 
-  /** Runs something whenever a request is fetched and no worker is left for the next one. */
+  /** Runs an action whenever a request is fetched and no worker is left for the next one. */
   void whenNoneIsLeft(Runnable then) {
     listeners.whenNoneIsLeft(then);
   }
 
   /**
-   * Call before fetching a request: may wait until another worker is needed. Returns false if no
-   * more requests are fetched.
+   * Call before fetching a request: may wait until another worker is needed. False if no more
+   * requests are to be fetched.
    */
   boolean listen() {
     if (!closing) {
@@ -36,21 +37,21 @@ final class RequestGate {
     return !closing;
   }
 
-  /** Call once a request is fetched, or none can be. */
+  /** Call after fetching a request, or failing to. */
   void heard() {
     listeners.end();
   }
 
-  /** From now on no worker waits in {@link #listen}: call when a worker ends. */
+  /** Stops making workers wait in {@link #listen}: call when a worker ends. */
   void disband() {
     listeners.disband();
   }
 
-  /** Call before a request is begun; does not return if the gate is shut. */
+  /** Call before starting a request; does not return if the gate is shut. */
   void enter() throws InterruptedException {
     inProgress.incrementAndGet();
-    // Count first, then look: either the thread that shuts the gate waits for this request, or this
-    // thread sees the gate shut.
+    // Count first, then check: either the thread that shuts the gate waits for this request, or
+    // this thread sees the gate shut.
     if (shut) {
       inProgress.decrementAndGet();
       never.await();
@@ -67,7 +68,7 @@ final class RequestGate {
     return ended.sum();
   }
 
-  /** From now on each worker ends after its request, including the request that it waits for. */
+  /** Makes each worker end after its next request. */
   void close() {
     closing = true;
     listeners.disband();
@@ -78,20 +79,17 @@ final class RequestGate {
     return closing;
   }
 
-  /** Whether requests are fetched and begun. */
+  /** Whether requests are fetched and started. */
   boolean isOpen() {
     return !closing && !shut;
   }
 
-  /** Requests begun and not ended. */
+  /** Requests started and not ended. */
   int inProgress() {
     return inProgress.get();
   }
 
-  /**
-   * Shuts the gate and waits until no request is in progress; returns whether that happened in
-   * time.
-   */
+  /** Shuts the gate and waits until no request is in progress; false on timeout. */
   boolean shut(Duration timeout) throws InterruptedException {
     shut = true;
     long deadline = System.nanoTime() + timeout.toNanos();

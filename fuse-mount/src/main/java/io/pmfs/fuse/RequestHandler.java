@@ -6,14 +6,13 @@ import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.posix.FsException;
 
 /**
- * Answers the requests of one session. Safe for use by many workers, each with its own request and
- * reply.
+ * Answers the requests of one session. Thread-safe for workers with separate requests and replies.
  */
 interface RequestHandler {
-  /** Answers one request, which was received whole, or throws: then nothing was answered yet. */
+  /** Answers one complete request, or throws before anything was answered. */
   void answer(Opcode opcode, KernelRequest request, KernelReply reply) throws FsException;
 
-  /** What this session and the kernel agreed on. */
+  /** The protocol features agreed on with the kernel. */
   Negotiation negotiation();
 
   /** The size of each worker's buffer for requests, in bytes. */

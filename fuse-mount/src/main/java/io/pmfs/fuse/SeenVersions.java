@@ -6,8 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The versions of files that were opened last: the kernel may keep what it has cached of a file
- * that has not changed since its last open. Safe for use by many threads.
+ * The versions of files opened last: the kernel may keep cached data of a file that has not changed
+ * since its last open. Thread-safe.
  */
 final class SeenVersions {
   /** About 200 bytes of heap each. */
@@ -24,7 +24,7 @@ final class SeenVersions {
 
   private record Version(long size, Instant modificationTime, Instant changeTime) {}
 
-  /** Whether these are the attributes of the last open of that file; remembers them. */
+  /** Whether these are the file's attributes at its last open; remembers them. */
   synchronized boolean isLast(long inode, Attributes attributes) {
     Version version =
         new Version(attributes.size(), attributes.modificationTime(), attributes.changeTime());

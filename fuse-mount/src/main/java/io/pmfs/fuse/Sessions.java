@@ -18,9 +18,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * All sessions of one file system, as one bridge: the first one, and a session for each further
- * mount point of a user, who cannot bind the first. Each ends for itself; this bridge ends with the
- * last one. Safe for use by many threads.
+ * All sessions of one file system, as one bridge: the first, and one for each further mount point
+ * of a user, who cannot bind the first. Sessions end separately; this bridge ends with the last.
+ * Thread-safe.
  */
 public final class Sessions implements Bridge {
   private static final Logger log = LoggerFactory.getLogger(Sessions.class);
@@ -28,7 +28,7 @@ public final class Sessions implements Bridge {
   /** Each further session has as much direct memory as its workers: 9 MiB. */
   public static final int MOST = 8;
 
-  /** The largest read of a further session: no less than the read-ahead that a user gets. */
+  /** The largest read of a further session: at least the read-ahead of users' mounts. */
   static final int FURTHER_READ_BYTES = 128 << 10;
 
   private final Bridge first;
@@ -36,13 +36,14 @@ public final class Sessions implements Bridge {
   private final List<KernelBridge> further = new ArrayList<>(); // GUARDED_BY(this)
   private boolean isOver; // GUARDED_BY(this)
 
-  /** Sessions of which the first is not mounted yet. */
+  /** The first session is not mounted yet. */
   public Sessions(Bridge first) {
     this.first = first;
   }
 
   /**
-   * Mounts the file system once more; returns the device number once a request was answered there.
+   * Mounts the file system at another mount point; returns the device number once the mount
+   * answers. *
    *
    * @throws MountException UNAVAILABLE if these sessions cannot have another one, for example
    *     because the last one has just ended; BUSY if they have the most already
@@ -71,7 +72,7 @@ public final class Sessions implements Bridge {
     }
     if (further.size() >= MOST - 1) {
       throw new MountException(
-          Reason.BUSY, "it has " + MOST + " mount points, and serves no more", null);
+          Reason.BUSY, "it already has " + MOST + " mount points, the most that it serves", null);
     }
     further.add(session);
   }
@@ -128,7 +129,7 @@ public final class Sessions implements Bridge {
         .toList();
   }
 
-  /** Those of the first one: only root's sessions leave opens to the kernel. */
+  /** Only of the first session: only root's sessions leave opens to the kernel. */
   @Override
   public long opensLeftToKernel() {
     return first.opensLeftToKernel();
@@ -169,13 +170,13 @@ public final class Sessions implements Bridge {
     return first.freeze(timeout);
   }
 
-  /** Unmounts the first one, and leaves the others alone. */
+  /** Unmounts the first session only. */
   @Override
   public void unmount(boolean lazy) throws MountException {
     first.unmount(lazy);
   }
 
-  /** Detaches all of them, and takes no further ones. */
+  /** Detaches all sessions, and accepts no further ones. */
   public void detach() throws MountException {
     synchronized (this) {
       isOver = true;
@@ -185,20 +186,20 @@ public final class Sessions implements Bridge {
     }
   }
 
-  /** Whether that of the first leads to it. */
+  /** Whether the first session is at its mount point. */
   @Override
   public boolean isAtMountpoint() {
     return first.isAtMountpoint();
   }
 
-  /** One that has not ended, if there is any. */
+  /** The device of a session that has not ended, if there is one. */
   @Override
   public @Nullable String device() {
     List<String> devices = devices();
     return devices.isEmpty() ? first.device() : devices.get(0);
   }
 
-  /** Waits for all of them. */
+  /** Waits for all sessions. */
   @Override
   public boolean awaitEnd(Duration timeout) throws InterruptedException {
     long end = System.nanoTime() + timeout.toNanos();

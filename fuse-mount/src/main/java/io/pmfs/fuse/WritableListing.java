@@ -14,7 +14,7 @@ import java.nio.ByteBuffer;
 
 /** The answer to one READDIR or READDIRPLUS: as many entries of a directory as fit. */
 final class WritableListing {
-  /** Instead of a validity: the kernel asks for names only. */
+  /** Instead of a validity: the kernel requested names only. */
   static final long NO_ENTRIES = -1;
 
   /** Offsets of entries start after . and .. . */
@@ -46,7 +46,7 @@ final class WritableListing {
     this.prefix = validSeconds == NO_ENTRIES ? 0 : KernelProtocol.ENTRY_OUT_SIZE;
   }
 
-  /** Sends the entries behind an offset. */
+  /** Sends the entries after an offset. */
   void send(long directory, long offset) throws FsException {
     boolean hasRoom =
         (offset >= 1 || addDots(directory, DOT, 1))
@@ -91,7 +91,7 @@ final class WritableListing {
       KernelProtocol.putEntry(out, BODY + size, node.inode(), node.attributes(), validSeconds);
       return node.attributes().type();
     } catch (FsException e) {
-      // List the name nevertheless; a lookup of it gets the failure.
+      // List the name anyway; a lookup returns the error.
       KernelProtocol.zero(out, BODY + size, prefix);
       return FileType.UNKNOWN;
     }

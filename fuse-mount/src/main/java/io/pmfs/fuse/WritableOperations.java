@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Translates each request into operations of a file system that can be changed, and their results
- * into replies. The kernel checks rights, keeps locks, and may keep names and attributes for a
- * moment only. Safe for use by many workers, each with its own request and reply.
+ * into replies. The kernel checks permissions, handles locks, and caches names and attributes only
+ * for a moment. Thread-safe for workers with separate requests and replies.
  */
 final class WritableOperations implements RequestHandler {
   private static final FileName PROBE = FileName.of(Bridge.PROBE);
@@ -50,7 +50,7 @@ final class WritableOperations implements RequestHandler {
    *     DirectWrites})
    * @param offerable the INIT flags to accept if the kernel offers them; all except in tests
    * @param backgroundMax how many background requests the kernel may have in progress
-   * @param rule for access-control lists; {@link AccessRule#LEAST_MODES} is not possible
+   * @param rule for access-control lists, except {@link AccessRule#LEAST_MODES}
    */
   WritableOperations(
       WritableFileSystem fileSystem,
@@ -118,7 +118,7 @@ final class WritableOperations implements RequestHandler {
         fileSystem.fsyncDirectory(request.inode(), caller(request));
         reply.send(0);
       }
-      // Before the answer: the kernel sends it again if this process dies in between.
+      // Before the answer: the kernel resends the request if this process dies in between.
       case RELEASE -> {
         fileSystem.release(request.inode(), handle(request));
         reply.send(0);
@@ -140,7 +140,7 @@ final class WritableOperations implements RequestHandler {
       }
       case INIT -> negotiation.answer(request, reply);
       case FORGET, BATCH_FORGET -> {
-        reply.noAnswer(); // also if it is malformed
+        reply.noAnswer(); // even if it is malformed
         forget(opcode, request);
       }
       case INTERRUPT -> {
@@ -152,7 +152,7 @@ final class WritableOperations implements RequestHandler {
         reply.send(KernelProtocol.OPEN_OUT_SIZE);
       }
       case RELEASEDIR, DESTROY -> reply.send(0);
-      // The kernel checks rights itself, and makes no use of SYNCFS here.
+      // The kernel checks permissions itself, and does not need SYNCFS here.
       case ACCESS, SYNCFS -> reply.fail(Errno.ENOSYS);
       case IOCTL -> reply.fail(Errno.ENOTTY);
     }
@@ -171,7 +171,7 @@ final class WritableOperations implements RequestHandler {
 
   private void lookup(KernelRequest request, KernelReply reply) throws FsException {
     if (KernelWorker.isHeartbeat(request)) {
-      throw new FsException(Errno.ENAMETOOLONG, "the daemon's own question");
+      throw new FsException(Errno.ENAMETOOLONG, "the daemon's own check of its mount");
     }
     Node node = fileSystem.lookup(request.inode(), request.nameAt(KernelProtocol.IN_HEADER_SIZE));
     if (node == null) {
@@ -311,7 +311,7 @@ final class WritableOperations implements RequestHandler {
     return (mode & SET_USER_ID) != 0 || (mode & groupExecutes) == groupExecutes;
   }
 
-  /** Emptying a file drops the bits, also if the open itself did not. */
+  /** Truncating a file drops the bits, even if the open itself did not. */
   private void clearSetId(long inode, long handle, KernelRequest request) throws FsException {
     fileSystem.setAttributes(
         inode,
@@ -362,7 +362,7 @@ final class WritableOperations implements RequestHandler {
     if (size < 0 || size > reply.bodyLimit()) {
       throw new FsException(Errno.EINVAL, "invalid read size: " + Integer.toUnsignedString(size));
     }
-    reply.body(size); // the file system may ask for the buffer before it knows how much there is
+    reply.body(size); // the file system may request the buffer before it knows the size
     fileSystem.read(request.inode(), handle(request), offset, size, reply);
     reply.sendCollected();
   }
@@ -413,7 +413,7 @@ final class WritableOperations implements RequestHandler {
             request.longAt(ChangeProtocol.COPY_TO_INODE),
             request.longAt(ChangeProtocol.COPY_TO_HANDLE),
             request.longAt(ChangeProtocol.COPY_TO_OFFSET),
-            // The short answer has 32 bits, the last of which callers could take for a sign.
+            // The short answer has 32 bits; callers could take the last one for a sign.
             isLong ? length : Math.min(length, Integer.MAX_VALUE),
             caller(request));
     reply.body().putLong(BODY, isLong ? copied : copied & 0xffffffffL);
@@ -438,8 +438,8 @@ final class WritableOperations implements RequestHandler {
     Caller caller = caller(request);
     WritableFileSystem.NewAttributes wanted = AttributeRequest.of(request);
     if (AttributeRequest.isEmpty(wanted) && caller.uid() != 0) {
-      // The kernel asks this before a write and for chown(2) without a change. The write drops the
-      // set-id bits itself; apart from writes only the owner may drop them.
+      // The kernel sends this before a write, and for chown(2) without a change. The write drops
+      // set-id bits itself; otherwise only the owner may drop them.
       Node now = fileSystem.attributes(request.inode());
       boolean hasBits = (now.attributes().mode() & (SET_USER_ID | SET_GROUP_ID)) != 0;
       if (hasBits && now.attributes().uid() != caller.uid()) {
@@ -461,7 +461,7 @@ final class WritableOperations implements RequestHandler {
     reply.send(KernelProtocol.STATX_OUT_SIZE);
   }
 
-  /** What the source has, after the changes of the mode that did not get there yet. */
+  /** The list at the source, adjusted for changes of the mode that have not reached the source. */
   private byte @Nullable [] accessList(long inode) throws FsException {
     byte[] list = fileSystem.extendedAttributes(inode).get(PosixAcl.ACCESS);
     return list == null
