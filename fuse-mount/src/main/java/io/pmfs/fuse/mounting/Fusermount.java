@@ -81,7 +81,7 @@ final class Fusermount {
     return await(answer, child, program, timeout);
   }
 
-  /** Returns when the program has ended. */
+  /** Waits until the program has ended. */
   private int answer(Spawn child, String program, int socket) throws FsException, MountException {
     int device;
     try {
@@ -107,7 +107,7 @@ final class Fusermount {
           return answer.get(limit.toMillis(), TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
           if (late) {
-            throw failure(Reason.FAILED, program + " does not end, even after SIGKILL", e);
+            throw failure(Reason.FAILED, program + " still runs after SIGKILL", e);
           }
           late = true;
           child.kill();
@@ -129,7 +129,7 @@ final class Fusermount {
     }
   }
 
-  /** Turns the program's output into one line, with a remedy if the program gives none. */
+  /** Turns the program's output into one line, adding a remedy if it contains none. */
   private MountException refusal(String program, int status, String said) {
     List<String> lines = said.lines().map(String::strip).filter(line -> !line.isEmpty()).toList();
     if (lines.isEmpty()) {
@@ -172,8 +172,8 @@ final class Fusermount {
   }
 
   /**
-   * Ends the session of one of our mounts at once: waiting readers get an error. The kernel lets
-   * users abort their own mounts.
+   * Aborts the session of one of the user's own mounts, which the kernel permits: waiting readers
+   * get an error.
    *
    * @param device the mount's device number, as in mountinfo
    */

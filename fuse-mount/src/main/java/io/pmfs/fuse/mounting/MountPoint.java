@@ -19,12 +19,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A directory where root mounts and unmounts, although other users may change names above it at any
- * time: docs/decisions/0052. The directory that contains it is reached from / by descriptors,
- * through no symbolic link, and kept open.
+ * time: docs/decisions/0052. Its parent directory is opened from / by descriptors, without
+ * following symbolic links, and kept open. *
  *
- * <p>INVARIANT: what is unmounted or bound is what a descriptor was compared with: the mount whose
- * id the kernel gives for it must have the wanted device number, which is the kernel's connection.
- * Nothing here asks the daemon of a mount, so nothing waits for one that hangs.
+ * <p>INVARIANT: a mount is unmounted or bound only by a descriptor of it, after a check that the
+ * mount has the wanted device number, which identifies the kernel's connection. No call here sends
+ * a request to a mount's daemon, so none waits for a daemon that hangs.
  */
 public final class MountPoint implements AutoCloseable {
   private static final LibC LIBC = LibC.INSTANCE;
@@ -61,10 +61,10 @@ public final class MountPoint implements AutoCloseable {
   }
 
   /**
-   * Opens the directory above; the mount point itself need not exist.
+   * Opens the parent directory; the mount point itself need not exist.
    *
    * @param path absolute, without links and "..", as in mountinfo
-   * @throws MountException if a component is a symbolic link now, or missing
+   * @throws MountException if a component is now a symbolic link, or missing
    */
   public static MountPoint open(Path path) throws MountException {
     return open(path, Beneath.HERE);
@@ -87,7 +87,7 @@ public final class MountPoint implements AutoCloseable {
   }
 
   /**
-   * Mounts here, also above what is mounted.
+   * Mounts here, over existing mounts.
    *
    * @param flags of mount(2)
    */
@@ -110,12 +110,12 @@ public final class MountPoint implements AutoCloseable {
   }
 
   /**
-   * Shows a mount here, too.
+   * Binds a mount here.
    *
-   * @param from where it is
+   * @param from its mount point
    * @param device its device number
-   * @param noExec whether no program may be executed here; the mount is then read-only
-   * @return false if it is not there any more
+   * @param noExec whether to forbid executing programs; the mount is then read-only
+   * @return false if it is no longer there
    */
   public boolean bind(MountPoint from, String device, boolean noExec) throws MountException {
     int mount = from.openMount(device);
@@ -153,22 +153,22 @@ public final class MountPoint implements AutoCloseable {
   }
 
   /**
-   * Shows a directory in place of a session, read-only, with the files' own rights, and without the
-   * mounts below it. Readers find one or the other: the kernel puts it beneath the session before
-   * that goes, where it can (Linux 6.5).
+   * Replaces a session by a directory, read-only, with the files' own permissions, and without the
+   * mounts below it. On Linux 6.5 and later the kernel attaches the directory beneath the session
+   * before the session is detached, so that readers always find one of them.
    *
    * @param device of the session
-   * @return the number of the new mount in mountinfo; null if the session is not here any more
-   * @throws MountException if that is impossible; then the session may be gone
+   * @return the id of the new mount in mountinfo; null if the session is no longer here
+   * @throws MountException if that is impossible; the session may then be gone
    */
   public @Nullable String replace(String device, DirectoryStore directory) throws MountException {
     return replace(device, directory, BENEATH);
   }
 
   /**
-   * The same.
+   * Like {@link #replace(String, DirectoryStore)}.
    *
-   * @param first the flags with which move_mount(2) is tried while the session is there
+   * @param first the flags of move_mount(2) that are tried while the session is attached
    */
   @Nullable String replace(String device, DirectoryStore directory, int first)
       throws MountException {
@@ -220,7 +220,7 @@ public final class MountPoint implements AutoCloseable {
     Pointer attributes = Memory.allocateDirect(Posix.RUNTIME, MOUNT_ATTR_SIZE);
     attributes.putLongLong(0, MS_RDONLY | MS_NOSUID | MS_NODEV | (noExec ? MS_NOEXEC : 0));
     attributes.putLongLong(8, 0);
-    attributes.putLongLong(16, MS_PRIVATE); // mounts that are made in the source stay there
+    attributes.putLongLong(16, MS_PRIVATE); // mounts made in the source stay there
     attributes.putLongLong(24, 0);
     return attributes;
   }
@@ -243,7 +243,7 @@ public final class MountPoint implements AutoCloseable {
       return;
     }
     // A descriptor of the mount would keep it busy, so its name in an open directory has to do. The
-    // kernel does not rename mount points; decision 52 says what remains.
+    // kernel does not rename mount points; decision 52 describes the remaining race.
     if (shows(device)) {
       byte[] named = Posix.terminated("/proc/self/fd/" + parent + "/" + path.getFileName());
       succeed(LIBC.umount2(named, Posix.UMOUNT_NOFOLLOW));
@@ -251,9 +251,9 @@ public final class MountPoint implements AutoCloseable {
   }
 
   /**
-   * Detaches the mount with this device number, and fails what waits for its daemon.
+   * Detaches the mount with this device number, and fails requests that wait for its daemon.
    *
-   * @return false if it is not here any more
+   * @return false if it is no longer here
    */
   public boolean abort(String device) throws MountException {
     return detach(device, Posix.MNT_FORCE | Posix.MNT_DETACH);
@@ -289,7 +289,7 @@ public final class MountPoint implements AutoCloseable {
     return new MountException(reason, path + " cannot be " + done + ": " + errno, null);
   }
 
-  /** A descriptor of the topmost mount here; negative if it is not the wanted one. */
+  /** A descriptor of the topmost mount here; negative if it is not the wanted mount. */
   private int openMount(String device) {
     int mount = LIBC.openat(parent, name, PLACE);
     // The table may change while it is read, so check an absence twice.
@@ -300,12 +300,12 @@ public final class MountPoint implements AutoCloseable {
     return mount;
   }
 
-  /** The device number of the mount that a descriptor is in; null if that is detached. */
+  /** The device number of the mount that contains an open file; null if the mount is detached. */
   private static @Nullable String deviceOf(int file) {
     return field(file, 2);
   }
 
-  /** The options of the mount that a descriptor is in. */
+  /** The options of the mount that contains an open file. */
   private static List<String> optionsOf(int file) {
     String options = field(file, 5);
     return options == null ? List.of() : List.of(options.split(",", -1));
@@ -340,7 +340,7 @@ public final class MountPoint implements AutoCloseable {
     }
   }
 
-  /** A path that leads to what is open, whatever its name is now. */
+  /** A path that leads to an open file, even if it was renamed. */
   private static byte[] proc(int file) {
     return Posix.terminated("/proc/self/fd/" + file);
   }

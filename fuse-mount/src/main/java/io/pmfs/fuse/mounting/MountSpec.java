@@ -9,8 +9,7 @@ import java.time.Duration;
  *
  * @param mountpoint an absolute path
  * @param source what mount(8) shows as the device
- * @param allowOther whether users other than the one who mounts have access, as far as the files'
- *     modes permit
+ * @param allowOther whether users other than the one who mounts have access
  * @param isWritable whether files can be changed through the mount
  * @param noExec whether no program may be executed there
  * @param timeout how long the kernel may keep names, attributes and their absence without asking
@@ -41,7 +40,7 @@ public record MountSpec(
     return new MountSpec(other, source, allowOther, isWritable, noExec, timeout, otherMaxReadBytes);
   }
 
-  /** The option of mount(8) for that. */
+  /** The access option of mount(8). */
   String access() {
     return isWritable ? "rw" : "ro";
   }

@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Mounts and unmounts for a process that may not do so itself: asks its supervisor, which is root,
- * over two pipes. A request and each of its arguments end with NUL, an answer is a line; see
+ * Mounts and unmounts for a process that is not permitted to: asks its supervisor, which runs as
+ * root, over two pipes. A request and each argument end with NUL, an answer is a line; see
  * scripts/pmfs-for-user.
  */
 public final class Mounter {
@@ -46,18 +46,19 @@ public final class Mounter {
   }
 
   /**
-   * Mounts the session with this device number, which this user's daemon serves elsewhere.
+   * Binds the session with this device number, which another process of this user serves, to a new
+   * mount point.
    *
-   * @param place where it is mounted; a place that root keeps need not be open to this process
+   * @param place an existing mount point of the session; one that root keeps need not be accessible
    */
   public void join(Path place, String device) throws MountException {
     showing(place, file -> ask("join", device, file));
   }
 
   /**
-   * Mounts this session once more, at a place of the supervisor's.
+   * Binds this session to a mount point of the supervisor.
    *
-   * @param place where it is mounted
+   * @param place an existing mount point of the session
    */
   public void keep(Path place) throws MountException {
     showing(place, file -> ask("keep", file));
@@ -68,8 +69,8 @@ public final class Mounter {
   }
 
   /**
-   * Root follows no path in a user's directory. It binds what this process has open, and compares
-   * that before anybody else sees it.
+   * Root does not follow paths in a user's directory. It binds a file that this process has open,
+   * and checks it before the mount becomes visible.
    */
   private static void showing(Path place, Request request) throws MountException {
     int file = LIBC.open(Posix.terminated(place.toString()), Posix.O_PATH | Posix.O_CLOEXEC);
@@ -82,7 +83,7 @@ public final class Mounter {
     }
   }
 
-  /** Unmounts it there. */
+  /** Unmounts the supervisor's mount point. */
   public void endKeeping() throws MountException {
     ask("end-keeping");
   }

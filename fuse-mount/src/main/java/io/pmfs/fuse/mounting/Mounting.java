@@ -10,7 +10,7 @@ public interface Mounting {
    * Mounts.
    *
    * @return the descriptor of the session, which the caller closes
-   * @throws MountException if mounting failed; then nothing is mounted, and nothing left open
+   * @throws MountException if mounting failed; then nothing is mounted or left open
    */
   int mount(Duration timeout) throws MountException;
 
@@ -25,7 +25,10 @@ public interface Mounting {
   /** Sets the kernel's read-ahead to the best value for pmfs, if permitted. */
   void setReadAhead();
 
-  /** Why this process may not register files for passthrough; null if no reason is known. */
+  /**
+   * Why this process is not permitted to register files for passthrough; null if no reason is
+   * known.
+   */
   default @Nullable String noPassthrough() {
     return null;
   }
@@ -36,7 +39,7 @@ public interface Mounting {
   /**
    * Chooses the implementation that this process is permitted to use.
    *
-   * @param own the mount to unmount; other mounts on its path are left alone
+   * @param own the mount to unmount; other mounts on its path are not touched
    */
   static Mounting of(MountSpec options, @Nullable SharedSession session, SessionMount own) {
     if (session == null) {

@@ -59,7 +59,7 @@ final class MountingByRoot implements Mounting {
     Unmount.unmount(own, lazy);
   }
 
-  /** Later readers see the directory below the mount. */
+  /** Later readers see the directory beneath the mount. */
   @Override
   public void abort() throws MountException {
     try (MountPoint place = MountPoint.open(options.mountpoint())) {

@@ -3,7 +3,7 @@ package io.pmfs.fuse.mounting;
 import io.pmfs.fuse.system.LibC;
 import java.time.Duration;
 
-/** Mounts through the supervisor, which is root, for a daemon that is not. */
+/** Mounts through the supervisor, which runs as root, for a daemon that does not. */
 final class MountingBySupervisor implements Mounting {
   private final MountSpec options;
   private final int device;

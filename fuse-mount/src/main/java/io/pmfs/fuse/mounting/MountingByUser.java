@@ -22,11 +22,11 @@ final class MountingByUser implements Mounting {
 
   @Override
   public int mount(Duration timeout) throws MountException {
-    // The guard runs until this process ends: a program that hung may have mounted after all.
+    // The guard runs until this process ends: a fusermount that hung may have mounted after all.
     try {
       guard = StaleMountGuard.start(options.mountpoint());
     } catch (IOException e) {
-      log.warn("if this daemon dies, its mount stays: no guard ({})", e.getMessage());
+      log.warn("no guard will unmount if this daemon dies: {}", e.getMessage());
     }
     return new Fusermount(options, Fusermount.PROGRAMS).mount(timeout);
   }

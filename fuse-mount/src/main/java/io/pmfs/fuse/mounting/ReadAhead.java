@@ -23,9 +23,9 @@ public final class ReadAhead {
   private ReadAhead() {}
 
   /**
-   * Sets it for a mounted file system; without permission it stays unchanged.
+   * Sets the read-ahead of a mount; it stays unchanged without permission.
    *
-   * @param device its device number, as in mountinfo; null if it is not known
+   * @param device the mount's device number, as in mountinfo; null if unknown
    */
   public static void set(@Nullable String device) {
     try {

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Identifies a session's mount by its device number, which names the kernel's connection. The path
- * alone is not enough: when this mount is detached, another one may take its place.
+ * does not: after this mount is detached, another may be at the same path.
  */
 public final class SessionMount {
   private static final Path MOUNTS = Path.of("/proc/self/mountinfo");
@@ -23,7 +23,7 @@ public final class SessionMount {
   /**
    * A session's mount.
    *
-   * @param device its device number, as in mountinfo; null if it is not mounted yet, or not known
+   * @param device its device number, as in mountinfo; null if not mounted yet, or unknown
    */
   public SessionMount(Path mountpoint, @Nullable String device) {
     this.mountpoint = mountpoint;
@@ -34,7 +34,7 @@ public final class SessionMount {
     return mountpoint;
   }
 
-  /** The device number, as in mountinfo; null if not known. */
+  /** The device number, as in mountinfo; null if unknown. */
   public @Nullable String device() {
     return device;
   }
@@ -43,12 +43,12 @@ public final class SessionMount {
     String known = device;
     if (known == null) {
       throw new MountException(
-          MountException.Reason.FAILED, mountpoint + ": its device number is not known", null);
+          MountException.Reason.FAILED, mountpoint + ": its device number is unknown", null);
     }
     return known;
   }
 
-  /** Call when the session has just been mounted or taken over. */
+  /** Called when the session has been mounted or taken over. */
   public void recognize(int descriptor) {
     String told = deviceOf(descriptor);
     if (told != null) {
@@ -60,7 +60,7 @@ public final class SessionMount {
 
   /**
    * Whether the mount point leads to this mount. It does not if the mount is detached with files
-   * open, or lies under another mount. True if nothing is known.
+   * open, or is covered by another mount. True if unknown.
    */
   public boolean isAtMountpoint() {
     String known = device;
@@ -80,7 +80,7 @@ public final class SessionMount {
     return new String(Files.readAllBytes(MOUNTS), ISO_8859_1);
   }
 
-  /** What the kernel reports for a descriptor of /dev/fuse, from Linux 6.16 on; else null. */
+  /** The device number of a /dev/fuse descriptor's session, known from Linux 6.16 on; else null. */
   private static @Nullable String deviceOf(int descriptor) {
     try {
       for (String line : Files.readAllLines(Path.of("/proc/self/fdinfo/" + descriptor))) {
@@ -94,7 +94,7 @@ public final class SessionMount {
     return null;
   }
 
-  /** The device number of the topmost mount at a path; null if there is none or it is not known. */
+  /** The device number of the topmost mount at a path; null if none or unknown. */
   static @Nullable String deviceAt(Path path) {
     try {
       return deviceAt(path, table());
@@ -103,7 +103,7 @@ public final class SessionMount {
     }
   }
 
-  /** The same from a table (proc(5)) with one char for each byte. */
+  /** Like {@link #deviceAt(Path)}, from a table (proc(5)) with one char for each byte. */
   static @Nullable String deviceAt(Path path, String table) {
     String escaped = escaped(path);
     String found = null;

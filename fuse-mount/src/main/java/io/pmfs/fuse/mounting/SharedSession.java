@@ -9,10 +9,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param descriptor an open /dev/fuse
  * @param resumed whether an earlier process mounted and negotiated it
- * @param ledger the file that records what the next process must know
- * @param device the device number of the mount, as in mountinfo, if it is mounted and the number is
- *     known
- * @param mounter mounts for this process; null if this process may mount itself
+ * @param ledger the file that records open backing files for the next process
+ * @param device the device number of the mount, as in mountinfo; null if not mounted or unknown
+ * @param mounter mounts for this process; null if it may mount itself
  */
 public record SharedSession(
     int descriptor,

@@ -19,8 +19,8 @@ import org.slf4j.LoggerFactory;
  * process holds open.
  *
  * <p>fusermount's option auto_unmount does not work here. It checks whether opening the mount point
- * fails, but with no_opendir the kernel answers that open by itself. Before libfuse 3.15 it also
- * checks as root, who has no access to a user's mount.
+ * fails, but with no_opendir the kernel answers that open itself. Before libfuse 3.15 it also
+ * checks as root, which has no access to a user's mount.
  */
 final class StaleMountGuard implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(StaleMountGuard.class);
@@ -28,10 +28,10 @@ final class StaleMountGuard implements AutoCloseable {
   private static final long CLOSE_SECONDS = 2;
 
   /**
-   * At the end of standard input, the script calls statfs, which the kernel passes on to the
-   * daemon: only a mount without a daemon is unmounted. A line of input gives the device number of
-   * our mount; then another mount on the path is left alone. The mount point is passed in octal, so
-   * that no charset changes it, and again as mountinfo (proc(5)) shows it.
+   * At the end of standard input, the script calls statfs, which reaches the daemon: only a mount
+   * without a daemon is unmounted. A line of input names the device number of our mount; other
+   * mounts on the path are then not touched. The mount point is passed in octal, so that no charset
+   * changes it, and again as mountinfo (proc(5)) shows it.
    */
   private static final String SCRIPT =
       """
@@ -59,7 +59,7 @@ final class StaleMountGuard implements AutoCloseable {
     this.process = process;
   }
 
-  /** Starts to watch a mount point that is mounted, or is about to be. */
+  /** Starts watching a mount point that is mounted, or about to be. */
   static StaleMountGuard start(Path mountpoint) throws IOException {
     return new StaleMountGuard(
         new ProcessBuilder(command(mountpoint))
@@ -69,7 +69,7 @@ final class StaleMountGuard implements AutoCloseable {
             .start());
   }
 
-  /** Runs in a session of its own: a signal to our process group does not reach it. */
+  /** Runs in a session of its own, so that signals to this process group do not reach it. */
   static List<String> command(Path mountpoint) {
     return List.of(
         "setsid",
@@ -89,7 +89,7 @@ final class StaleMountGuard implements AutoCloseable {
     return escaped.toString();
   }
 
-  /** The session is mounted with this device number: from now on nothing else is unmounted. */
+  /** Passes on the device number of the mounted session: nothing else is unmounted from then on. */
   void recognize(String device) {
     try {
       OutputStream input = process.getOutputStream();
@@ -104,7 +104,7 @@ final class StaleMountGuard implements AutoCloseable {
     return process.toHandle();
   }
 
-  /** The session has ended: unmounts what an abort may have left, and ends the guard. */
+  /** The session has ended: unmounts a mount that an abort may have left, and ends the guard. */
   @Override
   public void close() {
     try {

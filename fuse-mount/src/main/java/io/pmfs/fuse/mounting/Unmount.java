@@ -17,17 +17,14 @@ import java.util.concurrent.TimeUnit;
 public final class Unmount {
   private static final long TIMEOUT_SECONDS = 30;
 
-  /** Looking up a name, as the daemon's own heartbeat does, keeps a mount busy for a moment. */
+  /** A lookup, such as the daemon's own heartbeat, keeps a mount busy for a moment. */
   private static final int ATTEMPTS = 5;
 
   private static final long PAUSE_MS = 50;
 
   private Unmount() {}
 
-  /**
-   * Unmounts a session. If the session is no longer at its mount point, leaves both it and any
-   * other mount there alone.
-   */
+  /** Unmounts a session. Does nothing if the session is no longer at its mount point. */
   public static void unmount(SessionMount session, boolean lazy) throws MountException {
     for (int attempt = 1; ; attempt++) {
       if (!session.isAtMountpoint()) {
@@ -89,7 +86,7 @@ public final class Unmount {
         missing);
   }
 
-  /** Whether no process, or no thread that looks after it, can be started: EAGAIN of fork(2). */
+  /** Whether no process or thread can be started: EAGAIN of fork(2). */
   private static boolean isLimit(Throwable e) {
     return e instanceof OutOfMemoryError || String.valueOf(e.getMessage()).contains("error=11,");
   }
@@ -98,7 +95,7 @@ public final class Unmount {
       throws IOException, MountException {
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     try {
-      // The program writes at most one line, which fits in a pipe; its child may keep that open.
+      // The program writes at most one line, which fits in a pipe; a child may keep the pipe open.
       if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
         throw new MountException(Reason.FAILED, command.get(0) + " did not finish in time", null);
