@@ -7,9 +7,8 @@ import java.util.Deque;
 import java.util.Iterator;
 
 /**
- * Direct memory of the workers of one kind of session. Workers that have ended give their buffers
- * back for later ones: sessions come and go, and the collector may not run for hours. Safe for use
- * by many threads.
+ * Buffers for the workers of one kind of session. Workers that end return their buffers for later
+ * ones, because the garbage collector may not free them for hours. Thread-safe.
  */
 public final class AnswerBuffers {
   private final int maxBytes;
@@ -25,7 +24,7 @@ public final class AnswerBuffers {
     return maxBytes;
   }
 
-  /** A buffer of that capacity, which may contain anything. */
+  /** A buffer of that capacity, with arbitrary content. */
   public synchronized ByteBuffer take(int size) {
     for (Iterator<ByteBuffer> all = spare.iterator(); all.hasNext(); ) {
       ByteBuffer buffer = all.next();
@@ -37,7 +36,7 @@ public final class AnswerBuffers {
     return ByteBuffer.allocateDirect(size).order(ByteOrder.nativeOrder());
   }
 
-  /** Takes back a buffer, which its worker no longer uses. */
+  /** Takes back a buffer that its worker no longer uses. */
   public synchronized void give(ByteBuffer buffer) {
     spare.add(buffer);
   }

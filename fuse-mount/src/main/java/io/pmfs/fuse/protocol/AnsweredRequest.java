@@ -5,8 +5,8 @@ package io.pmfs.fuse.protocol;
  *
  * @param asked what the request asked for
  * @param errno as the caller sees it; 0 for success
- * @param bytes of contents, of a listing or of a link's target in the answer; -1 if the operation
- *     has none of these or the size is not known
+ * @param bytes of contents, of a listing or of a link's target in the answer; -1 if not applicable
+ *     or unknown
  * @param nanos how long the request took
  */
 public record AnsweredRequest(AskedRequest asked, int errno, long bytes, long nanos) {}

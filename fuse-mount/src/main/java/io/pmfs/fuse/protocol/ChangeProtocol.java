@@ -95,7 +95,7 @@ public final class ChangeProtocol {
   public static final int COPY_LENGTH = 80;
   public static final int COPY_OUT_SIZE = 8;
 
-  /** In OPEN and CREATE: drop set-user-id and set-group-id bits when the file is emptied. */
+  /** In OPEN and CREATE: drop set-user-id and set-group-id bits if the file is truncated. */
   public static final int OPEN_KILL_SUIDGID = 1;
 
   /** In WRITE: drop set-user-id and set-group-id bits. */

@@ -2,9 +2,7 @@ package io.pmfs.fuse.protocol;
 
 import io.pmfs.posix.FsException;
 
-/**
- * Fetches requests and sends answers, without interpreting either. Safe for use by many threads.
- */
+/** Fetches requests and sends answers, without interpreting either. Thread-safe. */
 public interface KernelChannel {
   /**
    * Waits for the next request.
@@ -14,7 +12,7 @@ public interface KernelChannel {
   int receive(long buffer, int size) throws FsException;
 
   /**
-   * Sends one answer or notice: a header and what follows it.
+   * Sends one answer or notice: a header and its body.
    *
    * @param vectors address of {@code count} struct iovec
    * @return false if the kernel no longer waits for the answer

@@ -73,7 +73,7 @@ public final class KernelProtocol {
   public static final int STATX_OUT_STATX = 32;
   static final int STATX_BASIC = 0x7ff;
 
-  // Flags of INIT; those from bit 32 on travel in flags2.
+  // Flags of INIT; those from bit 32 on are sent in flags2.
   public static final long ASYNC_READ = 1L;
   public static final long ATOMIC_O_TRUNC = 1L << 3;
   public static final long BIG_WRITES = 1L << 5;
@@ -112,13 +112,13 @@ public final class KernelProtocol {
 
   public static final int MAX_READ_BYTES = MAX_READ_PAGES * 4096;
 
-  /** The largest write that we let the kernel send: as many pages as the largest read has. */
+  /** The largest write that the kernel may send: as many pages as the largest read. */
   public static final int MAX_WRITE_BYTES = MAX_READ_BYTES;
 
   /** FUSE_MIN_READ_BUFFER: the smallest buffer for requests that the kernel accepts. */
   public static final int MIN_REQUEST_BYTES = 8192;
 
-  /** FUSE_UNIQUE_RESEND: the kernel sends the request for the second time, to another process. */
+  /** FUSE_UNIQUE_RESEND: the kernel resent the request, to another process. */
   public static final long RESENT = 1L << 63;
 
   private static final int BLOCK_BYTES = 4096;
@@ -130,7 +130,7 @@ public final class KernelProtocol {
     putEntry(out, at, inode.number(), inode.attributes(), validSeconds);
   }
 
-  /** The same of an inode with that number. */
+  /** Like {@link #putEntry(ByteBuffer, int, Inode, long)}, with separate number and attributes. */
   public static void putEntry(
       ByteBuffer out, int at, long number, Attributes attributes, long validSeconds) {
     out.putLong(at, number);
@@ -143,8 +143,8 @@ public final class KernelProtocol {
   }
 
   /**
-   * Writes a struct fuse_entry_out that means: there is no such name, and the kernel may remember
-   * that for {@code validSeconds}.
+   * Writes a struct fuse_entry_out for a name that does not exist, which the kernel may cache for
+   * {@code validSeconds}.
    */
   public static void putNoEntry(ByteBuffer out, int at, long validSeconds) {
     zero(out, at, ENTRY_OUT_SIZE);
@@ -156,7 +156,10 @@ public final class KernelProtocol {
     putAttributesReply(out, at, inode.number(), inode.attributes(), validSeconds);
   }
 
-  /** The same of an inode with that number. */
+  /**
+   * Like {@link #putAttributesReply(ByteBuffer, int, Inode, long)}, with separate number and
+   * attributes.
+   */
   public static void putAttributesReply(
       ByteBuffer out, int at, long number, Attributes attributes, long validSeconds) {
     out.putLong(at, validSeconds);
@@ -188,7 +191,7 @@ public final class KernelProtocol {
     putStatx(out, at, inode.number(), inode.attributes(), validSeconds);
   }
 
-  /** The same of an inode with that number. */
+  /** Like {@link #putStatx(ByteBuffer, int, Inode, long)}, with separate number and attributes. */
   public static void putStatx(
       ByteBuffer out, int at, long number, Attributes attributes, long validSeconds) {
     zero(out, at, STATX_OUT_SIZE);

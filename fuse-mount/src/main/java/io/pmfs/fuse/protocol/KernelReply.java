@@ -12,8 +12,8 @@ import java.nio.ByteOrder;
 import jnr.ffi.Pointer;
 
 /**
- * A worker's answer to its current request: a header, followed by bytes in the worker's own buffer,
- * or by memory of a tier, which is sent without copying. Answers at most once.
+ * A worker's answer to its current request: a header, followed by bytes in the worker's own buffer
+ * or by memory of a tier, which is sent without copying. Sent at most once.
  */
 public final class KernelReply implements ReadSink, AutoCloseable {
   /** Where the data after the header is built. */
@@ -73,7 +73,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     return answered;
   }
 
-  /** The errno that was answered: 0 for success, EIO if the request could not be answered. */
+  /** The errno of the answer: 0 for success, EIO if the request could not be answered. */
   public int errno() {
     return answered ? -out.getInt(KernelProtocol.OUT_ERROR) : Errno.EIO.number();
   }
@@ -123,8 +123,8 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   }
 
   /**
-   * Makes the kernel ask for a file's attributes before it uses them again. It keeps the pages: to
-   * drop them it would wait for reads, this one among them. To be called before the answer.
+   * Invalidates a file's attributes in the kernel, but not its pages: dropping pages waits for
+   * reads, including this one. Call before the answer.
    */
   public void forgetAttributes(long inode) {
     header(KernelProtocol.NOTIFY_INVAL_INODE, INVAL_INODE_SIZE);
@@ -136,7 +136,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     try {
       channel.send(vectorsAddress, 1);
     } catch (FsException e) {
-      // The kernel does not know the file any more.
+      // The kernel no longer knows the file.
     }
   }
 
@@ -175,7 +175,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     return collected;
   }
 
-  /** Sends an answer that consists of one piece without copying it, if that is worthwhile. */
+  /** Sends an answer of one piece without copying it, if that is worthwhile. */
   private boolean sendWhole(ReadResult piece) throws IOException {
     if (piece instanceof ReadResult.Mapping mapping) {
       return sendMapped(mapping);
@@ -200,10 +200,9 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   }
 
   /**
-   * Sends memory through a pipe, which takes a reference to its pages before the kernel receives
-   * anything. If writev cannot read the memory, the kernel ends the request with EIO
-   * (fuse_dev_do_write), and the reader gets that error. An answer that is too small for a pipe is
-   * copied.
+   * Sends memory through a pipe, which references the pages before the kernel receives anything. If
+   * writev cannot read the memory, the kernel ends the request with EIO (fuse_dev_do_write), and
+   * the reader gets that error. An answer that is too small for a pipe is copied.
    */
   private boolean sendMapped(ReadResult.Mapping mapping) throws IOException {
     ByteBuffer memory = mapping.memory();
@@ -238,9 +237,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     collected = size;
   }
 
-  /**
-   * Sends an answer that lies entirely in memory of another owner: the kernel copies it from there.
-   */
+  /** Sends a whole answer from memory of another owner; the kernel copies it. */
   private void sendFrom(ByteBuffer memory) throws IOException {
     int size = memory.remaining();
     header(0, size);
@@ -273,7 +270,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     answered = true;
   }
 
-  /** Use no reply after that: its memory goes to other workers. */
+  /** Releases memory that other workers reuse; the reply must not be used afterwards. */
   @Override
   public void close() {
     pipe.close();

@@ -15,9 +15,9 @@ import org.slf4j.LoggerFactory;
  * received.
  *
  * <p>Other threads may inspect the request while the worker waits for its answer. INVARIANT: the
- * worker resets {@code beginNanos} before it fills the buffer again. Between these two steps it
- * passes the {@link io.pmfs.fuse.RequestGate}, whose counter is the fence. So a thread that reads
- * the same {@code beginNanos} before and after has read one request.
+ * worker resets {@code beginNanos} before it refills the buffer. Between these two steps it passes
+ * the {@link io.pmfs.fuse.RequestGate}, whose counter is the fence. A thread that reads the same
+ * {@code beginNanos} before and after has read a single request.
  */
 public final class KernelRequest {
   private static final Logger log = LoggerFactory.getLogger(KernelRequest.class);
@@ -28,19 +28,19 @@ public final class KernelRequest {
   private final AtomicLong beginNanos = new AtomicLong(RequestLatencies.NEVER);
 
   /**
-   * A view of a buffer that is filled again for each request; its limit is the number of bytes
+   * A view of a buffer that is refilled for each request; its limit is the number of bytes
    * received.
    */
   public KernelRequest(ByteBuffer in) {
     this.in = in;
   }
 
-  /** Whether the header is complete; without it nothing can be answered. */
+  /** Whether the header is complete; otherwise no answer is possible. */
   public boolean hasHeader() {
     return in.limit() >= KernelProtocol.IN_HEADER_SIZE;
   }
 
-  /** Whether all the bytes that the header announces were received. */
+  /** Whether the request was received completely. */
   public boolean isWhole() {
     return in.getInt(KernelProtocol.IN_LENGTH) == in.limit();
   }
@@ -57,7 +57,7 @@ public final class KernelRequest {
     return in.getLong(KernelProtocol.IN_UNIQUE);
   }
 
-  /** The request's number, the same when the kernel sends the request again. */
+  /** The request's number, without the resend flag. */
   public long number() {
     return unique() & ~KernelProtocol.RESENT;
   }
@@ -88,7 +88,7 @@ public final class KernelRequest {
     beginNanos.setRelease(RequestLatencies.NEVER);
   }
 
-  /** Whether a request has been in progress for at least so long. For any thread, at any time. */
+  /** Whether a request has been in progress for at least this long. Thread-safe. */
   public boolean isWaiting(long leastNanos, long now) {
     long begin = beginNanos.getAcquire();
     return begin != RequestLatencies.NEVER && now - begin >= leastNanos;
@@ -96,7 +96,7 @@ public final class KernelRequest {
 
   /**
    * The request, if at the time {@code now} it has been in progress for at least {@code
-   * leastNanos}; else null. For any thread, at any time.
+   * leastNanos}; else null. Thread-safe.
    */
   public @Nullable AskedRequest waiting(long leastNanos, long now) {
     long begin = beginNanos.getAcquire();
@@ -109,11 +109,11 @@ public final class KernelRequest {
       VarHandle.acquireFence();
       return begin == beginNanos.getPlain() ? asked : null;
     } catch (IndexOutOfBoundsException e) {
-      return null; // it is another request by now
+      return null; // replaced by another request meanwhile
     }
   }
 
-  /** What the request asks for, as far as it was received. */
+  /** The request's parameters, as far as they were received. */
   private AskedRequest asked(Opcode opcode, long begin) {
     FileName name = null;
     long offset = -1;
@@ -146,7 +146,7 @@ public final class KernelRequest {
         default -> {}
       }
     } catch (FsException e) {
-      log.trace("{}: {}", opcode, e.getMessage()); // the caller gets this error; nothing to add
+      log.trace("{}: {}", opcode, e.getMessage()); // the caller gets this error
     }
     return new AskedRequest(
         opcode.word(), uid(), gid(), pid(), inode(), null, name, offset, size, begin);
@@ -158,7 +158,7 @@ public final class KernelRequest {
     long bytes = -1;
     if (errno == 0) {
       switch (opcode) {
-        // An answer without an inode tells the kernel to remember that there is no such name.
+        // An answer without an inode makes the kernel cache that there is no such name.
         case LOOKUP ->
             errno = reply.body().getLong(KernelReply.BODY) == 0 ? Errno.ENOENT.number() : 0;
         case READ, READDIR, READDIRPLUS, READLINK -> bytes = reply.bodySize();
@@ -182,7 +182,7 @@ public final class KernelRequest {
     return in.getLong(offset);
   }
 
-  /** Whether it looks up that name, in any directory. */
+  /** Whether it looks up this name, in any directory. */
   public boolean isLookup(ByteBuffer name) {
     return opcode() == Opcode.LOOKUP
         && in.limit() == KernelProtocol.IN_HEADER_SIZE + name.limit() + 1
@@ -203,10 +203,7 @@ public final class KernelRequest {
     return FileName.of(name);
   }
 
-  /**
-   * The bytes at an offset, in the worker's buffer itself: they are valid until the request is
-   * answered.
-   */
+  /** A view of the bytes at an offset, valid until the request is answered. */
   public ByteBuffer bytesAt(int offset, int size) throws FsException {
     if (size < 0 || size > in.limit() - offset) {
       throw truncated();

@@ -3,7 +3,7 @@ package io.pmfs.fuse.protocol;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** What the kernel asks for (enum fuse_opcode of linux/fuse.h). */
+/** The operations of the kernel's requests (enum fuse_opcode of linux/fuse.h). */
 public enum Opcode {
   LOOKUP(1),
   FORGET(2),
@@ -49,7 +49,7 @@ public enum Opcode {
   STATX(52),
   COPY_FILE_RANGE_64(53);
 
-  /** All opcode numbers are smaller. */
+  /** The exclusive upper bound of opcode numbers. */
   static final int NUMBERS = 54;
 
   private static final @Nullable Opcode[] BY_NUMBER = new @Nullable Opcode[NUMBERS];

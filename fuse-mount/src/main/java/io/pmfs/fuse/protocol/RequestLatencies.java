@@ -10,8 +10,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * How long the kernel's requests took, by operation: a histogram of fixed buckets, each twice as
- * wide as the one before; and a listener that wants to know of single requests. Safe for use by
- * many threads; recording takes no lock and allocates nothing.
+ * wide as the previous one, and a listener for single requests. Thread-safe; recording takes no
+ * lock and allocates nothing.
  */
 public final class RequestLatencies {
   private static final Logger log = LoggerFactory.getLogger(RequestLatencies.class);
@@ -72,7 +72,7 @@ public final class RequestLatencies {
     return bounds;
   }
 
-  /** Turns recording and reporting on or off: to measure what they cost. */
+  /** Turns recording and reporting on or off, to measure their cost. */
   public void record(boolean whether) {
     on = whether;
   }
@@ -101,7 +101,10 @@ public final class RequestLatencies {
     return nanoseconds;
   }
 
-  /** The same, and the listener is told. Never fails: the request was answered. */
+  /**
+   * Like {@link #end(Opcode, long)}, and notifies the listener. Never fails, because the request
+   * was answered.
+   */
   public void end(Opcode opcode, long begin, KernelRequest request, KernelReply reply) {
     try {
       long nanos = end(opcode, begin);
@@ -112,7 +115,7 @@ public final class RequestLatencies {
         told.answered(request.answered(opcode, reply, begin, nanos));
       }
     } catch (RuntimeException | Error e) {
-      log.error("a request is not counted, or its listener not told", e);
+      log.error("cannot count or report a request", e);
     }
   }
 

@@ -1,17 +1,17 @@
 package io.pmfs.fuse.protocol;
 
 /**
- * Receives requests that were answered. The thread that answered a request calls the listener,
- * which must neither wait nor throw. Safe for use by many threads.
+ * Receives requests that were answered. Called by the thread that answered the request; must
+ * neither wait nor throw. Thread-safe.
  */
 public interface RequestListener {
   /**
-   * Requests that took less time are not reported and cost nothing but this call: {@link
-   * Long#MAX_VALUE} to receive none. May change at any time.
+   * Faster requests are not reported: {@link Long#MAX_VALUE} to receive none. May change at any
+   * time.
    */
   long leastNanos();
 
-  /** Whether to report a request with this outcome, however little time it took. */
+  /** Whether to report a request with this outcome, however fast it was. */
   default boolean wants(Opcode opcode, int errno) {
     return false;
   }
