@@ -11,14 +11,14 @@ import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
 
 /**
- * Opens files below an open directory, in which other users may change names at any time: no
- * component of the path, the last one included, is followed if it is a symbolic link, and no path
- * leads out. Mounts on the way are entered. This is the only class that opens a path of several
- * components in a directory that others can write: docs/decisions/0050.
+ * Opens files below an open directory in which other users may change names at any time. It follows
+ * no symbolic link, not even as the last component, and never leaves the directory, but it enters
+ * mounts. This is the only class that opens paths of several components in directories that others
+ * can write: docs/decisions/0050.
  *
  * <p>One openat2(2) opens the whole path. Linux before 5.6 and the system call filters of some
- * containers refuse that call; then each component is opened by itself with O_NOFOLLOW. Safe for
- * use by many threads.
+ * containers refuse that call; then each component is opened separately with O_NOFOLLOW.
+ * Thread-safe.
  */
 public final class Beneath {
   /**
@@ -44,7 +44,10 @@ public final class Beneath {
   /** A struct open_how for each combination of flags in use: a few. */
   private static final Map<Integer, Pointer> HOWS = new ConcurrentHashMap<>();
 
-  /** Uses openat2(2) if it works here. Stands below all that finding that out needs. */
+  /**
+   * Uses openat2(2) if it works here. Initialized last, because the check needs the constants
+   * above.
+   */
   public static final Beneath HERE = new Beneath(hasOpenat2());
 
   private final boolean hasOpenat2;
@@ -67,10 +70,10 @@ public final class Beneath {
    *
    * @param directory an open directory
    * @param path below it; empty for the directory itself
-   * @param flags of open(2), without O_CREAT; O_NOFOLLOW and O_CLOEXEC are added. With O_PATH the
-   *     path may end at a symbolic link, which is opened itself
+   * @param flags of open(2), without O_CREAT; O_NOFOLLOW and O_CLOEXEC are added. With O_PATH a
+   *     symbolic link at the end is itself opened
    * @throws FsException ENOTDIR if a component before the last one is a symbolic link, ELOOP if the
-   *     last one is one; EXDEV if the path leads out; else what the system says
+   *     last one is one; EXDEV if the path leads outside; else the system's error
    */
   public int open(int directory, FileName path, int flags) throws FsException {
     int all = flags | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
@@ -97,8 +100,7 @@ public final class Beneath {
   }
 
   /**
-   * Opens an absolute path in the same way: one that has no symbolic link, because the caller has
-   * resolved it, and in which nobody may have put one meanwhile.
+   * Opens an absolute path that the caller has resolved; fails if it now contains a symbolic link.
    */
   public int open(Path absolute, int flags) throws FsException {
     FileName what = FileName.of(absolute.toString());
@@ -116,7 +118,9 @@ public final class Beneath {
     }
   }
 
-  /** Names from a source, a peer or an index are only bytes: none may be "..", nor begin at /. */
+  /**
+   * Names from a source, a peer or an index are arbitrary bytes: none may be "..", or start with /.
+   */
   private static void requireBelow(byte[] path, FileName what) throws FsException {
     int start = 0;
     for (int at = 0; at <= path.length; at++) {
@@ -152,9 +156,8 @@ public final class Beneath {
     }
     Errno errno = Posix.errno();
     return switch (errno) {
-      // EAGAIN and EXDEV: a directory of the path was moved meanwhile. ELOOP: which component?
-      // EINTR:
-      // once more.
+      // EAGAIN and EXDEV: a directory of the path was moved meanwhile. ELOOP: find the component.
+      // EINTR: retry.
       case EAGAIN, EXDEV, ELOOP, EINTR -> walk(directory, name, flags, what);
       default -> throw new FsException(errno, what.toString());
     };
@@ -178,7 +181,7 @@ public final class Beneath {
     return walk(directory, Posix.terminated(path), DIRECTORY | Posix.O_NOFOLLOW, path);
   }
 
-  /** Opens the components of a path, which ends with NUL, one by one. */
+  /** Opens the components of a NUL-terminated path one by one. */
   private static int walk(int directory, byte[] path, int flags, FileName what) throws FsException {
     int at = directory;
     int start = 0;

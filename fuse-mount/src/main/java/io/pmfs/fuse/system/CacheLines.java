@@ -6,8 +6,8 @@ import java.lang.invoke.MethodType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the processor's cache lines back to memory, as the JDK does for its own mappings of
- * persistent memory (JEP 352). The launcher opens jdk.internal.misc, which provides this.
+ * Writes cache lines back to memory, as the JDK does for its own mappings of persistent memory (JEP
+ * 352). The launcher opens jdk.internal.misc, which provides this.
  */
 final class CacheLines {
   private static final @Nullable MethodHandle WRITE_BACK = find();
@@ -18,8 +18,9 @@ final class CacheLines {
   static @Nullable String obstacle() {
     return WRITE_BACK != null
         ? null
-        : "this Java cannot write cache lines back to persistent memory: this needs x86-64 or AArch64,"
-            + " and --add-exports java.base/jdk.internal.misc=ALL-UNNAMED (scripts/pmfs sets it)";
+        : "this Java cannot write cache lines back to persistent memory: this needs x86-64 or"
+              + " AArch64, and --add-exports java.base/jdk.internal.misc=ALL-UNNAMED (scripts/pmfs"
+              + " sets it)";
   }
 
   private static @Nullable MethodHandle find() {
@@ -46,10 +47,7 @@ final class CacheLines {
     }
   }
 
-  /**
-   * Writes a range back to memory. Returns when the range is in memory, so later writes reach
-   * memory after it.
-   */
+  /** Writes a range back to memory. Returns when the range is in memory, before any later write. */
   static void writeBack(long address, long size) {
     MethodHandle writeBack = WRITE_BACK;
     if (writeBack == null) {

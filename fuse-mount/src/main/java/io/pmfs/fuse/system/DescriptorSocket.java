@@ -10,9 +10,9 @@ import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One end of a connection over a Unix socket that keeps the bounds of messages. A message may carry
- * one open file (unix(7)). One thread receives, and closes the socket when it is done; others may
- * send and {@link #shutDown}.
+ * One end of a connection over a Unix socket with message boundaries. A message may carry one open
+ * file (unix(7)). One thread receives and finally closes the socket; others may send and {@link
+ * #shutDown}.
  */
 public final class DescriptorSocket implements AutoCloseable {
   /** The longest message. */
@@ -34,7 +34,7 @@ public final class DescriptorSocket implements AutoCloseable {
 
   private static final int MESSAGE_FLAGS = 48;
 
-  /** CMSG_LEN(sizeof(int)): the kernel closes what a message has beyond one file. */
+  /** CMSG_LEN(sizeof(int)): the kernel closes further files of a message. */
   private static final int CONTROL_LENGTH = DescriptorMessage.CONTROL_DESCRIPTOR + Integer.BYTES;
 
   private static final int DATA =
@@ -55,7 +55,7 @@ public final class DescriptorSocket implements AutoCloseable {
   /**
    * A message.
    *
-   * @param file the file that came with it, which the receiver closes; null if none did
+   * @param file received with it, closed by the receiver; null if none
    */
   public record Message(ByteBuffer bytes, @Nullable PassedFile file) {}
 
@@ -74,9 +74,9 @@ public final class DescriptorSocket implements AutoCloseable {
   }
 
   /**
-   * Connects.
+   * Connects to a listening socket. *
    *
-   * @param limit how long to wait for room in the other end's queue, now and in each {@link #send}
+   * @param limit how long to wait for room in the other end's queue, here and in each {@link #send}
    */
   public static DescriptorSocket connect(Path path, Duration limit) throws FsException {
     DescriptorSocket connecting = unconnected();
@@ -112,7 +112,7 @@ public final class DescriptorSocket implements AutoCloseable {
       throw new FsException(Errno.ENAMETOOLONG, path.toString());
     }
     byte[] address = new byte[Short.BYTES + name.length];
-    address[0] = DescriptorMessage.AF_UNIX; // both architectures have the low byte first
+    address[0] = DescriptorMessage.AF_UNIX; // low byte first, on both architectures
     System.arraycopy(name, 0, address, Short.BYTES, name.length);
     return address;
   }
@@ -139,12 +139,12 @@ public final class DescriptorSocket implements AutoCloseable {
     return new DescriptorSocket(accepted);
   }
 
-  /** For tests, which send what this class does not. */
+  /** For tests, which send malformed messages. */
   int descriptor() {
     return socket;
   }
 
-  /** The user who connected, as the kernel knows. */
+  /** The user id of the connected process, from the kernel. */
   public int peerUser() throws FsException {
     int[] credentials = new int[3]; // struct ucred: process, user, group
     int[] size = {credentials.length * Integer.BYTES};
@@ -205,7 +205,7 @@ public final class DescriptorSocket implements AutoCloseable {
   /**
    * Sends a message if there is room for it in the queue.
    *
-   * @param file sent with it, and still the caller's; null for none
+   * @param file sent with it, still owned by the caller; null for none
    * @throws FsException EAGAIN if there is no room
    */
   public void offer(byte[] bytes, @Nullable PassedFile file) throws FsException {

@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  * with inode numbers, and reads only the user's extended attributes.
  *
  * <p>The root is held open, so the source stays the same when its path is renamed or mounted over.
- * Those who may write in the source may replace any directory below it at any time: each call opens
- * its path {@link Beneath} the root, and asks about what it opened.
+ * Users who can write to the source may replace any directory in it at any time: each call opens
+ * its path {@link Beneath} the root, and inspects the opened file.
  */
 public final class DirectoryStore implements BackingStore {
   private static final int POSIX_FADV_SEQUENTIAL = 2;
@@ -46,11 +46,12 @@ public final class DirectoryStore implements BackingStore {
   private final String identity;
 
   /**
-   * One buffer for each concurrent listing. Kept, because the collector would have to free them.
+   * One buffer for each concurrent listing; reused, because only the garbage collector would free
+   * them.
    */
   private final Queue<Pointer> listings = new ConcurrentLinkedQueue<>();
 
-  /** The directories that are being listed; of several listings of one, the last. */
+  /** The directories being listed; the last of concurrent listings of the same one. */
   private final Map<FileName, Listed> listed = new ConcurrentHashMap<>();
 
   /**
@@ -86,7 +87,7 @@ public final class DirectoryStore implements BackingStore {
     return identity;
   }
 
-  /** The descriptor of this directory, which this object closes. */
+  /** The descriptor of this directory, closed by this object. */
   public int descriptor() {
     return root;
   }
@@ -98,8 +99,8 @@ public final class DirectoryStore implements BackingStore {
   }
 
   /**
-   * Spares the two calls that open and close a file as a place: an import looks at each name while
-   * it lists the directory. Null if that is not being listed.
+   * Looks up a name in a directory that is being listed, without opening and closing the file: an
+   * import does this for each name. Null if the directory is not being listed.
    */
   private @Nullable Pointer statxWhereListed(FileName path) throws FsException {
     if (listed.isEmpty()) {
@@ -122,7 +123,7 @@ public final class DirectoryStore implements BackingStore {
     }
   }
 
-  /** A directory while it is listed: open until the listing and all who have entered it leave. */
+  /** A directory being listed, open until the listing and all users have left. */
   private static final class Listed {
     private final int file;
     private int users = 1; // GUARDED_BY(this)
@@ -146,7 +147,7 @@ public final class DirectoryStore implements BackingStore {
     }
   }
 
-  /** What is done with a file that is open as a place (O_PATH): without rights to its content. */
+  /** A call on a file opened with O_PATH, without access to its content. */
   private interface Call<T> {
     T on(int file) throws FsException;
   }
@@ -175,7 +176,9 @@ public final class DirectoryStore implements BackingStore {
     return statx(file, EMPTY_PATH, name, wanted);
   }
 
-  /** Of one name in an open directory; of the open file itself if the name is empty. */
+  /**
+   * The attributes of a name in an open directory, or of the open file itself if the name is empty.
+   */
   private static Pointer statx(int file, byte[] name, FileName what, int wanted)
       throws FsException {
     Pointer result = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
@@ -245,7 +248,7 @@ public final class DirectoryStore implements BackingStore {
               long read =
                   Posix.retried(() -> LIBC.readlinkat(file, EMPTY_PATH, target, target.length));
               if (read < 0) {
-                // Of no link, readlinkat(2) says that an empty path is missing.
+                // readlinkat(2) reports ENOENT for an empty path of a file that is not a link.
                 throw Posix.errno() == Errno.ENOENT
                     ? new FsException(Errno.EINVAL, path.toString())
                     : Posix.failure(path);
@@ -259,8 +262,8 @@ public final class DirectoryStore implements BackingStore {
   public SourceFile open(FileName path) throws FsException {
     // Without O_NONBLOCK, opening a path that became a FIFO would block.
     int file = beneath.open(root, path, Posix.O_NONBLOCK);
-    // Many threads read blocks of a file. The kernel takes this for random access and would send
-    // small requests to a network file system: see docs/decisions/0020. This is only advice.
+    // Many threads read blocks of a file. The kernel would take this for random access and send
+    // small requests to a network file system: see docs/decisions/0020. Failure is harmless.
     LIBC.posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
     return new OpenFile(path, file);
   }
@@ -318,7 +321,7 @@ public final class DirectoryStore implements BackingStore {
       return seek(offset, Posix.SEEK_HOLE);
     }
 
-    /** Moves the file offset, which nothing here uses. */
+    /** Moves the file offset, which is not used otherwise. */
     private long seek(long offset, int whence) throws FsException {
       long found = Posix.retried(() -> LIBC.lseek(file, offset, whence));
       if (found < 0) {

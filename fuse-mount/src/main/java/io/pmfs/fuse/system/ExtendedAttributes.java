@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Reads the extended attributes of a file that is open, if only as a place (O_PATH). */
+/** Reads the extended attributes of an open file, even one opened with O_PATH. */
 final class ExtendedAttributes {
   /** XATTR_LIST_MAX and XATTR_SIZE_MAX of linux/limits.h. */
   private static final int MAX_BYTES = 64 * 1024;
@@ -24,13 +24,13 @@ final class ExtendedAttributes {
   private ExtendedAttributes() {}
 
   /**
-   * All attributes that this process may read; empty where the file system has none.
+   * All attributes that this process may read; empty if the file system has none.
    *
-   * @param what names the file in a failure
+   * @param what the file, for errors
    */
   static Map<FileName, byte[]> of(int file, FileName what) throws FsException {
-    // Before Linux 6.13 no system call reads attributes of a file that is open as a place. This
-    // path leads to the open file itself, a symbolic link included.
+    // Before Linux 6.13 no system call reads attributes of a file opened with O_PATH. This path
+    // leads to the open file itself, even if it is a symbolic link.
     byte[] path = Posix.terminated("/proc/self/fd/" + file);
     long size = Posix.retried(() -> LIBC.listxattr(path, NO_ROOM, 0));
     if (size == 0 || (size < 0 && Posix.errno() == Errno.EOPNOTSUPP)) {
@@ -50,9 +50,8 @@ final class ExtendedAttributes {
         start = at + 1;
         byte[] wanted = Posix.terminated(name);
         long length = Posix.retried(() -> LIBC.getxattr(path, wanted, value, value.length));
-        // One that was removed meanwhile, or that we may list but not read, counts as absent. Not
-        // so
-        // the one that decides about access.
+        // An attribute that was removed meanwhile, or cannot be read, counts as absent, except the
+        // one that controls access.
         if (length < 0 && name.equals(PosixAcl.ACCESS) && Posix.errno() != Errno.ENODATA) {
           throw Posix.failure(what);
         }
@@ -68,11 +67,11 @@ final class ExtendedAttributes {
    * The access-control list of a file with that status. Unlike other attributes it does not count
    * as absent if it cannot be read.
    *
-   * @param what names the file in a failure
+   * @param what the file, for errors
    */
   static SourceAccess access(int file, SourceStatus status, FileName what) throws FsException {
     byte[] path = Posix.terminated("/proc/self/fd/" + file);
-    // Nearly no file has one: asks for its size first.
+    // Nearly no file has one, so ask for its size first.
     long size = Posix.retried(() -> LIBC.getxattr(path, ACCESS_LIST, NO_ROOM, 0));
     if (size > 0) {
       byte[] list = new byte[MAX_BYTES];

@@ -8,8 +8,8 @@ import jnr.ffi.annotations.Out;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The system calls that change files; as in {@link LibC}, failures are -1 with errno. Those that
- * change the user of a thread leave errno as it is.
+ * The system calls that change files; as in {@link LibC}, failures are -1 with errno. Calls that
+ * change the user of a thread do not set errno.
  */
 public interface FileLibC {
   FileLibC INSTANCE = LibraryLoader.create(FileLibC.class).load("c");
@@ -58,7 +58,7 @@ public interface FileLibC {
 
   int getgrouplist(Pointer user, int group, @Out int[] groups, int[] count);
 
-  /** For mknodat(2), which old C libraries have under another name. */
+  /** For mknodat(2), which old C libraries export under another name. */
   long syscall(long number, int directory, @In byte[] path, int mode, long device);
 
   /** For openat2(2), which C libraries do not export. */

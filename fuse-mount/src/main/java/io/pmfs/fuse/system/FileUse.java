@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
 
-/** Who uses files that belong to the user of this process: the kernel's answer, not a client's. */
+/** Whether files owned by this process's user are in use, as the kernel reports. */
 public final class FileUse {
   // fcntl.h and linux/fs.h; the same on x86-64 and AArch64.
   private static final int F_SETSIG = 10;
@@ -17,7 +17,7 @@ public final class FileUse {
   private static final long FS_IOC_SETFLAGS = 0x40086602L;
   private static final int FS_NOATIME_FL = 0x80;
 
-  /** Ignored by processes that do not ask for it; SIGIO, the default, would end this one. */
+  /** Ignored by default; SIGIO, the default of F_SETSIG, would end this process. */
   private static final int SIGURG = 23;
 
   private static final LibC LIBC = LibC.INSTANCE;
@@ -25,11 +25,11 @@ public final class FileUse {
   private FileUse() {}
 
   /**
-   * Whether anybody, this process included, has a file open for reading or writing, or mapped, or
-   * under way in a message: then the kernel gives no lease for writing (F_SETLEASE in fcntl(2)). A
-   * descriptor of O_PATH does not count, as nothing can be read by it.
+   * Whether any process, including this one, has a file open for reading or writing, mapped, or in
+   * a message in flight: then the kernel refuses a write lease (F_SETLEASE in fcntl(2)).
+   * Descriptors opened with O_PATH do not count.
    *
-   * @throws FsException if there is no such file, or its file system has no leases
+   * @throws FsException if there is no such file, or its file system does not support leases
    */
   public static boolean isOpen(Path file) throws FsException {
     try (PassedFile own = PassedFile.open(file)) {
@@ -48,8 +48,8 @@ public final class FileUse {
   }
 
   /**
-   * Has the times of last reads no longer recorded, of a directory's files that are made later.
-   * File systems that cannot do that are left as they are.
+   * Stops recording access times of files created in a directory from now on; does nothing if the
+   * file system does not support that.
    */
   public static void recordNoReads(Path directory) throws FsException {
     try (PassedFile own = PassedFile.open(directory)) {

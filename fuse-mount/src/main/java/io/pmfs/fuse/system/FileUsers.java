@@ -13,12 +13,12 @@ import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets threads make system calls as other users, with their groups. Only a process of root can; any
- * other makes them as itself.
+ * Lets threads make system calls as other users, with their groups. Only root can; other processes
+ * make the calls as themselves.
  *
- * <p>INVARIANT: a thread is another user for one system call at a time, and for nothing else. What
- * the process opens meanwhile, it opens as that user: a class too, or the user database. So a call
- * has been made once before ({@link LinuxOutputCalls}), and the way back needs no memory.
+ * <p>INVARIANT: a thread acts as another user for one system call at a time. Anything opened
+ * meanwhile, such as a class file or the user database, is opened as that user. So each call is
+ * made once in advance ({@link LinuxOutputCalls}), and switching back allocates no memory.
  */
 final class FileUsers {
   private static final FileLibC LIBC = FileLibC.INSTANCE;
@@ -32,7 +32,7 @@ final class FileUsers {
 
   private static final int MAX_GROUPS = 65_536;
 
-  /** Users whose groups are remembered. */
+  /** The most users whose groups are cached. */
   private static final int MOST_KNOWN = 10_000;
 
   private static final long FRESH_NANOS = 60_000_000_000L;
@@ -41,12 +41,12 @@ final class FileUsers {
   private static final boolean IS_ROOT = LibC.INSTANCE.geteuid() == 0;
   private static final User ROOT = new User(0, 0, ownGroups());
 
-  /** Who makes the system calls of a thread; nothing for the process itself. */
+  /** The user of a thread's system calls; absent for the process's own. */
   private static final ThreadLocal<@Nullable User> ACTING = new ThreadLocal<>();
 
   private final Map<Long, User> known = new ConcurrentHashMap<>();
 
-  /** A user with groups, which are in native memory too. */
+  /** A user and its groups, also in native memory. */
   private static final class User {
     private final int uid;
     private final int gid;
@@ -70,7 +70,6 @@ final class FileUsers {
     }
   }
 
-  /** One system call. */
   interface Call {
     long make();
   }
@@ -81,7 +80,7 @@ final class FileUsers {
     return count == 0 ? groups : Arrays.copyOf(groups, Math.max(0, LIBC.getgroups(count, groups)));
   }
 
-  /** Goes the way there and back once, so that nothing on it has to be loaded later. */
+  /** Switches users once, so that nothing has to be loaded for it later. */
   static void rehearse() {
     if (IS_ROOT) {
       callAs(ROOT, () -> 0);
@@ -98,7 +97,7 @@ final class FileUsers {
     try {
       LIBC.syscall(SYS_SETGROUPS, user.groups.length, user.address);
       LIBC.setfsgid(user.gid);
-      // Last: it takes the right to do the others.
+      // Last, because it drops the capability for the other calls.
       LIBC.setfsuid(user.uid);
       return call.make();
     } finally {
@@ -108,7 +107,7 @@ final class FileUsers {
     }
   }
 
-  /** From now on, {@link #call} makes this thread's calls as a user. */
+  /** Makes {@link #call} act as a user on this thread, until the result is closed. */
   OutputCalls.Acting as(int uid, int gid) {
     if (!IS_ROOT || (uid == 0 && gid == 0)) {
       return SELF;
@@ -117,7 +116,7 @@ final class FileUsers {
     return ACTING::remove;
   }
 
-  /** A user with the groups that the user database says. */
+  /** A user with its groups from the user database. */
   private User user(int uid, int gid) {
     long key = ((long) uid << 32) | (gid & 0xffffffffL);
     User found = known.get(key);
@@ -131,7 +130,7 @@ final class FileUsers {
     return found;
   }
 
-  /** The user database gives its answers in memory that belongs to the process. */
+  /** The user database returns its answers in static memory. */
   private static synchronized int[] ask(int uid, int gid) {
     Pointer user = LIBC.getpwuid(uid);
     if (user == null) {
@@ -155,7 +154,7 @@ final class FileUsers {
         }
       }
     } catch (IOException e) {
-      // The process is gone, or is in another name space.
+      // The process is gone, or in another PID namespace.
       return contains(user(uid, gid).groups, group);
     }
     return contains(user(uid, gid).groups, group);

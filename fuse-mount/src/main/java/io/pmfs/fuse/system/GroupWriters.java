@@ -12,9 +12,8 @@ import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who may write to a file because its mode lets its group write: the group's members, and those
- * whom a POSIX access-control list names, since its mask takes the place of the group's bits
- * (acl(5)).
+ * Who can write to a file because of its group bits: the group's members, and users named in a
+ * POSIX access-control list, whose mask replaces the group bits (acl(5)).
  */
 public final class GroupWriters {
   private static final byte[] ACCESS_LIST = Posix.terminated("system.posix_acl_access");
@@ -38,10 +37,10 @@ public final class GroupWriters {
   private final AccessLists lists;
 
   /**
-   * Asks nothing yet.
+   * Trusts the given users.
    *
-   * @param isTrusted whether a user of that number may write
-   * @param isTrustedName the same, for a user's name
+   * @param isTrusted whether to trust a user id with write access
+   * @param isTrustedName whether to trust a user name
    */
   public GroupWriters(IntPredicate isTrusted, Predicate<String> isTrustedName) {
     this(isTrusted, isTrustedName, GroupWriters::read);
@@ -53,9 +52,9 @@ public final class GroupWriters {
     this.lists = lists;
   }
 
-  /** Where access-control lists come from. */
+  /** Reads access-control lists. */
   interface AccessLists {
-    /** Returns the list's size, or minus an errno. */
+    /** Returns the list's size, or a negated errno. */
     long read(Path path, byte[] list);
   }
 
@@ -66,12 +65,11 @@ public final class GroupWriters {
   }
 
   /**
-   * One who may write and is not trusted, such as {@code group staff}; null if there is none. A
-   * group is trusted if it has a trusted user's name and no member besides trusted users: a group
-   * of a user's own, as many systems make one for each user. A list that cannot be read may name
-   * anybody.
+   * An untrusted user or group that can write, such as {@code group staff}; null if there is none.
+   * A group is trusted if it has the name of a trusted user and no other members, as in systems
+   * that create a private group for each user. An unreadable list counts as untrusted.
    *
-   * @param path a file whose group may write, and no symbolic link
+   * @param path a file with group write permission, not a symbolic link
    * @param group the file's group
    */
   public @Nullable String stranger(Path path, int group) {

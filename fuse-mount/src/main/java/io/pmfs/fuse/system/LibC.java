@@ -6,10 +6,7 @@ import jnr.ffi.annotations.In;
 import jnr.ffi.annotations.Out;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The system calls that we need and the JDK lacks. Buffers are addresses; failures are -1 with
- * errno.
- */
+/** System calls that the JDK lacks. Buffers are addresses; failures are -1 with errno. */
 public interface LibC {
   LibC INSTANCE = LibraryLoader.create(LibC.class).load("c");
 
@@ -31,11 +28,11 @@ public interface LibC {
   /** For open_tree(2), which old C libraries do not export. */
   long syscall(long number, int directory, @In byte[] path, int flags);
 
-  /** For mount_setattr(2), in the same way. */
+  /** For mount_setattr(2), likewise. */
   long syscall(
       long number, int directory, @In byte[] path, int flags, Pointer attributes, long size);
 
-  /** For move_mount(2), in the same way. */
+  /** For move_mount(2), likewise. */
   long syscall(long number, int from, @In byte[] fromPath, int to, @In byte[] toPath, int flags);
 
   long listxattr(@In byte[] path, @Out byte[] list, long size);
@@ -62,8 +59,8 @@ public interface LibC {
   long writev(int file, long vectors, int count);
 
   /**
-   * Returns the address, or -1. The first argument is a pointer because jffi 1.3 passes the last of
-   * six numbers wrongly.
+   * Returns the address, or -1. The first argument is a pointer because jffi 1.3 corrupts the last
+   * of six integers.
    */
   long mmap(@Nullable Pointer address, long size, int protection, int flags, int file, long offset);
 
@@ -141,7 +138,7 @@ public interface LibC {
 
   int posix_spawn_file_actions_destroy(Pointer actions);
 
-  /** Returns an errno and does not set it; the same holds for the file actions. */
+  /** Returns an errno and does not set it, like the functions for file actions. */
   int posix_spawnp(
       @Out int[] process,
       @In byte[] program,

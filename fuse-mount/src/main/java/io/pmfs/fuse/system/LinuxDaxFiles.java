@@ -12,7 +12,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Files on persistent memory, by Linux's system calls. The JDK gives access to descriptors only
+ * Files on persistent memory, through Linux system calls. The JDK gives access to descriptors only
  * with {@code --add-opens}; without that, nothing is detected, allocated or mapped.
  */
 public final class LinuxDaxFiles implements DaxFiles {
@@ -35,7 +35,7 @@ public final class LinuxDaxFiles implements DaxFiles {
     return isDirect(Posix.descriptor(file));
   }
 
-  /** The same for an open file, by its descriptor; null also if the descriptor is negative. */
+  /** Whether an open file is direct; null also if the descriptor is negative. */
   static @Nullable Boolean isDirect(int descriptor) {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
     if (descriptor < 0
@@ -67,7 +67,7 @@ public final class LinuxDaxFiles implements DaxFiles {
       failure = allocate(descriptor, done, sizeBytes - done);
     }
     if (failure == Errno.ENOSPC) {
-      // The same text as the JDK's for a write.
+      // The text of the JDK for a failed write.
       throw new IOException("No space left on device");
     }
     if (failure == Errno.EDQUOT) {

@@ -23,8 +23,8 @@ import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The system calls on a source that is written to, and on local data files. No symbolic link below
- * an open directory is followed.
+ * System calls on a writable source and on local data files. No symbolic link below an open
+ * directory is followed.
  */
 public final class LinuxOutputCalls implements OutputCalls {
   private static final LibC LIBC = LibC.INSTANCE;
@@ -40,7 +40,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   private static final int AT_REMOVEDIR = 0x200;
   private static final long FICLONE = 0x40049409L;
 
-  /** Fills a struct fsxattr, and a bit of its flags (linux/fs.h). */
+  /** Ioctl that fills a struct fsxattr, and a bit of its flags (linux/fs.h). */
   private static final long FS_IOC_FSGETXATTR = 0x801c581fL;
 
   private static final int FSXATTR_SIZE = 28;
@@ -64,7 +64,7 @@ public final class LinuxOutputCalls implements OutputCalls {
     rehearse();
   }
 
-  /** Makes each call of {@link FileUsers} once, in no directory, to load what it needs. */
+  /** Makes each call of {@link FileUsers} once, on no directory, to load what it needs. */
   private void rehearse() {
     FileUsers.rehearse();
     FileName name = FileName.of("name");
@@ -113,7 +113,7 @@ public final class LinuxOutputCalls implements OutputCalls {
     int flags = Posix.O_DIRECTORY | Posix.O_CLOEXEC;
     int file = (int) Posix.retried(() -> LIBC.openat(Posix.AT_FDCWD, name, flags));
     if (file < 0 && Posix.errno() == Errno.EACCES) {
-      // Its names may be used though they may not be listed.
+      // Names in it may be accessible even if it cannot be listed.
       int searched = flags | Posix.O_PATH;
       file = (int) Posix.retried(() -> LIBC.openat(Posix.AT_FDCWD, name, searched));
     }
@@ -186,7 +186,7 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   // ---- files
 
-  /** A single name: of a path, the system would follow symbolic links, and upwards. */
+  /** Requires a single name: in a path, the system would follow symbolic links and "..". */
   private static byte[] entry(FileName name) throws FsException {
     if (!name.isEntry()) {
       throw new FsException(Errno.EINVAL, name + ": not a name");
@@ -256,7 +256,7 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   @Override
   public int read(int file, ByteBuffer destination, long offset) throws FsException {
-    // The address points at the buffer's position.
+    // The address is that of the buffer's position.
     long address = Pointer.wrap(Posix.RUNTIME, destination).address();
     int first = destination.position();
     int size = destination.remaining();
@@ -308,7 +308,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   public void sync(int file, boolean dataOnly) throws FsException {
     if (Posix.retried(() -> dataOnly ? FILES.fdatasync(file) : FILES.fsync(file)) != 0) {
       Errno errno = Posix.errno();
-      // A directory that may not be listed, or a file system without the call.
+      // The directory cannot be opened for reading, or the file system lacks the call.
       if (errno != Errno.EBADF && errno != Errno.EINVAL) {
         throw new FsException(errno, "fsync");
       }
@@ -350,7 +350,7 @@ public final class LinuxOutputCalls implements OutputCalls {
     }
   }
 
-  /** Makes a call again that was interrupted: one that may be made twice. */
+  /** Retries an interrupted call that may be made twice. */
   private static long retried(FileUsers.Call call) {
     return Posix.retried(() -> FileUsers.call(call));
   }
@@ -365,7 +365,10 @@ public final class LinuxOutputCalls implements OutputCalls {
     return Posix.retriedUnlessMade(() -> FileUsers.call(call));
   }
 
-  /** Changes a name; EINTR if it may have been changed: the committer looks before it goes on. */
+  /**
+   * Changes a name; EINTR if it may have been changed: the committer then checks before it
+   * continues.
+   */
   private static void make(FileUsers.Call call, FileName name) throws FsException {
     if (retriedUnlessMade(call) != 0) {
       throw Posix.failure(name);
@@ -429,7 +432,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   // ---- attributes
 
   /**
-   * The name by which the kernel finds a file below an open directory; only its end may be a link.
+   * A path for the kernel to a file below an open directory; only its last component may be a link.
    */
   private static byte[] viaProc(int directory, FileName name) throws FsException {
     FileName below = FileName.of("/proc/self/fd/" + directory);

@@ -9,7 +9,7 @@ public final class NativeMemory {
 
   private NativeMemory() {}
 
-  /** A view of native memory; valid while the owner keeps the memory. */
+  /** A view of native memory; valid until its owner frees the memory. */
   public static ByteBuffer view(long address, int size) {
     return MEMORY.newDirectByteBuffer(address, size);
   }

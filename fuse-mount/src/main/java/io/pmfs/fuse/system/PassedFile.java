@@ -11,7 +11,7 @@ import jnr.ffi.Pointer;
 
 /** An open file that one process passes to another, by its descriptor. */
 public final class PassedFile implements AutoCloseable {
-  /** Stands for no descriptor. */
+  /** Instead of a descriptor. */
   public static final int NONE = -1;
 
   private static final FileName NAME = FileName.of("a passed file");
@@ -37,8 +37,8 @@ public final class PassedFile implements AutoCloseable {
   }
 
   /**
-   * Opens a file of this user's for reading, to pass it on. Reads by it do not change its access
-   * time, which others would see.
+   * Opens a file of this user for reading, to pass it on. Reads do not change its access time,
+   * which others would see.
    */
   public static PassedFile open(Path path) throws FsException {
     int flags = Posix.O_NOFOLLOW | Posix.O_CLOEXEC | O_NOATIME;
@@ -49,12 +49,12 @@ public final class PassedFile implements AutoCloseable {
     return new PassedFile(opened);
   }
 
-  /** Good until it is closed. */
+  /** Valid until this is closed. */
   public int descriptor() {
     return descriptor;
   }
 
-  /** Whether whoever opened it was allowed to read it: it is open for reading now. */
+  /** Whether it is open for reading, which proves that its opener was allowed to read it. */
   public boolean isReadable() throws FsException {
     int flags = flags();
     int access = flags & O_ACCMODE;
@@ -74,7 +74,9 @@ public final class PassedFile implements AutoCloseable {
     return flags;
   }
 
-  /** The device of its file system, which is not asked: it may be one that never answers. */
+  /**
+   * The device of its file system. Sends no request to that file system, which may never answer.
+   */
   public long device() throws FsException {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
     int flags = Posix.AT_EMPTY_PATH | Posix.AT_STATX_DONT_SYNC;
@@ -84,10 +86,7 @@ public final class PassedFile implements AutoCloseable {
     return Posix.device(statx);
   }
 
-  /**
-   * Whether a program serves its file system (FUSE), which then decides about inode numbers and
-   * change times.
-   */
+  /** Whether its file system is FUSE, whose daemon chooses inode numbers and change times. */
   public boolean isServedByProgram() throws FsException {
     Pointer statfs = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
     if (Posix.retried(() -> LIBC.fstatfs(descriptor, statfs)) != 0) {
@@ -108,9 +107,10 @@ public final class PassedFile implements AutoCloseable {
   }
 
   /**
-   * The device of the file system at a path, as this process sees it now; asks no server.
+   * The device of the file system at a path, in this process's mount namespace; sends no request to
+   * a server.
    *
-   * @throws FsException if there is nothing
+   * @throws FsException if there is no such path
    */
   public static long deviceAt(Path path) throws FsException {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
@@ -122,20 +122,20 @@ public final class PassedFile implements AutoCloseable {
   }
 
   /**
-   * Begins to write to the file system what programs wrote to its memory mappings. Until then they
-   * can write more to the same pages without a change of its times; from then on they cannot.
+   * Starts writing back pages that programs changed through memory mappings. Further changes to
+   * these pages then update the file's times; before, they would not.
    */
   public void beginWriteBack() {
     LIBC.sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
   }
 
-  /** Reads into direct memory until it is full or the file ends; returns how many bytes. */
+  /** Reads into direct memory until it is full or the file ends; returns the byte count. */
   public int read(long offset, ByteBuffer destination) throws FsException {
     return read(descriptor, NAME, offset, destination);
   }
 
   static int read(int file, FileName name, long offset, ByteBuffer destination) throws FsException {
-    // The address points at the buffer's position.
+    // The address is that of the buffer's position.
     long address = Pointer.wrap(Posix.RUNTIME, destination).address();
     int first = destination.position();
     while (destination.hasRemaining()) {

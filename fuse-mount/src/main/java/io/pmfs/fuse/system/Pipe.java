@@ -12,8 +12,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A pipe that assembles an answer from a header and the pages of a file, by reference (splice(2)):
- * the bytes do not pass through the daemon's memory. Belongs to one worker and lives as long as the
- * worker.
+ * the bytes are not copied to the daemon's memory. Belongs to one worker.
  *
  * <p>INVARIANT: empty between answers.
  */
@@ -26,13 +25,13 @@ public final class Pipe implements AutoCloseable {
   private static final int SPLICE_F_NONBLOCK = 2;
 
   /**
-   * Room for a request of 1 MiB with its header, if permitted; else the size that every user may
-   * have for this many workers (/proc/sys/fs/pipe-user-pages-soft).
+   * Room for a request of 1 MiB with its header, if permitted; else the size permitted to every
+   * user for this many workers (/proc/sys/fs/pipe-user-pages-soft).
    */
   private static final int[] SIZES = {2 << 20, 512 << 10};
 
   /**
-   * The header takes a page's slot, and a range that starts within a page takes one more slot;
+   * The header uses the slot of a page, and a range that starts within a page uses an extra slot;
    * pages have up to 64 KiB.
    */
   private static final int LOST_BYTES = 128 << 10;
@@ -40,7 +39,8 @@ public final class Pipe implements AutoCloseable {
   private static final int CLOSED = -1;
 
   /**
-   * Whether this system and the tiers' file systems can splice: determined once for all workers.
+   * Whether this system and the file systems of tiers support splice: determined once for all
+   * workers.
    */
   private static volatile boolean usable = true;
 
@@ -57,7 +57,7 @@ public final class Pipe implements AutoCloseable {
   }
 
   /**
-   * Puts an answer into the pipe.
+   * Fills the pipe with an answer. *
    *
    * @param header address of its header
    * @return false, with nothing in the pipe, if this system or the file's file system cannot splice
@@ -87,8 +87,8 @@ public final class Pipe implements AutoCloseable {
   }
 
   /**
-   * The same with mapped memory. From then on the pipe holds the pages, even if the file is deleted
-   * or truncated.
+   * Fills the pipe with an answer from mapped memory. The pipe then holds the pages, even if the
+   * file is deleted or truncated.
    *
    * @param memory its address
    * @return false also if the memory cannot be read: its file was truncated, or the memory is
@@ -157,8 +157,8 @@ public final class Pipe implements AutoCloseable {
   }
 
   /**
-   * Drops the pages of an answer from the page cache: the mount caches the same bytes itself. Kept
-   * twice, only half as many files would fit into memory.
+   * Drops the pages of an answer from the page cache, because the mount caches the same bytes:
+   * otherwise only half as many files would fit into memory.
    */
   public static void dropPages(ReadResult.FileRange range) {
     int file = Posix.descriptor(range.file());
@@ -189,7 +189,7 @@ public final class Pipe implements AutoCloseable {
     return false;
   }
 
-  /** Closes the pipe with its content; the next answer opens another. */
+  /** Closes the pipe and drops its content; the next answer opens another. */
   @Override
   public void close() {
     for (int i = 0; i < ends.length; i++) {

@@ -20,8 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A devdax character device or a file as memory, mapped once and locked (flock(2)) against other
- * processes. Persistent memory is persisted by writing cache lines back.
+ * A devdax character device or a file, mapped once and locked (flock(2)) against other processes.
+ * Persistent memory is persisted by writing cache lines back.
  */
 public final class PoolFile implements MappedMemory {
   private static final Logger log = LoggerFactory.getLogger(PoolFile.class);
@@ -51,8 +51,7 @@ public final class PoolFile implements MappedMemory {
   private static final int S_IFCHR = 0020000;
 
   /**
-   * Buffers begin at each GiB and are 2 GiB long: every range of up to 1 GiB lies within one
-   * buffer.
+   * Buffers start at each GiB and are 2 GiB long, so every range of up to 1 GiB lies within one.
    */
   private static final long STRIDE = 1L << 30;
 
@@ -120,7 +119,7 @@ public final class PoolFile implements MappedMemory {
     }
   }
 
-  /** Checks for room first, so that a pool that does not fit does not fill the file system. */
+  /** Checks for room first, so that a pool that does not fit does not fill up the file system. */
   private static void checkRoom(int file, long size) throws IOException {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
     check(
@@ -134,8 +133,8 @@ public final class PoolFile implements MappedMemory {
   }
 
   /**
-   * Allocates room for every byte of a file: a store to a byte without room ends the process. On
-   * DAX, allocates one huge page after another, so that the kernel can map them whole
+   * Allocates room for every byte of a file, because a store to a byte without room ends the
+   * process. On DAX, allocates one huge page at a time, so that the kernel can map huge pages
    * (docs/decisions/0022).
    */
   private static void fill(int file, long size) throws PoolException {
@@ -300,7 +299,7 @@ public final class PoolFile implements MappedMemory {
   public ByteBuffer slice(long offset, int count) {
     Objects.checkFromIndexSize(offset, count, size);
     int index = (int) (offset / STRIDE);
-    // At the end of the pool, an empty range may begin after the last buffer.
+    // At the end of the pool, an empty range may start after the last buffer.
     ByteBuffer buffer = buffers[Math.min(index, buffers.length - 1)];
     long start = Math.min(index, buffers.length - 1) * STRIDE;
     return buffer.slice((int) (offset - start), count).order(ByteOrder.LITTLE_ENDIAN);
@@ -339,7 +338,6 @@ public final class PoolFile implements MappedMemory {
     }
   }
 
-  /** Whether this kernel can check. */
   boolean checks() {
     return checks;
   }

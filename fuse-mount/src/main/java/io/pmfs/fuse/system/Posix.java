@@ -62,7 +62,7 @@ public final class Posix {
 
   private static final int ATTEMPTS_AT_ONCE = 10;
 
-  /** With pauses of 1, 2, 3 ... ms. */
+  /** The pauses are 1, 2, 3 ... ms. */
   private static final int ATTEMPTS = 50;
 
   private Posix() {}
@@ -77,17 +77,17 @@ public final class Posix {
   }
 
   /**
-   * The result of a system call, which is made again if a signal interrupted it (EINTR), or if the
-   * file system wants to be asked again (EAGAIN): network file systems and those in user space pass
-   * on both. Gives up after a second or two, because some say so for ever.
+   * Retries a system call interrupted by a signal (EINTR) or refused for the moment (EAGAIN):
+   * network file systems and FUSE pass on both. Gives up after one or two seconds, because some
+   * never stop.
    */
   static long retried(SystemCall call) {
     return retried(call, true);
   }
 
   /**
-   * The same for a call that changes a name. One that was interrupted may have been made: if it is
-   * made again and that fails, this says EINTR, and the caller has to look.
+   * Like {@link #retried}, for a call that changes a name. An interrupted call may have succeeded:
+   * if the retry fails, the result is EINTR, and the caller has to check.
    */
   static long retriedUnlessMade(SystemCall call) {
     long result = retried(call, false);
@@ -105,7 +105,7 @@ public final class Posix {
     return result < 0 && errno() == Errno.EINTR;
   }
 
-  /** The same for a call that would undo what it has made. */
+  /** Like {@link #retried}, for a call whose repetition would undo it: not retried after EINTR. */
   static long retriedUnlessInterrupted(SystemCall call) {
     return retried(call, false);
   }
@@ -131,7 +131,10 @@ public final class Posix {
     }
   }
 
-  /** The descriptor of an open file; negative if the JDK gives no access ({@code --add-opens}). */
+  /**
+   * The descriptor of an open file; negative if the JDK denies access ({@code --add-opens}
+   * missing).
+   */
   static int descriptor(FileChannel file) {
     return JavaLibCHelper.getfdFromDescriptor(JavaLibCHelper.getDescriptorFromChannel(file));
   }

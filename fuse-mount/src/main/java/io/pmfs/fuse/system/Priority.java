@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The share of the processors that a thread gets when there are too few. */
+/** A thread's share of busy processors. */
 public final class Priority {
   private static final Logger log = LoggerFactory.getLogger(Priority.class);
 
@@ -30,8 +30,8 @@ public final class Priority {
 
   /**
    * Permanently lowers the calling thread's priority: on Linux, setpriority(2) of process 0 applies
-   * to the thread. If that is refused, the work continues at the same priority. A thread that has a
-   * lower one already, as under nice(1), keeps it.
+   * to the thread. Failure is ignored. A thread with an even lower priority, as under nice(1),
+   * keeps it.
    */
   public static void lower() {
     int nice = Math.max(LOW, LibC.INSTANCE.getpriority(PRIO_PROCESS, 0));
@@ -41,10 +41,9 @@ public final class Priority {
   }
 
   /**
-   * Permanently gives this JVM's optimizing compiler only the time that no other thread of the
-   * machine wants. The compiler takes some seconds of it in the first minutes of a process. The
-   * code runs without it, only slower, and loaders that keep all processors busy must not wait for
-   * it. A JVM without that compiler stays as it is.
+   * Permanently makes this JVM's optimizing compiler use only idle processor time. It uses some
+   * seconds in the first minutes of a process; code runs without it, only slower, and loaders that
+   * keep all processors busy must not wait for it. Does nothing in a JVM without that compiler.
    */
   public static void lowerOptimizer() {
     try (DirectoryStream<Path> threads = Files.newDirectoryStream(THREADS)) {

@@ -16,8 +16,8 @@ import jnr.ffi.Pointer;
 
 /**
  * A short-lived child process that receives a descriptor, which ProcessBuilder would close. It also
- * inherits the descriptors that the JDK opened without close-on-exec, so it is not for programs
- * that keep running.
+ * inherits descriptors that the JDK opened without close-on-exec, so do not use it for long-running
+ * programs.
  */
 public final class Spawn {
   /** The descriptor's number in the child. */
@@ -81,7 +81,7 @@ public final class Spawn {
     }
   }
 
-  /** This process's environment as bytes, which the JDK decodes with one charset or another. */
+  /** This process's environment as bytes, because the JDK decodes it with a charset. */
   private static List<byte[]> environment(String variable) throws FsException {
     List<byte[]> entries = new ArrayList<>();
     try {

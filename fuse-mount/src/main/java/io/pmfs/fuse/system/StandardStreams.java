@@ -4,9 +4,7 @@ import java.nio.file.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * The process's descriptors 1 and 2, to which the JVM itself writes thread dumps and fatal errors.
- */
+/** Descriptors 1 and 2, to which the JVM itself writes thread dumps and fatal errors. */
 public final class StandardStreams {
   private static final Logger log = LoggerFactory.getLogger(StandardStreams.class);
 

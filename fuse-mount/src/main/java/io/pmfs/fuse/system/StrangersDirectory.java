@@ -24,12 +24,12 @@ import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
 
 /**
- * The directory of another user, whose names that user may change at any moment. It is opened once,
- * and its files are used only by descriptors: a descriptor that cannot read or block (O_PATH) shows
- * what a name leads to, and only a regular file of that user is then opened, by that descriptor.
- * What the user mounted there is never entered. Used by one thread.
+ * The directory of another user, who may change its names at any moment. It is opened once, and its
+ * files are used only by descriptors: an O_PATH descriptor, which cannot block, is inspected first,
+ * and only a regular file of that user is opened, through that descriptor. Mounts in the directory
+ * are never entered. Used by one thread.
  *
- * <p>A call can still take long if the user's disk does: set a limit.
+ * <p>A call can still take as long as the user's disk: set a time limit.
  */
 public final class StrangersDirectory implements AutoCloseable {
   private static final byte[] EMPTY_PATH = {0};
@@ -50,7 +50,7 @@ public final class StrangersDirectory implements AutoCloseable {
   /**
    * Opens the directory.
    *
-   * @param path its parent must be safe: only root may change names there, or it is sticky
+   * @param path its parent must be safe: sticky, or only root can change names there
    * @param owner the user who must own it
    * @throws IOException if it is not a directory of this user, or a mount point
    */
@@ -106,7 +106,7 @@ public final class StrangersDirectory implements AutoCloseable {
     return Posix.attributes(statx);
   }
 
-  /** The number of the mount that has the file; its file system is not asked. */
+  /** The id of the mount that contains the file; sends no request to the file system. */
   private static String mountOf(int descriptor) throws IOException {
     for (String line : Files.readAllLines(Path.of("/proc/self/fdinfo/" + descriptor), UTF_8)) {
       if (line.startsWith("mnt_id:")) {
@@ -121,9 +121,9 @@ public final class StrangersDirectory implements AutoCloseable {
   }
 
   /**
-   * The names in it, in no order.
+   * The names in it, unordered.
    *
-   * @param most more are not read
+   * @param most the limit; further names are not read
    */
   public List<String> names(int most) throws IOException {
     List<String> names = new ArrayList<>();
@@ -140,7 +140,7 @@ public final class StrangersDirectory implements AutoCloseable {
     return names;
   }
 
-  /** What a name leads to, itself if it is a link; its status and nothing else can be asked. */
+  /** An O_PATH descriptor of a name; of the link itself if it is a symbolic link. */
   private int find(String name) throws IOException {
     Path what = path.resolve(name);
     if (name.isEmpty() || name.equals("..") || name.indexOf('/') >= 0) {
@@ -162,7 +162,7 @@ public final class StrangersDirectory implements AutoCloseable {
     return found;
   }
 
-  /** Whether the user has such a file, of any kind but no link. */
+  /** Whether the user has such a file, of any kind except a symbolic link. */
   public boolean has(String name) throws IOException {
     int found;
     try {
@@ -180,11 +180,11 @@ public final class StrangersDirectory implements AutoCloseable {
   }
 
   /**
-   * Opens a regular file for reading. Close it.
+   * Opens a regular file for reading; the caller closes it.
    *
    * @throws NoSuchFileException if there is no such name
-   * @throws IOException if it leads to another kind of file, to a file of another user, or to one
-   *     that has other names too
+   * @throws IOException if it is another kind of file, a file of another user, or a file with
+   *     several names
    */
   public OpenFile open(String name) throws IOException {
     Path what = path.resolve(name);
@@ -197,7 +197,7 @@ public final class StrangersDirectory implements AutoCloseable {
       if (Integer.toUnsignedLong(attributes.uid()) != owner || attributes.linkCount() != 1) {
         throw new IOException(what + ": not a file of user " + owner + " alone");
       }
-      // Does not wait for a lease of the user's, fcntl(2).
+      // Without waiting for a lease of the user, fcntl(2).
       int flags = Posix.O_NONBLOCK | Posix.O_CLOEXEC;
       byte[] again = Posix.terminated(link(found).toString());
       return new OpenFile(opened(LIBC.open(again, flags), what), what, attributes);
@@ -218,7 +218,7 @@ public final class StrangersDirectory implements AutoCloseable {
       this.attributes = attributes;
     }
 
-    /** In bytes, when it was opened. */
+    /** The size in bytes when it was opened. */
     public long size() {
       return attributes.size();
     }
@@ -236,9 +236,9 @@ public final class StrangersDirectory implements AutoCloseable {
       return bytes;
     }
 
-    /** Whether a process has a lock on it as by fcntl(2), also this one. */
+    /** Whether any process, including this one, holds a lock of fcntl(2) on it. */
     public boolean isLocked() throws IOException {
-      // Opens the file that was checked, whatever its name leads to now.
+      // Opens the file that was checked, even if its name was replaced.
       try (FileChannel channel = FileChannel.open(link(descriptor), StandardOpenOption.WRITE);
           FileLock lock = channel.tryLock()) {
         return lock == null;
