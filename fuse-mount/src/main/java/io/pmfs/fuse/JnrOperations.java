@@ -401,10 +401,10 @@ final class JnrOperations extends FuseStubFS {
       log.error("{} {}", operation, path, e);
     }
     long nanos = latencies.end(operation, begin);
-    RequestListener told = latencies.listener();
-    if (told != null && nanos >= told.leastNanos()) {
+    RequestListener receiver = latencies.listener();
+    if (receiver != null && nanos >= receiver.leastNanos()) {
       FuseContext asker = getContext();
-      told.answered(
+      receiver.answered(
           new AnsweredRequest(
               new AskedRequest(
                   operation.word(),

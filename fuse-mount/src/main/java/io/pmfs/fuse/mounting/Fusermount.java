@@ -89,10 +89,10 @@ final class Fusermount {
     } finally {
       LIBC.close(socket);
     }
-    String said = child.output();
+    String output = child.output();
     int status = child.waitFor();
     if (device < 0) {
-      throw refusal(program, status, said);
+      throw refusal(program, status, output);
     }
     return device;
   }
@@ -130,8 +130,8 @@ final class Fusermount {
   }
 
   /** Turns the program's output into one line, adding a remedy if it contains none. */
-  private MountException refusal(String program, int status, String said) {
-    List<String> lines = said.lines().map(String::strip).filter(line -> !line.isEmpty()).toList();
+  private MountException refusal(String program, int status, String output) {
+    List<String> lines = output.lines().map(String::strip).filter(line -> !line.isEmpty()).toList();
     if (lines.isEmpty()) {
       return failure(
           Reason.FAILED, program + " ended with status " + status + " and no output", null);

@@ -50,9 +50,9 @@ public final class SessionMount {
 
   /** Called when the session has been mounted or taken over. */
   public void recognize(int descriptor) {
-    String told = deviceOf(descriptor);
-    if (told != null) {
-      device = told;
+    String reported = deviceOf(descriptor);
+    if (reported != null) {
+      device = reported;
     } else if (device == null) {
       device = deviceAt(mountpoint);
     }

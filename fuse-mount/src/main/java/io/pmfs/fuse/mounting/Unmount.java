@@ -105,8 +105,8 @@ public final class Unmount {
       throw new MountException(Reason.FAILED, "interrupted while unmounting", e);
     }
     if (process.exitValue() != 0) {
-      InputStream said = process.getInputStream();
-      String output = new String(said.readNBytes(said.available()), UTF_8).strip();
+      InputStream stream = process.getInputStream();
+      String output = new String(stream.readNBytes(stream.available()), UTF_8).strip();
       throw new MountException(
           output.contains("busy") ? Reason.BUSY : Reason.FAILED,
           mountpoint

@@ -108,11 +108,11 @@ public final class RequestLatencies {
   public void end(Opcode opcode, long begin, KernelRequest request, KernelReply reply) {
     try {
       long nanos = end(opcode, begin);
-      RequestListener told = listener;
-      if (told != null
+      RequestListener receiver = listener;
+      if (receiver != null
           && opcode.isAnswered()
-          && (nanos >= told.leastNanos() || (nanos >= 0 && told.wants(opcode, reply.errno())))) {
-        told.answered(request.answered(opcode, reply, begin, nanos));
+          && (nanos >= receiver.leastNanos() || (nanos >= 0 && receiver.wants(opcode, reply.errno())))) {
+        receiver.answered(request.answered(opcode, reply, begin, nanos));
       }
     } catch (RuntimeException | Error e) {
       log.error("cannot count or report a request", e);

@@ -115,20 +115,20 @@ public final class Spawn {
 
   /** The program's standard output and standard error until it closes them; at most 4 KiB. */
   public String output() {
-    ByteArrayOutputStream said = new ByteArrayOutputStream();
+    ByteArrayOutputStream collected = new ByteArrayOutputStream();
     Pointer buffer = Memory.allocateDirect(Posix.RUNTIME, OUTPUT_MAX);
     while (true) {
       long count = LIBC.read(output, buffer.address(), OUTPUT_MAX);
       if (count > 0) {
-        byte[] bytes = new byte[Math.min((int) count, OUTPUT_MAX - said.size())];
+        byte[] bytes = new byte[Math.min((int) count, OUTPUT_MAX - collected.size())];
         buffer.get(0, bytes, 0, bytes.length);
-        said.write(bytes, 0, bytes.length);
+        collected.write(bytes, 0, bytes.length);
       } else if (count == 0 || Posix.errno() != Errno.EINTR) {
         break;
       }
     }
     LIBC.close(output);
-    return said.toString(UTF_8);
+    return collected.toString(UTF_8);
   }
 
   /**
