@@ -40,7 +40,7 @@ public final class CacheContents {
   private final Set<Path> states = new LinkedHashSet<>();
 
   /**
-   * A dataset with all that the places hold of it.
+   * A dataset and its content in all places. *
    *
    * @param name the name of its directories
    * @param source the path of its source; null if no place knows it
@@ -66,7 +66,7 @@ public final class CacheContents {
       return stored.stream().anyMatch(StoredDataset::isUnsaved);
     }
 
-    /** Why it is not removed, and what to do, if {@link #isUnsaved}. */
+    /** The reason not to remove it, with a remedy, if {@link #isUnsaved}. */
     public String unsaved() {
       return stored.stream()
           .filter(stored -> stored.isUnsaved() && stored.what().equals(StoredDataset.STATE))
@@ -86,10 +86,10 @@ public final class CacheContents {
   private CacheContents() {}
 
   /**
-   * The places of several configurations, those that were the default once, and others.
+   * Covers the places of several configurations, the default places, and others.
    *
-   * @param known those that mounts have used; null to leave these out
-   * @throws MountFailure if an option of a configuration makes no sense
+   * @param known places that mounts have used; null to leave these out
+   * @throws MountFailure if an option of a configuration is invalid
    */
   public static CacheContents of(
       Collection<Configuration> configurations, Surroundings world, @Nullable KnownPlaces known)
@@ -131,7 +131,7 @@ public final class CacheContents {
     }
   }
 
-  /** The places below one that {@code pmfs run} makes for runs in several jobs. */
+  /** The places for further runs below a place; see {@link CopySets}. */
   private static List<Path> apartFrom(Path place) throws MountFailure {
     try {
       return CopySets.below(place);
@@ -141,8 +141,8 @@ public final class CacheContents {
   }
 
   /**
-   * All datasets, the one that was used last first. Reads every directory of copies, which takes
-   * time where there are millions of them.
+   * All datasets, the most recently used first. Reads every directory of copies, which is slow with
+   * millions of copies.
    *
    * @throws MountFailure if a place cannot be read
    */
@@ -162,7 +162,6 @@ public final class CacheContents {
     return datasets;
   }
 
-  /** Lists what one place has. */
   private interface Listing {
     List<StoredDataset> stored() throws IOException;
   }
@@ -188,7 +187,7 @@ public final class CacheContents {
   }
 
   /**
-   * Removes all that the places hold of a dataset: copies first, so that no record is without one.
+   * Removes a dataset from all places: copies first, so that no copy is left without a record.
    *
    * @throws MountFailure if a mount uses it, it holds files that are not at the source, or
    *     something cannot be removed
@@ -219,13 +218,13 @@ public final class CacheContents {
     dataset.stored().forEach(stored -> removeIfEmpty(stored.where()));
   }
 
-  /** A run makes its own places, so they go with what is in them. */
+  /** Removes a place made for a run if it is empty. */
   private static void removeIfEmpty(Path place) {
     if (CopySets.isFurther(place)) {
       try {
         Files.delete(place);
       } catch (IOException e) {
-        // There is something else.
+        // It has other content.
       }
     }
   }

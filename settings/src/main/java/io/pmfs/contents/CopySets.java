@@ -17,8 +17,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sets of copies that {@code pmfs run} makes in places of their own, {@code run-2}, {@code
- * run-3}, ... below a tier or a state directory, for runs that may not share a daemon.
+ * Further sets of copies in places of their own, {@code run-2}, {@code run-3}, ... below a tier or
+ * a state directory. {@code pmfs run} creates them for runs that may not share a daemon.
  */
 public final class CopySets {
   /** See RunCommand of cli. */
@@ -38,14 +38,14 @@ public final class CopySets {
     }
   }
 
-  /** Whether a directory is the place of a further set. */
+  /** Whether a directory is a place of a further set. */
   static boolean isFurther(Path place) {
     return FURTHER.matcher(String.valueOf(place.getFileName())).matches()
         && Files.isDirectory(place, LinkOption.NOFOLLOW_LINKS);
   }
 
   /**
-   * The places of further sets below one.
+   * The places of further sets below a place.
    *
    * @throws IOException if the directory cannot be read
    */
@@ -61,7 +61,7 @@ public final class CopySets {
   }
 
   /**
-   * The other sets of a dataset in the tiers of a mount, whether they are used now or not.
+   * The other sets of a dataset in the tiers of a mount, in use or not. *
    *
    * @param dataset the name of its directories
    */
@@ -97,7 +97,7 @@ public final class CopySets {
     return others;
   }
 
-  /** Those of a dataset in the places that mounts of this user have used; looks at them now. */
+  /** The sets of a dataset in the places that mounts of this user have used and that exist now. */
   public static List<Other> known(MountSettings mount, String dataset, KnownPlaces places) {
     return places.all().stream()
         .filter(set -> !set.state().equals(mount.metadata().stateDirectory()))
@@ -129,7 +129,7 @@ public final class CopySets {
     return new Other(inSet(state, own, set).resolve(dataset), directories);
   }
 
-  /** The place of another set that corresponds to one of this set; null stands for the first. */
+  /** The place of another set that corresponds to a place of this set; null means the first set. */
   private static Path inSet(Path place, @Nullable String own, @Nullable String set) {
     Path parent = place.getParent();
     Path base = own != null && place.endsWith(own) && parent != null ? parent : place;

@@ -20,15 +20,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The places in which mounts of this user on this machine have kept copies, whatever named them: a
- * file in the home directory has a line for each state directory with its tiers. {@code pmfs cache}
- * looks there, and mounts of the same dataset read the copies there. The home directory may be on a
+ * The places where mounts of this user on this machine have kept copies, however configured: a file
+ * in the home directory has a line for each state directory and its tiers. {@code pmfs cache} lists
+ * these places, and mounts of the same dataset read copies there. The home directory may be on a
  * file system that hangs, so no reader may wait for this.
  */
 public final class KnownPlaces {
   private static final Logger log = LoggerFactory.getLogger(KnownPlaces.class);
 
-  /** Then those that are gone are removed, and no more are added if that is not enough. */
+  /** The limit, beyond which missing places are removed; if none is missing, no more are added. */
   private static final int MOST = 256;
 
   private static final String SEPARATOR = "\t";
@@ -57,7 +57,7 @@ public final class KnownPlaces {
     return OwnPath.ofProcess().replaceableFile(directory.resolve("pmfs").resolve(name));
   }
 
-  /** Remembers the places of a mount, unless they cannot be recorded. */
+  /** Records the places of a mount; does nothing if that fails. */
   public void add(MountSettings mount) {
     Path state = mount.metadata().stateDirectory();
     if (state == null) {
@@ -69,7 +69,7 @@ public final class KnownPlaces {
             .map(TierSpec::name)
             .collect(Collectors.joining(SEPARATOR, state + SEPARATOR, ""));
     if (line.contains("\n") || line.split(SEPARATOR, -1).length != places(mount)) {
-      return; // a path has such characters
+      return; // a path contains a separator
     }
     try {
       Path file = file();
@@ -89,7 +89,7 @@ public final class KnownPlaces {
             file, line + "\n", UTF_8, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
       }
     } catch (IOException e) {
-      log.debug("the places of the copies are not remembered: {}", Reason.of(e));
+      log.debug("cannot record the places of copies: {}", Reason.of(e));
     }
   }
 
@@ -103,7 +103,7 @@ public final class KnownPlaces {
     return Files.exists(file) ? Files.readAllLines(file) : List.of();
   }
 
-  /** All that are there now. */
+  /** All recorded places that exist now. */
   List<Set> all() {
     List<Set> sets = new ArrayList<>();
     try {
@@ -115,7 +115,7 @@ public final class KnownPlaces {
         }
       }
     } catch (IOException e) {
-      log.debug("places of copies: {}", Reason.of(e));
+      log.debug("cannot read the places of copies: {}", Reason.of(e));
     }
     return sets;
   }

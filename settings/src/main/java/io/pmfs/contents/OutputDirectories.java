@@ -26,9 +26,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The directories in which a writable mount keeps what is not at the source yet: one for its state,
- * and one on each tier. While it is open, no other mount uses them. Each has a mark while it may
- * hold such files, and then nothing removes it. Used by one thread at a time.
+ * The directories in which a writable mount keeps files that are not at the source yet: one for its
+ * state, and one on each tier. While open, they are locked against other mounts. Each is marked
+ * while it may hold such files, and a marked directory is never removed. Used by one thread at a
+ * time.
  */
 public final class OutputDirectories implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(OutputDirectories.class);
@@ -48,7 +49,7 @@ public final class OutputDirectories implements AutoCloseable {
    * The directory on one tier.
    *
    * @param name the name of the tier
-   * @param capacityBytes how much of the disk files may take; 0 for a tier that takes no new ones
+   * @param capacityBytes how much of the disk files may use; 0 for a tier that accepts no new files
    * @param keepFreeBytes how much of the disk must stay free
    */
   public record Place(String name, Path directory, long capacityBytes, long keepFreeBytes) {}
@@ -58,10 +59,10 @@ public final class OutputDirectories implements AutoCloseable {
   }
 
   /**
-   * Makes the directories, and holds them.
+   * Creates the directories and locks them.
    *
-   * @param name what the directories are called
-   * @param isResumed whether the mount is in use: then it goes on without a tier that is away
+   * @param name of each directory
+   * @param isResumed whether the mount is in use: then it continues without a missing tier
    * @throws MountFailure with {@link ExitStatus#IN_USE} if another mount uses them
    */
   public static OutputDirectories open(
@@ -102,8 +103,8 @@ public final class OutputDirectories implements AutoCloseable {
   }
 
   /**
-   * The tiers of these settings, and those of an earlier mount that may still hold files; true for
-   * tiers that take new files.
+   * The tiers of these settings, and tiers of an earlier mount that may still hold files; the value
+   * is true for tiers that accept new files.
    */
   private Map<TierSpec, Boolean> tiers(MountSettings settings, Surroundings surroundings) {
     Map<TierSpec, Boolean> tiers = new LinkedHashMap<>();
@@ -160,7 +161,6 @@ public final class OutputDirectories implements AutoCloseable {
     }
   }
 
-  /** The directory of the state. */
   public Path state() {
     return state.path();
   }
@@ -175,12 +175,12 @@ public final class OutputDirectories implements AutoCloseable {
     return state.isUnsaved();
   }
 
-  /** The settings of the mount that used these directories last; null if they are not known. */
+  /** The settings of the last mount that used these directories; null if unknown. */
   public @Nullable SessionSettings earlier() {
     return earlier(state.path());
   }
 
-  /** The settings of the mount that used this state last; null if they are not known. */
+  /** The settings of the last mount that used this state; null if unknown. */
   public static @Nullable SessionSettings earlier(Path state) {
     try {
       Path file = OwnPath.ofProcess().file(state.resolve(SETTINGS));
@@ -191,15 +191,14 @@ public final class OutputDirectories implements AutoCloseable {
   }
 
   /**
-   * Marks the directories, and keeps the settings for the command or mount that brings the files to
-   * the source.
+   * Marks the directories, and saves the settings for the command or mount that will drain them.
    */
   public void begin(SessionSettings session) throws IOException {
     state.markUnsaved();
     for (DatasetDirectory directory : directories) {
       directory.markUnsaved();
     }
-    // Also the tiers of earlier mounts, as long as they may hold something.
+    // Also the tiers of earlier mounts, while they may hold files.
     Map<MountOption<?>, List<String>> pinned = new TreeMap<>(session.pinned());
     pinned.put(MountOption.TIER, tiers.stream().map(TierSpec::exactText).toList());
     new SessionSettings(
@@ -212,7 +211,7 @@ public final class OutputDirectories implements AutoCloseable {
         .save(state.path().resolve(SETTINGS));
   }
 
-  /** Takes the marks away: all is at the source. */
+  /** Removes the marks: all files are at the source. */
   public void clear() throws IOException {
     for (DatasetDirectory directory : directories) {
       directory.clearUnsaved();
@@ -221,7 +220,7 @@ public final class OutputDirectories implements AutoCloseable {
   }
 
   /**
-   * Removes all directories. Call it after {@link #clear}, once the file system is closed.
+   * Removes all directories. Call after {@link #clear}, once the file system is closed.
    *
    * @throws IOException if some may remain
    */
