@@ -22,8 +22,8 @@ public final class ExitStatus {
   public static final int IN_USE = 6;
 
   /**
-   * Between daemon and supervisor only: this daemon cannot take over the session now; try again
-   * later (EX_UNAVAILABLE of sysexits.h). Any other nonzero status is a crash.
+   * Between daemon and supervisor only: this daemon cannot take over the session now; retry later
+   * (EX_UNAVAILABLE of sysexits.h). Any other nonzero status is a crash.
    */
   public static final int UNAVAILABLE = 69;
 
@@ -34,7 +34,7 @@ public final class ExitStatus {
    * What a status means. Help, manual pages and the tables in docs derive from it.
    *
    * @param status the number, or a sum such as 128+N
-   * @param summary for the help: begins in lower case and ends without a full stop
+   * @param summary for the help: starts in lower case and ends without a full stop
    * @param details more, for manuals; may be empty
    */
   public record Meaning(String status, String summary, String details) {
@@ -47,7 +47,7 @@ public final class ExitStatus {
     }
   }
 
-  /** The statuses of all commands but {@code pmfs run}. */
+  /** The statuses of all commands except {@code pmfs run}. */
   public static final List<Meaning> MEANINGS =
       List.of(
           new Meaning(DONE, "done", ""),
@@ -59,8 +59,8 @@ public final class ExitStatus {
           new Meaning(
               NOT_MOUNTED,
               "not mounted",
-              "from commands that need a mount: umount, drain, status, stage, evict, verify, upgrade,"
-                  + " profile"),
+              "from commands that need a mount: umount, drain, status, stage, evict, verify,"
+                  + " upgrade, profile"),
           new Meaning(
               PARTLY,
               "done in part",
@@ -76,7 +76,7 @@ public final class ExitStatus {
               "another mount uses this dataset's copies and state",
               "from mount: name another --tier and --state-dir"));
 
-  /** What {@code pmfs run} adds to the status of pmfs if it does not start its command. */
+  /** Added to the status of pmfs if {@code pmfs run} does not start its command. */
   private static final int RUN = 120;
 
   /** The statuses of {@code pmfs run}; scripts/pmfs-run. */
@@ -85,7 +85,8 @@ public final class ExitStatus {
           new Meaning("N", "COMMAND ended with status N", ""),
           new Meaning(
               RUN + FAILED,
-              "pmfs failed before it started COMMAND, or the mount was lost while COMMAND ran, and COMMAND ended with 0",
+              "pmfs failed before it started COMMAND, or the mount was lost while COMMAND ran, and"
+                  + " COMMAND ended with 0",
               ""),
           new Meaning(RUN + USAGE, "wrong usage or configuration, before pmfs started COMMAND", ""),
           new Meaning(

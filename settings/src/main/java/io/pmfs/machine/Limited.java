@@ -16,8 +16,8 @@ public final class Limited {
   /**
    * Returns the action's result.
    *
-   * @throws IOException with one line, if the action fails, or cannot be started, or takes longer;
-   *     then it may continue on a thread that does not keep the process alive
+   * @throws IOException with a one-line message if the action fails, cannot be started or exceeds
+   *     the limit; it may then continue on a daemon thread
    */
   public static <T extends @Nullable Object> T call(Duration limit, Callable<T> action)
       throws IOException {
@@ -28,7 +28,7 @@ public final class Limited {
       thread.start();
       return task.get(limit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (OutOfMemoryError e) {
-      throw new IOException("no thread can be started for it: " + e.getMessage(), e);
+      throw new IOException("cannot start a thread: " + e.getMessage(), e);
     } catch (TimeoutException e) {
       task.cancel(true);
       throw new IOException("not done within " + limit.toSeconds() + " s", e);

@@ -27,7 +27,7 @@ public final class MountFailure extends Exception {
   }
 
   /**
-   * The value of a text that a user gave; the failure for a malformed one names where it stands.
+   * Parses a text given by the user; a failure names the place of the text.
    *
    * @param where such as an option
    * @param parser throws an IllegalArgumentException with a message for the user
@@ -50,7 +50,7 @@ public final class MountFailure extends Exception {
     return usage(path + ": " + what + ": " + why + "; " + remedy);
   }
 
-  /** A message that begins with the path, once: the message of another part may name it already. */
+  /** A message that starts with the path exactly once, even if the given message already does. */
   public static String naming(Object path, String message) {
     boolean isNamed = message.startsWith(path + ": ") || message.startsWith(path + " ");
     return isNamed ? message : path + ": " + message;
@@ -64,7 +64,6 @@ public final class MountFailure extends Exception {
     return BUSY.equals(getMessage());
   }
 
-  /** The message on one line; never null, because every constructor requires one. */
   public String line() {
     String message = getMessage();
     return message == null ? "failed" : message.replace('\n', ' ');

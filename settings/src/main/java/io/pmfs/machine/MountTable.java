@@ -56,8 +56,8 @@ public final class MountTable {
    * @param options the options of the mount and of its file system, comma-separated
    * @param device the device number of its file system, such as {@code 0:39}; for a pmfs mount it
    *     identifies the kernel's connection
-   * @param isWhole whether it shows all of the file system, not only one of its directories
-   * @param number tells it from all others that are there now
+   * @param isWhole whether it shows the whole file system, not only one of its directories
+   * @param number the mount id, unique among current mounts
    */
   public record Mount(
       Path mountpoint,
@@ -67,7 +67,7 @@ public final class MountTable {
       String device,
       boolean isWhole,
       String number) {
-    /** Whether both are the same file system at the same mount point. */
+    /** Whether both are of the same file system at the same mount point. */
     public boolean isSameAs(@Nullable Mount other) {
       return other != null
           && device.equals(other.device)
@@ -79,7 +79,7 @@ public final class MountTable {
       return type.equals(PMFS_TYPE);
     }
 
-    /** Whether the data is, or may be, on another machine: a FUSE daemon may read it from there. */
+    /** Whether the data may be on another machine, which includes all FUSE daemons. */
     public boolean isNetwork() {
       return NETWORK.contains(type) || type.equals("fuse") || type.startsWith("fuse.");
     }
@@ -88,7 +88,7 @@ public final class MountTable {
       return !isNetwork() && !MEMORY.contains(type);
     }
 
-    /** The user whose daemon serves a FUSE mount, as the kernel knows it; -1 if there is none. */
+    /** The user whose daemon serves a FUSE mount, from its mount options; -1 if there is none. */
     public long userId() {
       for (String option : options.split(",", -1)) {
         if (option.matches("user_id=\\d{1,10}")) {
@@ -150,7 +150,6 @@ public final class MountTable {
     return bytes.toString(UTF_8);
   }
 
-  /** The topmost mount exactly at this path, or null. */
   public @Nullable Mount at(Path mountpoint) {
     Mount found = null;
     for (Mount mount : mounts) {
@@ -161,7 +160,7 @@ public final class MountTable {
     return found;
   }
 
-  /** A mount of the file system with this device number, at any mount point, or null. */
+  /** A mount of the file system with this device number; null if there is none. */
   @Nullable
   public Mount of(String device) {
     for (Mount mount : mounts) {
@@ -173,21 +172,21 @@ public final class MountTable {
   }
 
   /**
-   * The mount points that lead to the session with this device number; none if it is null. Only for
-   * who knows that the session has not ended: the kernel uses the number again.
+   * The mount points of the session with this device number; none if it is null. The caller must
+   * know that the session has not ended, because the kernel reuses the number.
    */
   public List<Path> placesOf(@Nullable String device) {
     return places(mount -> mount.device().equals(device));
   }
 
-  /** The mount points that lead to the session of a mount, which may have ended meanwhile. */
+  /** The mount points of a mount's session, which may have ended meanwhile. */
   public List<Path> placesOf(Mount session) {
     return places(
         mount ->
             mount.device().equals(session.device()) && mount.source().equals(session.source()));
   }
 
-  /** The mount points of pmfs that lead to the mounts that are wanted. */
+  /** The mount points of the pmfs mounts that match. */
   public List<Path> places(Predicate<Mount> isWanted) {
     return mounts.stream()
         .filter(mount -> mount.isPmfs() && mount.isSameAs(at(mount.mountpoint())))

@@ -34,7 +34,7 @@ public final class NativeText {
 
   private NativeText() {}
 
-  /** This process's environment as it was at its start. */
+  /** This process's environment as of its start. */
   public static Map<String, String> environment() throws IOException {
     return parseEnvironment(Files.readAllBytes(Path.of("/proc/self/environ")));
   }
@@ -52,7 +52,7 @@ public final class NativeText {
 
   /**
    * The arguments of this process. The JVM replaces bytes that are not valid UTF-8; here each such
-   * byte is a lone surrogate, U+DC80 to U+DCFF, which {@link #bytes} turns back into the byte.
+   * byte is a lone surrogate, U+DC80 to U+DCFF, which {@link #bytes} converts back.
    */
   public static String[] arguments(String... decoded) throws IOException {
     if (Arrays.stream(decoded).noneMatch(a -> a.indexOf(REPLACEMENT) >= 0)) {
@@ -62,7 +62,7 @@ public final class NativeText {
     return arguments(line, decoded);
   }
 
-  /** The last arguments of a command line in which a NUL ends each argument. */
+  /** The last arguments of a command line of NUL-terminated arguments. */
   static String[] arguments(byte[] line, String... decoded) {
     String[] raw = new String(line, ISO_8859_1).split("\0", -1);
     int first = raw.length - 1 - decoded.length;
@@ -94,7 +94,10 @@ public final class NativeText {
     }
   }
 
-  /** The bytes of a text for the operating system: UTF-8, and the bytes of {@link #arguments}. */
+  /**
+   * Encodes a text for the operating system: UTF-8, with surrogates of {@link #arguments} converted
+   * back to their bytes.
+   */
   public static byte[] bytes(String text) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream(text.length());
     text.codePoints()
@@ -117,12 +120,12 @@ public final class NativeText {
     return new PrintStream(new FileOutputStream(FileDescriptor.err), true, UTF_8);
   }
 
-  /** A process whose arguments arrive as UTF-8 whatever the default charset is. */
+  /** A process that receives its arguments as UTF-8, whatever the default charset. */
   public static ProcessBuilder process(List<String> command) {
     if (command.stream().allMatch(NativeText::isAscii)) {
       return new ProcessBuilder(command);
     }
-    // The shell turns each argument's octal escapes into bytes; the x keeps trailing newlines.
+    // The shell converts each argument's octal escapes to bytes; the x keeps trailing newlines.
     List<String> shell = new ArrayList<>(List.of("/bin/sh", "-c", decodingScript(command), "pmfs"));
     command.forEach(argument -> shell.add(octal(argument)));
     return new ProcessBuilder(shell);

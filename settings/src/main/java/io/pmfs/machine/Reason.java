@@ -51,7 +51,7 @@ public final class Reason {
     return reason == null ? e.getClass().getSimpleName() : reason;
   }
 
-  /** Its message is the error's name and usually the path. */
+  /** Extracts the reason, because the message is the error's name and usually the path. */
   private static String of(FsException failure) {
     return switch (failure.errno()) {
       case ENOENT -> "no such file or directory";
@@ -69,7 +69,7 @@ public final class Reason {
     };
   }
 
-  /** An I/O error may have a reason of our own behind its name. */
+  /** An I/O error may carry a reason of pmfs after its name. */
   private static String ioError(FsException failure) {
     String message = String.valueOf(failure.getMessage()).replaceFirst("^EIO: ", "");
     return message.startsWith("/") && !message.contains(": ") ? "input/output error" : message;

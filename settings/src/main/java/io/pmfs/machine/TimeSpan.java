@@ -16,7 +16,7 @@ public final class TimeSpan {
     Matcher matcher = FORM.matcher(text.trim().toLowerCase(Locale.ROOT));
     if (!matcher.matches()) {
       throw new IllegalArgumentException(
-          "'" + text + "' is not a time; write it as 500ms, 30s, 2m or 1h");
+          "'" + text + "' is not a duration; write it as 500ms, 30s, 2m or 1h");
     }
     long count = Long.parseLong(matcher.group(1));
     return switch (matcher.group(2)) {
@@ -28,7 +28,7 @@ public final class TimeSpan {
     };
   }
 
-  /** The same, but refuses a duration of zero. */
+  /** Like {@link #parse}, but rejects zero. */
   public static Duration parsePositive(String text) {
     Duration span = parse(text);
     if (span.isZero()) {

@@ -8,23 +8,24 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * How the users outside of a user namespace show in it; user_namespaces(7).
+ * How users outside a user namespace appear in it; user_namespaces(7).
  *
- * @param root the number as which root of the machine shows, or of the namespace above
+ * @param root the id as which root of the machine, or of the parent namespace, appears
  */
 public record UserNamespace(int root) {
   public static UserNamespace ofProcess() throws IOException {
-    // Lines: Files.readString begins with one byte, and of a number the kernel gives no more then.
+    // Not Files.readString: it reads one byte first, after which the kernel returns no more of a
+    // number.
     return of(
         Files.readAllLines(Path.of("/proc/self/uid_map"), UTF_8),
         Files.readAllLines(Path.of("/proc/sys/kernel/overflowuid"), UTF_8).get(0));
   }
 
   /**
-   * From the lines of two files.
+   * Parses the lines of two files.
    *
-   * @param map each with a first number inside, a first number outside, and how many
-   * @param others the number as which users without a line show
+   * @param map lines of a first id inside, a first id outside, and a count
+   * @param others the id as which unmapped users appear
    */
   public static UserNamespace of(List<String> map, String others) {
     for (String line : map) {

@@ -127,7 +127,7 @@ final class ControlServerTest {
           timeout=1s                               | 400 | mountpoint: give one value
           mountpoint=/mnt                          | 400 | timeout: give one value
           mountpoint=/mnt&timeout=0s               | 400 | longer than zero
-          mountpoint=/mnt&timeout=-1               | 400 | is not a time
+          mountpoint=/mnt&timeout=-1               | 400 | is not a duration
           mountpoint=/mnt&timeout=1s&fd=7          | 400 | unknown parameter fd
           """)
   void mount_ofAFurtherPlace_takesOnlyWholeRequests(String query, int status, String answer)

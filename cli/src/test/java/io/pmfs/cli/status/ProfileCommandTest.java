@@ -80,7 +80,7 @@ final class ProfileCommandTest {
         "profile nothing            | 2 | nothing: no such file or directory; name a mount point",
         "profile access --by inode  | 2 | --by: 'inode' is not known; choose one of operation, path",
         "profile access --top 0     | 2 | --top: '0' is not a number from 1 to",
-        "profile access --for soon  | 2 | --for: 'soon' is not a time",
+        "profile access --for soon  | 2 | --for: 'soon' is not a duration",
         "profile access --interval 0s | 2 | --interval: '0s': a duration must be longer than zero",
         "profile                    | 2 | FILE",
         "profile /                  | 3 | /: not mounted by pmfs; pmfs status lists the mounts",
