@@ -6,13 +6,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a registry has of a running daemon.
+ * A registry's record of a running daemon.
  *
  * @param device the device number of one of its mounts, as in mountinfo; null if unknown
  * @param detached whether its mount is no longer at the mount point, but has open files
  * @param sessions the device numbers of all its mounts; null in the file of an older pmfs
- * @param supervised whether another daemon follows if this one dies; null in the file of an older
- *     pmfs
+ * @param supervised whether another daemon replaces this one if it dies; null in the file of an
+ *     older pmfs
  */
 public record DaemonRecord(
     String mountpoint,
@@ -26,19 +26,17 @@ public record DaemonRecord(
     @Nullable Boolean supervised) {
   private static final int MOST_SESSIONS = 1024;
 
-  /** A daemon whose mounts are not known. */
+  /** A daemon whose mounts are unknown. */
   public static DaemonRecord of(
       String mountpoint, String source, long pid, String socket, String logFile) {
     return new DaemonRecord(mountpoint, source, pid, socket, logFile, null, false, null, null);
   }
 
-  /** Knows the device number of one mount. */
   public DaemonRecord withDevice(@Nullable String other) {
     return new DaemonRecord(
         mountpoint, source, pid, socket, logFile, other, detached, sessions, supervised);
   }
 
-  /** Listens elsewhere. */
   public DaemonRecord withSocket(Path other, boolean isDetached) {
     return new DaemonRecord(
         mountpoint,
@@ -52,13 +50,12 @@ public record DaemonRecord(
         supervised);
   }
 
-  /** Is named by another of its mount points. */
+  /** The same daemon, named by another of its mount points. */
   public DaemonRecord withMountpoint(Path other) {
     return new DaemonRecord(
         other.toString(), source, pid, socket, logFile, device, false, sessions, supervised);
   }
 
-  /** Knows the device numbers of all mounts. */
   public DaemonRecord withSessions(List<String> devices) {
     return new DaemonRecord(
         mountpoint,
@@ -72,7 +69,9 @@ public record DaemonRecord(
         supervised);
   }
 
-  /** Whether another daemon may follow this one; a user's own mount has only one. */
+  /**
+   * Whether another daemon may replace this one; the daemon of a user's own mount has no successor.
+   */
   boolean mayBeReplaced() {
     return supervised == null || supervised;
   }
@@ -85,7 +84,7 @@ public record DaemonRecord(
     return device == null ? List.of() : List.of(device);
   }
 
-  /** Whether each field has a value that a daemon writes; a file may have any. */
+  /** Whether every field is valid; a file may contain anything. */
   boolean isSound() {
     return RecordFields.isPath(mountpoint)
         && RecordFields.isSource(source)
@@ -98,22 +97,22 @@ public record DaemonRecord(
                 && sessions.stream().allMatch(RecordFields::isDevice)));
   }
 
-  /** The name of its files in the registry. */
+  /** The base name of its files in the registry. */
   String name() {
     return detached
         ? Registry.nameOf(Path.of(mountpoint), device)
         : Registry.nameOf(Path.of(mountpoint));
   }
 
-  /** Whether this daemon may serve the given mount, which is at its mount point. */
+  /** Whether this daemon may serve the given mount, which is attached at its mount point. */
   public boolean isOf(MountTable.Mount mount) {
     return device == null || shows(mount);
   }
 
   /**
    * Whether a mount is one of the daemon's sessions. Until the daemon publishes that a session has
-   * ended, its record has a device number that the kernel may have given to another mount: so the
-   * source counts as well. Only a daemon of the same source can be confused then.
+   * ended, its record contains a device number that the kernel may have reused for another mount,
+   * so the source must match too. Only mounts of the same source can then be confused.
    */
   public boolean shows(MountTable.Mount mount) {
     return devices().contains(mount.device()) && mount.source().equals(source);

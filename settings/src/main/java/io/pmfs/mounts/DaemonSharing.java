@@ -23,29 +23,29 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The running daemons that a new mount of a dataset may share, and the choice of one. The daemon
- * that has the dataset's copies or state comes first; a mount that names no place for copies shares
- * any daemon that shows the dataset as it would.
+ * Chooses a running daemon for a new mount of a dataset to share: first the daemon that has the
+ * configured copies or state; for a mount that names no place for copies, any daemon that shows the
+ * dataset in the same way.
  */
 public final class DaemonSharing {
-  /** A successor of a daemon that died starts within seconds. */
+  /** Longer than a successor of a dead daemon takes to start. */
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-  /** Those that do not say how the daemon serves. */
+  /** Options that do not affect how a daemon serves. */
   private static final Set<MountOption<?>> OF_ONE_MOUNT =
       Set.of(MountOption.SOURCE, MountOption.USER, MountOption.READY_TIMEOUT);
 
-  /** What becomes of an attempt to join a daemon. */
+  /** The result of an attempt to join a daemon. */
   public enum Outcome {
     JOINED,
     /** The session was unmounted meanwhile. */
     GONE,
     SILENT,
-    /** This daemon shares with nobody. */
+    /** This daemon cannot be shared. */
     IMPOSSIBLE
   }
 
-  /** How daemons are asked. */
+  /** Sends requests to daemons. */
   public interface Daemons {
     /** The settings of a daemon; null if it does not answer now. */
     @Nullable SessionSettings settingsOf(DaemonRecord daemon);
@@ -61,11 +61,11 @@ public final class DaemonSharing {
   private final Consumer<String> notice;
 
   /**
-   * Looks for nothing yet.
+   * Reads nothing yet.
    *
-   * @param session what the mount would be if it had a daemon of its own
-   * @param canBind whether a mount of another mount namespace can be shown in this one
-   * @param notice gets a line for the user
+   * @param session the settings of the mount if it had its own daemon
+   * @param canBind whether a mount of another mount namespace can be bound in this one
+   * @param notice receives lines for the user
    */
   public DaemonSharing(
       SessionSettings session,
@@ -82,13 +82,12 @@ public final class DaemonSharing {
     this.notice = notice;
   }
 
-  /** A daemon of the dataset that answers. */
   private record Candidate(SessionSettings served, MountSettings settings, DaemonRecord entry) {}
 
   /**
-   * What the daemons of the dataset are to the new mount.
+   * The dataset's daemons, from the view of the new mount.
    *
-   * @param shareable those that it may share, the best first
+   * @param shareable daemons that it may share, best first
    * @param differing one that has its copies or state, but shows something else
    * @param silent one that does not answer now
    */
@@ -96,7 +95,7 @@ public final class DaemonSharing {
       List<Candidate> shareable, @Nullable Candidate differing, @Nullable DaemonRecord silent) {}
 
   /**
-   * Joins a daemon. Waits for one that does not answer, or whose mount just ended: it may be
+   * Joins a daemon. Waits if one does not answer or its mount has just ended, because it may be
    * replaced.
    *
    * @return false if no daemon can be shared
@@ -113,7 +112,7 @@ public final class DaemonSharing {
       for (Candidate candidate : survey.shareable) {
         switch (daemons.join(candidate.entry)) {
           case JOINED -> {
-            sayWhatIsIgnored(candidate);
+            reportIgnored(candidate);
             return true;
           }
           case GONE, SILENT -> awaited = candidate.entry;
@@ -159,9 +158,9 @@ public final class DaemonSharing {
   }
 
   /**
-   * The sessions of this source that are mounted. A session whose daemon died counts, as it gets
-   * another daemon. A session that another job or step ends does not count, nor does a session in
-   * another mount namespace: nobody here would see its mounts.
+   * The mounted sessions of this source, including those whose daemon died and will be replaced.
+   * Excludes sessions that another job or step will end, and those in another mount namespace,
+   * whose mounts are invisible here.
    */
   private List<KnownDaemon> sessions() throws MountFailure {
     MountTable mounts = surroundings.mounts();
@@ -179,7 +178,7 @@ public final class DaemonSharing {
     return sessions;
   }
 
-  /** Whether its daemon is in the mount namespace of this process, as far as that is known. */
+  /** Whether the daemon is in the mount namespace of this process; true if unknown. */
   private boolean hasSameMounts(DaemonRecord entry) {
     Path processes = surroundings.root().resolve("proc");
     try {
@@ -190,7 +189,7 @@ public final class DaemonSharing {
     }
   }
 
-  /** Without a supervisor the session died with its daemon. */
+  /** Whether the session survives its daemon's death. */
   private static boolean isSupervised(Path place) {
     return MountProbe.of(place) != MountProbe.STALE;
   }
@@ -201,13 +200,13 @@ public final class DaemonSharing {
         || Objects.equals(settings.metadata().stateDirectory(), served.metadata().stateDirectory());
   }
 
-  /** Whether this mount says where its copies are to be. */
+  /** Whether this mount's options name a place for copies or state. */
   private boolean namesAPlace() {
     return Stream.of(MountOption.TIER, MountOption.STATE_DIR, MountOption.CACHE)
         .anyMatch(session::isGiven);
   }
 
-  /** What is seen, and who may see it, by the options that say so. */
+  /** The options that determine what users see, with their values. */
   private static Map<String, Object> view(MountSettings mount) {
     Map<String, Object> view = new LinkedHashMap<>();
     view.put("--writable", mount.outputs() != null);
@@ -217,7 +216,7 @@ public final class DaemonSharing {
     return view;
   }
 
-  private void sayWhatIsIgnored(Candidate joined) {
+  private void reportIgnored(Candidate joined) {
     List<String> ignored =
         session.givenOtherwise(joined.served, surroundings).stream()
             .filter(option -> !OF_ONE_MOUNT.contains(option))
@@ -231,7 +230,7 @@ public final class DaemonSharing {
     }
   }
 
-  /** The first difference between what is seen here and there. */
+  /** The first difference between both views. */
   private MountFailure difference(Candidate other) {
     Map<String, Object> wanted = view(settings);
     Map<String, Object> served = view(other.settings);

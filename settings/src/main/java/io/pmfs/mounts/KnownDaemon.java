@@ -5,12 +5,11 @@ import java.nio.file.Path;
 /**
  * A daemon in a registry.
  *
- * @param running false if it died and its files are still there
+ * @param running false if it died and left its files
  * @param directory of the registry
  * @param owner the owner of the registry, if root reads another user's; else -1
  */
 public record KnownDaemon(DaemonRecord daemon, boolean running, Path directory, long owner) {
-  /** Has another record. */
   KnownDaemon with(DaemonRecord other) {
     return new KnownDaemon(other, running, directory, owner);
   }

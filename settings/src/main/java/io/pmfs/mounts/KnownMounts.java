@@ -33,25 +33,25 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The mounts that a command sees: those of the user's own {@link Registry}, and those that root
- * made for users. The registries of the latter are next to root's own, and their names end in the
- * user's number: root reads all of them, a user only their own.
+ * made for users. The latter are in registries next to root's own, with names that end in the
+ * user's id: root reads all of them, a user only their own.
  */
 public final class KnownMounts {
   private static final Path OF_ROOT = Path.of("run/pmfs");
 
-  /** A successor starts within seconds, unless it is refused or the machine is overloaded. */
+  /** Longer than a successor takes to start, unless it is refused or the machine is overloaded. */
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-  /** A daemon publishes its new socket within milliseconds, unless the machine is overloaded. */
+  /** Longer than a daemon takes to publish its new socket, unless the machine is overloaded. */
   private static final Duration MOVE = Duration.ofSeconds(5);
 
-  /** How long all registries of other users may take together for one question. */
+  /** The time limit for reading all registries of other users together. */
   private static final Duration STRANGERS_LIMIT = Duration.ofSeconds(5);
 
   /** How long a list of all mounts waits for the successors of other users' daemons. */
   private static final Duration STRANGERS_PATIENCE = Duration.ofSeconds(5);
 
-  /** More mounts of one stranger without a daemon are not looked at. */
+  /** The limit of mounts without a daemon that are examined for one other user. */
   private static final int MOST_WITHOUT_DAEMON = 16;
 
   private final List<Registry> all;
@@ -59,8 +59,8 @@ public final class KnownMounts {
   private final Consumer<String> notice;
   private final Duration patience;
 
-  /** What was said already about registries of others. */
-  private final Set<String> said = ConcurrentHashMap.newKeySet();
+  /** Lines already reported about registries of other users. */
+  private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
   private KnownMounts(
       List<Registry> all, Surroundings surroundings, Consumer<String> notice, Duration patience) {
@@ -70,15 +70,15 @@ public final class KnownMounts {
     this.patience = patience;
   }
 
-  /** Opens the registries, and makes the user's runtime directory if necessary; waits silently. */
+  /** Opens the registries, creating the user's runtime directory if necessary; waits silently. */
   public static KnownMounts open(Surroundings surroundings) throws MountFailure {
     return open(surroundings, line -> {});
   }
 
   /**
-   * The same.
+   * Opens the registries, creating the user's runtime directory if necessary.
    *
-   * @param notice gets a line that says what the command waits for
+   * @param notice receives a line about each long wait
    */
   public static KnownMounts open(Surroundings surroundings, Consumer<String> notice)
       throws MountFailure {
@@ -127,17 +127,15 @@ public final class KnownMounts {
     }
   }
 
-  /** A question to a registry. */
   private interface Question<T> {
     T ask(Registry registry) throws MountFailure;
   }
 
-  /** An answer of a registry. */
   private record Answer<T>(Registry registry, T value) {}
 
   /**
-   * Asks registries: those of strangers all at once and with a limit. A stranger's that cannot be
-   * read costs a line, and is left out.
+   * Queries registries: those of other users concurrently and with a time limit. One that cannot be
+   * read is reported and left out.
    */
   private <T> List<Answer<T>> ask(List<Registry> asked, Question<T> question) throws MountFailure {
     List<FutureTask<T>> tasks = new ArrayList<>();
@@ -162,12 +160,12 @@ public final class KnownMounts {
         answers.add(new Answer<>(registry, tasks.get(i).get(left, TimeUnit.NANOSECONDS)));
       } catch (TimeoutException e) {
         tasks.get(i).cancel(true);
-        say(
+        report(
             "%s: user %d: cannot be read within %s"
                 .formatted(
                     registry.directory(), registry.stranger(), TimeSpan.format(STRANGERS_LIMIT)));
       } catch (ExecutionException e) {
-        say(
+        report(
             e.getCause() instanceof MountFailure failure
                 ? failure.line()
                 : "%s: user %d: %s"
@@ -180,14 +178,17 @@ public final class KnownMounts {
     return answers;
   }
 
-  /** Says each line once. */
-  private void say(String line) {
-    if (said.add(line)) {
+  /** Reports each line once. */
+  private void report(String line) {
+    if (reported.add(line)) {
       notice.accept(line);
     }
   }
 
-  /** The registries of which a daemon can serve a mount: a stranger's only that stranger's own. */
+  /**
+   * The registries that may contain the daemon of a mount: of other users' registries, only that of
+   * the mount's user.
+   */
   private List<Registry> of(MountTable.@Nullable Mount mount) {
     return mount == null ? all : all.stream().filter(one -> isOf(mount, one)).toList();
   }
@@ -205,7 +206,7 @@ public final class KnownMounts {
         ask(
             of(surroundings.mounts().at(mountpoint)),
             registry -> Optional.ofNullable(registry.find(mountpoint)));
-    // The table is read after the daemons: they publish what they have mounted.
+    // Read after the daemons' records, which they write after mounting.
     MountTable mounts = surroundings.mounts();
     MountTable.Mount mount = mounts.at(mountpoint);
     for (Answer<Optional<DaemonRecord>> answer : found) {
@@ -218,7 +219,7 @@ public final class KnownMounts {
     return ofMount(mount);
   }
 
-  /** Without the mounts of others that a stranger's record claims. */
+  /** The record without device numbers of other users' mounts that it claims. */
   private static DaemonRecord vetted(DaemonRecord entry, Registry registry, MountTable mounts) {
     if (registry.stranger() < 0) {
       return entry;
@@ -233,7 +234,9 @@ public final class KnownMounts {
             .toList());
   }
 
-  /** The daemon of a session that is mounted there and at other places; null if there is none. */
+  /**
+   * The daemon of a session with several mount points, found by one of them; null if there is none.
+   */
   private @Nullable DaemonRecord ofMount(MountTable.@Nullable Mount mount) throws MountFailure {
     KnownDaemon known = mount == null ? null : last(mount);
     return known == null || !known.running() ? null : known.daemon();
@@ -254,7 +257,10 @@ public final class KnownMounts {
     return null;
   }
 
-  /** The same, but waits for the next daemon if one died and its supervisor starts another. */
+  /**
+   * Like {@link #find}, but waits for the next daemon if one died and its supervisor starts
+   * another.
+   */
   public @Nullable DaemonRecord await(Path mountpoint) throws MountFailure {
     return await(mountpoint, patience);
   }
@@ -269,9 +275,9 @@ public final class KnownMounts {
   }
 
   /**
-   * Waits for the successor of a daemon that does not answer; one that has moved its socket, as its
-   * mount was detached or is back, counts as its own. Null if the silent daemon still runs after
-   * the wait, or has no successor.
+   * Waits for the successor of a daemon that does not answer. The same daemon at a new socket,
+   * which it opens when its mount is detached or attached again, counts as a successor. Null if the
+   * silent daemon still runs after the wait, or has no successor.
    */
   public @Nullable DaemonRecord awaitSuccessor(DaemonRecord silent) throws MountFailure {
     if (!silent.mayBeReplaced()) {
@@ -297,8 +303,8 @@ public final class KnownMounts {
   }
 
   /**
-   * Waits for the record of a daemon that moves its socket, which for a moment has none. Null if it
-   * is gone, or listens nowhere.
+   * Waits for the new record of a daemon that moves its socket. Null if it has died or publishes
+   * none.
    */
   public @Nullable DaemonRecord awaitMove(DaemonRecord moving) throws MountFailure {
     DaemonRecord entry = awaitNewRecord(moving);
@@ -326,7 +332,7 @@ public final class KnownMounts {
     return ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
   }
 
-  /** A place where a daemon is still mounted: its own, or else another. */
+  /** A mount point of the daemon, preferably the one in its record. */
   private Path placeOf(DaemonRecord daemon) throws MountFailure {
     Path own = Path.of(daemon.mountpoint());
     List<Path> places = surroundings.mounts().places(daemon::shows);
@@ -359,7 +365,7 @@ public final class KnownMounts {
         && MountProbe.of(mountpoint) != MountProbe.STALE;
   }
 
-  /** Removes the files of a dead daemon whose mount is gone for good. */
+  /** Removes the files of a dead daemon whose mount is gone. */
   public void forget(Path mountpoint) throws MountFailure {
     for (Registry registry : all) {
       registry.forget(mountpoint);
@@ -367,7 +373,7 @@ public final class KnownMounts {
     sweepHolders();
   }
 
-  /** Removes this user's records of holders whose mounts are gone. */
+  /** Removes this user's holder records of mounts that are gone. */
   public void sweepHolders() throws MountFailure {
     for (Registry registry : all) {
       if (registry.stranger() < 0) {
@@ -376,19 +382,19 @@ public final class KnownMounts {
     }
   }
 
-  /** All running daemons at their mount points, sorted by those. */
+  /** All running daemons of attached mounts, sorted by mount point. */
   public List<DaemonRecord> running() throws MountFailure {
     return living(false);
   }
 
-  /** All daemons that serve the open files of detached mounts, sorted by their mount points. */
+  /** All daemons of detached mounts with open files, sorted by mount point. */
   public List<DaemonRecord> detached() throws MountFailure {
     return living(true);
   }
 
   private List<DaemonRecord> living(boolean isDetached) throws MountFailure {
     List<DaemonRecord> living = new ArrayList<>();
-    List<Answer<List<DaemonRecord>>> answers = ask(all, registry -> registry.living(this::say));
+    List<Answer<List<DaemonRecord>>> answers = ask(all, registry -> registry.living(this::report));
     MountTable mounts = surroundings.mounts();
     for (Answer<List<DaemonRecord>> answer : answers) {
       for (DaemonRecord entry : answer.value()) {
@@ -401,7 +407,7 @@ public final class KnownMounts {
     return living;
   }
 
-  /** The user whose daemon it is, if root sees another user's; else -1. */
+  /** The daemon's user, if root sees another user's daemon; else -1. */
   public long owner(DaemonRecord entry) {
     Path directory = Path.of(entry.socket()).getParent();
     return all.stream()
@@ -411,14 +417,14 @@ public final class KnownMounts {
         .orElse(-1);
   }
 
-  /** All daemons, with those of this user that died. */
+  /** All daemons, including dead ones of this user. */
   public List<KnownDaemon> known() throws MountFailure {
-    return ask(all, registry -> registry.known(this::say)).stream()
+    return ask(all, registry -> registry.known(this::report)).stream()
         .flatMap(answer -> answer.value().stream())
         .toList();
   }
 
-  /** All running daemons, once for each of their mount points, and for those where they began. */
+  /** All running daemons, once for each mount point. */
   public List<DaemonRecord> mounted() throws MountFailure {
     List<DaemonRecord> mounted = new ArrayList<>(running());
     List<DaemonRecord> sessions = new ArrayList<>(mounted);
@@ -434,7 +440,7 @@ public final class KnownMounts {
     return mounted;
   }
 
-  /** Who mounted a session at a mount point; null if that is not recorded. */
+  /** Who mounted a session at a mount point; null if not recorded. */
   public @Nullable MountOwner holder(MountTable.Mount mount) throws MountFailure {
     return ask(
             of(mount),
@@ -445,7 +451,7 @@ public final class KnownMounts {
         .orElse(null);
   }
 
-  /** The mounts of sources themselves in place of sessions whose daemons died. */
+  /** The mounts that replace sessions whose daemons died. */
   public List<StandIn> standIns() throws MountFailure {
     List<StandIn> standIns = new ArrayList<>();
     for (Registry registry : all) {
@@ -454,7 +460,7 @@ public final class KnownMounts {
     return standIns;
   }
 
-  /** The one that a path leads to; null if there is none. */
+  /** The stand-in that contains a path; null if there is none. */
   public @Nullable StandIn standIn(Path path) throws MountFailure {
     MountTable.Mount mount = surroundings.mounts().holding(path);
     return mount == null
@@ -463,8 +469,8 @@ public final class KnownMounts {
   }
 
   /**
-   * Says that the source itself is mounted at the path or above it, or that a mount there was
-   * detached; null if neither is the case.
+   * A failure that reports that the source itself is mounted at or above the path, or that a mount
+   * there was detached; null otherwise.
    */
   public @Nullable MountFailure detachment(Path path) throws MountFailure {
     StandIn standIn = standIn(path);
@@ -483,7 +489,7 @@ public final class KnownMounts {
     return null;
   }
 
-  /** Why a command finds no daemon at a mount point where the kernel has no pmfs mount either. */
+  /** The failure for a mount point without a daemon or a pmfs mount. */
   public MountFailure notMounted(Path mountpoint) throws MountFailure {
     MountFailure detached = detachment(mountpoint);
     return detached != null
@@ -493,9 +499,9 @@ public final class KnownMounts {
   }
 
   /**
-   * The same as {@link #running}, after waiting for the successors of daemons that died.
+   * Like {@link #running}, after waiting for the successors of dead daemons.
    *
-   * @param missed gets the reason why a mount whose daemon is being replaced is missing
+   * @param missed receives the reason why a mount whose daemon is being replaced is missing
    */
   public List<DaemonRecord> awaitAll(Consumer<MountFailure> missed) throws MountFailure {
     List<DaemonRecord> serving = running();
@@ -513,7 +519,7 @@ public final class KnownMounts {
         if (counts.merge(mount.userId(), 1, Integer::sum) <= MOST_WITHOUT_DAEMON) {
           ofStrangers.add(mount);
         } else {
-          say("user %d: too many mounts without a daemon to show all".formatted(mount.userId()));
+          report("user %d: too many mounts without a daemon to show all".formatted(mount.userId()));
         }
         continue;
       }
@@ -534,7 +540,7 @@ public final class KnownMounts {
     return serving;
   }
 
-  /** The daemons of mounts by other users, for all of which it waits at once. */
+  /** The daemons of other users' mounts; waits for all of them at once. */
   private List<DaemonRecord> awaitStrangers(
       List<MountTable.Mount> mounts, Consumer<MountFailure> missed) throws MountFailure {
     List<FutureTask<Optional<DaemonRecord>>> waits = new ArrayList<>();
@@ -582,7 +588,7 @@ public final class KnownMounts {
     return all;
   }
 
-  /** Why no daemon of these registries serves a pmfs mount that the kernel has. */
+  /** The failure for a pmfs mount without a daemon in these registries. */
   public MountFailure absence(Path mountpoint) throws MountFailure {
     if (MountProbe.of(mountpoint) == MountProbe.STALE) {
       return new MountFailure(

@@ -7,13 +7,13 @@ import java.time.temporal.ChronoUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who mounted a dataset at one of its mount points. Only the mount table says whether it is still
- * mounted there; this says for whom.
+ * Who mounted a dataset at one of its mount points. Whether it is still mounted is known only from
+ * the mount table.
  *
  * @param device the device number of the session, as in mountinfo
- * @param pid the process that asked for the mount, which may have ended; 0 if unknown
- * @param job the scheduler's job; null if it was mounted outside of one
- * @param since when, as in ISO 8601
+ * @param pid the process that requested the mount, which may have ended; 0 if unknown
+ * @param job the scheduler's job; null without a job
+ * @param since the time of mounting, in ISO 8601
  */
 public record MountOwner(
     String mountpoint, String device, String user, long pid, @Nullable String job, String since) {
@@ -33,7 +33,7 @@ public record MountOwner(
         now.truncatedTo(ChronoUnit.SECONDS).toString());
   }
 
-  /** Whether each field has a value that pmfs writes; a file may have any. */
+  /** Whether every field is valid; a file may contain anything. */
   boolean isSound() {
     return RecordFields.isPath(mountpoint)
         && RecordFields.isDevice(device)

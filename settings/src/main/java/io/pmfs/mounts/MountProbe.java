@@ -28,7 +28,7 @@ public enum MountProbe {
   DENIED,
   BROKEN;
 
-  /** The attribute as Java names it, without the namespace. */
+  /** The attribute's name in Java, without the namespace. */
   private static final String PROBE = Bridge.PROBE.substring("user.".length());
 
   private static final Duration PATIENCE = Duration.ofSeconds(5);
@@ -70,7 +70,7 @@ public enum MountProbe {
 
   /**
    * The kernel caches the attributes of a mount whose daemon died, and opens its directories
-   * without the daemon. For an extended attribute it asks the daemon each time.
+   * without the daemon, but requests an extended attribute from the daemon each time.
    */
   private static boolean isDisconnected(Path path) {
     try {
@@ -81,7 +81,7 @@ public enum MountProbe {
     }
   }
 
-  /** ENOTCONN and ECONNABORTED have no exception of their own in the JDK. */
+  /** The JDK has no exceptions for ENOTCONN and ECONNABORTED. */
   private static boolean isDisconnected(IOException e) {
     String reason = Reason.of(e);
     return reason.contains("endpoint is not connected") || reason.contains("connection abort");

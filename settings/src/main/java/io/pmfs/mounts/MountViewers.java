@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The processes that have a mount in their mount namespace, as far as /proc shows them. A namespace
- * that was made while a mount was there has a copy of it (mount_namespaces(7)), which keeps the
- * session when the mount itself is unmounted.
+ * created while a mount exists has a copy of it (mount_namespaces(7)), which keeps the session
+ * after the mount itself is unmounted.
  */
 public final class MountViewers {
   private static final int MAX_NAMED = 4;
@@ -33,11 +33,11 @@ public final class MountViewers {
   }
 
   /**
-   * One process of each other namespace that has the mount, such as {@code pid 17 (sleep)}; not all
-   * of them if there are many.
+   * One process of each other namespace that has the mount, such as {@code pid 17 (sleep)}, up to a
+   * limit.
    *
-   * @param device the device number of a session, as in mountinfo. It may have ended, and another
-   *     mount have its number, so the source counts as well.
+   * @param device the device number of a session, as in mountinfo. The session may have ended and
+   *     the number been reused, so the source must match too
    */
   public List<String> elsewhere(String device, String source) {
     String own = namespace(processes.resolve("self"));
@@ -50,8 +50,7 @@ public final class MountViewers {
         continue;
       }
       String mounts = text(process.resolve("mountinfo"));
-      // Where the namespace may not be looked at, its mounts tell it from others: no two have one
-      // with the same number.
+      // If the namespace is hidden, mount ids identify it: no two namespaces share one.
       boolean isOwn = namespace == null && !Collections.disjoint(ownMounts, ids(mounts));
       if (isOwn
           || !seen.add(namespace == null ? mounts : namespace)
@@ -69,8 +68,8 @@ public final class MountViewers {
   }
 
   /**
-   * Whether nobody can come to the mount any more: it is in a private namespace in which no process
-   * is left but these and their children, and which no file keeps (nsenter(1)). False where /proc
+   * Whether the mount can no longer be reached: it is in a private namespace with no processes
+   * except these and their children, and no file keeps the namespace (nsenter(1)). False if /proc
    * does not show all processes.
    */
   public boolean areGone(String device, Set<Long> own) {
@@ -100,7 +99,7 @@ public final class MountViewers {
         || own.contains(parent(process));
   }
 
-  /** The fourth field of stat, proc(5); the second may contain anything, in parentheses. */
+  /** The fourth field of stat, proc(5); the second is in parentheses and may contain anything. */
   private static long parent(Path process) {
     String stat = text(process.resolve("stat"));
     String[] fields = stat.substring(stat.lastIndexOf(')') + 1).strip().split(" ", 3);
@@ -121,7 +120,7 @@ public final class MountViewers {
                 mount.isPmfs() && mount.device().equals(device) && mount.source().equals(source));
   }
 
-  /** The numbers of mounts, which differ in each namespace. */
+  /** The ids of mounts, which differ in each namespace. */
   private static Set<String> ids(String mounts) {
     return mounts
         .lines()
@@ -129,19 +128,19 @@ public final class MountViewers {
         .collect(Collectors.toSet());
   }
 
-  /** By their numbers: the first is seldom in a private namespace. */
+  /** Processes by ascending id, because the first are seldom in a private namespace. */
   private List<Path> all() {
     List<Path> all = new ArrayList<>();
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(processes, "[0-9]*")) {
       entries.forEach(all::add);
     } catch (IOException | DirectoryIteratorException e) {
-      return List.of(); // without /proc they stay unknown
+      return List.of(); // without /proc they are unknown
     }
     all.sort(Comparator.comparingLong(process -> Long.parseLong(process.getFileName().toString())));
     return all;
   }
 
-  /** Such as {@code mnt:[4026531841]}; null if it may not be looked at. */
+  /** A namespace such as {@code mnt:[4026531841]}; null if it is hidden. */
   private static @Nullable String namespace(Path process) {
     try {
       return Files.readSymbolicLink(process.resolve("ns/mnt")).toString();
@@ -154,7 +153,7 @@ public final class MountViewers {
     try {
       return new String(Files.readAllBytes(file), ISO_8859_1);
     } catch (IOException e) {
-      return ""; // gone, or hidden
+      return ""; // ended, or hidden
     }
   }
 }

@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What the fields of records about mounts may be: a file may have anything in their place. */
+/** Checks the fields of records about mounts, because a file may contain anything. */
 final class RecordFields {
   private static final int MAX_PATH = 4096;
   private static final int MAX_WORD = 256;
@@ -26,12 +26,12 @@ final class RecordFields {
     }
   }
 
-  /** A source, which may be the name of another mount's. */
+  /** A source: a path, or the device name of another mount. */
   static boolean isSource(@Nullable String text) {
     return text != null && text.length() <= MAX_PATH && text.indexOf('\0') < 0;
   }
 
-  /** A name of a user or a job, or a time. */
+  /** A user name, a job name or a time. */
   static boolean isWord(@Nullable String text) {
     return text != null && text.length() <= MAX_WORD;
   }

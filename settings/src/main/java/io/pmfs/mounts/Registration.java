@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * This process's claim on a mount point; close, or the death of the process, releases it. Close is
- * idempotent.
+ * This process's claim on a mount point, released by {@link #close} or the death of the process.
+ * Closing is idempotent.
  */
 public final class Registration implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Registration.class);
@@ -28,8 +28,8 @@ public final class Registration implements AutoCloseable {
   /**
    * A claim whose lock is held.
    *
-   * @param spent the lock's file, which {@link #close} removes; null if another daemon may lock it
-   *     later
+   * @param spent the lock file, if {@link #close} must remove it; null if another daemon may lock
+   *     it later
    */
   Registration(FileChannel lock, Path entryFile, Path socket, @Nullable Path spent) {
     this.lock = lock;
@@ -42,13 +42,13 @@ public final class Registration implements AutoCloseable {
     return socket;
   }
 
-  /** Removes the files of a dead predecessor. */
+  /** Removes the files of a dead daemon. */
   void clear() throws IOException {
     Files.deleteIfExists(entryFile);
     Files.deleteIfExists(socket);
   }
 
-  /** Publishes, for other commands, which daemon serves the mount point and its control socket. */
+  /** Publishes the daemon of the mount point and its control socket for other commands. */
   public void publish(DaemonRecord entry) throws IOException {
     Path temporary = entryFile.resolveSibling(entryFile.getFileName() + ".new");
     Files.writeString(temporary, new Gson().toJson(entry), UTF_8);

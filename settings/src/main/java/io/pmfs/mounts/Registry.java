@@ -35,9 +35,9 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mounts that run on this node, as files in the runtime directory: for each mount point a lock
- * that the daemon holds while it lives, a description and a control socket. A daemon whose mount is
- * detached has a place of its own, because another may mount there.
+ * The mounts on this node, as files in the runtime directory: for each mount point a lock that the
+ * daemon holds while it lives, a record and a control socket. A daemon whose mount is detached has
+ * files of its own, because another daemon may mount at the same place.
  */
 public final class Registry {
   /** The longest path that fits sockaddr_un, unix(7). */
@@ -56,7 +56,7 @@ public final class Registry {
   private final Path directory;
 
   /**
-   * The owner of the registry if it is not the process's own. Such a registry is only read, and
+   * The owner of the registry if it is another user; else -1. Such a registry is only read, and
    * trusted only to find that user's daemon.
    */
   private final long stranger;
@@ -69,17 +69,16 @@ public final class Registry {
     this.strangers = stranger == OWN ? null : new StrangersRecords(directory, stranger);
   }
 
-  /** An existing directory that belongs to this process's user. */
   public static Registry own(Path directory) {
     return new Registry(directory, OWN);
   }
 
-  /** For root: another user's directory, which that user's daemons write. */
+  /** For root: another user's directory, written by that user's daemons. */
   static Registry ofUser(Path directory, long uid) {
     return new Registry(directory, uid);
   }
 
-  /** Opens the user's runtime directory, and makes it if necessary. */
+  /** Opens the user's runtime directory, creating it if necessary. */
   public static Registry open(Surroundings surroundings) throws MountFailure {
     Path directory = directory(surroundings);
     try {
@@ -103,7 +102,10 @@ public final class Registry {
     return Path.of(surroundings.isRoot() ? "/run/pmfs" : "/tmp/pmfs-" + surroundings.uid());
   }
 
-  /** Not even root may own a user's: the user's processes write in it. */
+  /**
+   * The directory must belong to the user, not even to root, because the user's processes write to
+   * it.
+   */
   private static void requirePrivate(Path directory, Surroundings surroundings)
       throws IOException, MountFailure {
     int owner = (Integer) Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS);
@@ -125,12 +127,11 @@ public final class Registry {
     return directory;
   }
 
-  /** The owner, if root reads another user's registry; else -1. */
   public long stranger() {
     return stranger;
   }
 
-  /** A short name for a mount point, the same in every process. */
+  /** A short name for a mount point, stable across processes. */
   public static String nameOf(Path mountpoint) {
     try {
       byte[] digest =
@@ -159,7 +160,7 @@ public final class Registry {
     return socket;
   }
 
-  /** Takes the mount point for this process, or returns null if a living process has it. */
+  /** Claims the mount point for this process; null if a living process has it. */
   public @Nullable Registration register(Path mountpoint) throws MountFailure {
     Registration taken = register(nameOf(mountpoint), false);
     if (taken != null) {
@@ -169,8 +170,8 @@ public final class Registry {
   }
 
   /**
-   * Takes the place of a mount that was detached from a mount point. The device number, which the
-   * kernel does not use again before the last file is closed, tells such mounts apart.
+   * Claims the files of a mount that was detached from a mount point. The device number, which the
+   * kernel does not reuse before the last file is closed, distinguishes such mounts.
    */
   public @Nullable Registration registerDetached(Path mountpoint, @Nullable String device)
       throws MountFailure {
@@ -209,10 +210,11 @@ public final class Registry {
   }
 
   /**
-   * The lock's file. It is empty. That of a mount point is never removed: if a process removed a
-   * file that others are about to lock, two of them could hold the lock. Only daemons of one
-   * session lock that of a detached mount, and the last one removes it. A daemon must not open it
-   * again, because closing any descriptor of a file drops all the process's locks on it, fcntl(2).
+   * The lock file, which is empty. That of a mount point is never removed: otherwise another
+   * process could open it, and two processes hold the lock of old and new file. Only daemons of one
+   * session lock the file of a detached mount, and the last one removes it. A daemon must not
+   * reopen the file, because closing any descriptor of a file drops all the process's locks on it,
+   * fcntl(2).
    */
   private Path lockFile(String name) {
     return directory.resolve(name + LOCK);
@@ -241,12 +243,11 @@ public final class Registry {
     return Objects.requireNonNull(nameIn(String.valueOf(entryFile.getFileName())));
   }
 
-  /** The name of a daemon's files; null if this is not that of its record. */
+  /** The base name of a daemon's files; null if this is not the name of a record. */
   static @Nullable String nameIn(String file) {
     return file.endsWith(ENTRY) ? file.substring(0, file.length() - ENTRY.length()) : null;
   }
 
-  /** The daemon that serves a mount point, or null. */
   public @Nullable DaemonRecord find(Path mountpoint) throws MountFailure {
     return find(nameOf(mountpoint));
   }
@@ -259,7 +260,10 @@ public final class Registry {
     return entry != null && isRunning(name) ? entry : null;
   }
 
-  /** The same, or one that died: its files tell commands that a successor is about to start. */
+  /**
+   * Like {@link #find}, including a dead daemon, whose files show that a successor is about to
+   * start.
+   */
   @Nullable DaemonRecord last(Path mountpoint) throws MountFailure {
     return last(nameOf(mountpoint));
   }
@@ -270,7 +274,6 @@ public final class Registry {
         : strange(strangers, records -> Optional.ofNullable(records.last(name))).orElse(null);
   }
 
-  /** A question to a stranger's records. */
   private interface Question<T> {
     T ask(StrangersRecords records) throws IOException;
   }
@@ -288,7 +291,7 @@ public final class Registry {
     return Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
   }
 
-  /** Whether a living process has the mount point: starting, serving or stopping. */
+  /** Whether a living process has claimed the mount point: starting, serving or stopping. */
   public boolean isRunning(Path mountpoint) throws MountFailure {
     return isRunning(nameOf(mountpoint));
   }
@@ -308,7 +311,7 @@ public final class Registry {
     }
   }
 
-  /** Removes the files of a dead daemon whose mount is gone for good. */
+  /** Removes the files of a dead daemon whose mount is gone. */
   void forget(Path mountpoint) throws MountFailure {
     Registration taken =
         strangers == null && last(mountpoint) != null ? register(mountpoint) : null;
@@ -317,12 +320,12 @@ public final class Registry {
     }
   }
 
-  /** The running daemons at their mount points, sorted by those. */
+  /** The running daemons of attached mounts, sorted by mount point. */
   public List<DaemonRecord> running() throws MountFailure {
     return running(false);
   }
 
-  /** The daemons that serve the open files of detached mounts, sorted by their mount points. */
+  /** The daemons of detached mounts with open files, sorted by mount point. */
   public List<DaemonRecord> detached() throws MountFailure {
     return running(true);
   }
@@ -341,7 +344,7 @@ public final class Registry {
   /**
    * All running daemons.
    *
-   * @param problem gets at most one line, about records of a stranger that cannot be used
+   * @param problem receives at most one line, about unusable records of another user
    */
   List<DaemonRecord> living(Consumer<String> problem) throws MountFailure {
     if (strangers != null) {
@@ -361,13 +364,13 @@ public final class Registry {
     return living;
   }
 
-  /** The same with those that died, unchanged; from another user's registry only the living. */
+  /** All daemons, including dead ones; only running ones of another user. */
   public List<KnownDaemon> known() throws MountFailure {
     return known(problem -> {});
   }
 
   /**
-   * The same.
+   * Like {@link #known()}.
    *
    * @param problem as for {@link #living}
    */
@@ -388,7 +391,7 @@ public final class Registry {
   }
 
   /**
-   * The daemon of a mount's session, or one that died; null if there is none. A daemon may have
+   * The daemon of a mount's session, even if it died; null if there is none. A daemon may have
    * several mount points, and only one of them names its files here.
    */
   public @Nullable KnownDaemon ofMount(MountTable.Mount mount) throws MountFailure {
@@ -404,17 +407,17 @@ public final class Registry {
     return dead;
   }
 
-  /** Records who mounted at a mount point, in place of an earlier holder. */
+  /** Records who mounted at a mount point; replaces an earlier record. */
   public void hold(MountOwner holder) throws MountFailure {
     record(holderFile(Path.of(holder.mountpoint())), holder);
   }
 
-  /** Records that the source itself is mounted at a mount point. */
+  /** Records that a mount of the source itself replaced a session. */
   public void standIn(StandIn mount) throws MountFailure {
     record(directory.resolve(nameOf(Path.of(mount.mountpoint())) + STAND_IN), mount);
   }
 
-  /** The mounts of sources themselves that are there now; none in another user's registry. */
+  /** The recorded mounts of sources that exist now; none in another user's registry. */
   public List<StandIn> standIns(MountTable mounts) throws MountFailure {
     List<StandIn> there = new ArrayList<>();
     for (Path file : strangers == null ? files(STAND_IN) : List.<Path>of()) {
@@ -456,8 +459,8 @@ public final class Registry {
   }
 
   /**
-   * Removes the files of daemons that died with all their mounts; the locks stay. The successor of
-   * a detached daemon publishes its own.
+   * Removes the files of daemons that died with all their mounts, except locks. A detached daemon's
+   * successor publishes its own.
    */
   private void sweepDead(MountTable mounts) throws MountFailure {
     for (Path file : entryFiles()) {
@@ -475,11 +478,11 @@ public final class Registry {
   }
 
   /**
-   * Removes the records of mounts that are gone, however they ended. Call it in a daemon only while
-   * that has no place here.
+   * Removes the records of mounts that are gone. A daemon may call this only while it has no claim
+   * here.
    */
   public void sweepHolders(Surroundings surroundings) throws MountFailure {
-    // The table is read after the list: a record is written after its mount was made.
+    // Read after the list, because a record is written after mounting.
     List<Path> files = files(HOLDER);
     List<Path> standIns = files(STAND_IN);
     MountTable mounts = surroundings.mounts();
@@ -506,19 +509,19 @@ public final class Registry {
     }
   }
 
-  /** Where a session is mounted that is to stay without a mount point. */
+  /** The mount point of a session that stays without a user's mount point. */
   public Path keptPlace(Path mountpoint, String device) {
     return directory.resolve(nameOf(mountpoint, device) + KEPT);
   }
 
-  /** All such places, mounted or not; without those of supervisors that mount for users. */
+  /** All such mount points, mounted or not, except those of supervisors that mount for users. */
   public List<Path> keptPlaces() throws MountFailure {
     return files(KEPT).stream()
         .filter(place -> String.valueOf(place.getFileName()).matches("[0-9a-f]{16}-0-\\d+\\.kept"))
         .toList();
   }
 
-  /** Whether a mount point is such a place, of any registry. */
+  /** Whether a mount point is a {@link #keptPlace} of any registry. */
   public static boolean isKept(Path mountpoint) {
     return mountpoint.toString().endsWith(KEPT);
   }
@@ -556,12 +559,12 @@ public final class Registry {
     }
   }
 
-  /** A record with any values in its fields; null if the text is malformed. */
+  /** Parses a record, without checking its fields; null if the text is malformed. */
   static <T> @Nullable T parse(String text, Class<T> type) {
     try {
       return new Gson().fromJson(text, type);
     } catch (RuntimeException e) {
-      return null; // not JSON, or not of these types
+      return null; // not JSON, or with fields of other types
     }
   }
 }

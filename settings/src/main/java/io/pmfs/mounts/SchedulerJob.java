@@ -14,32 +14,32 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The job of a scheduler that a process belongs to, and its step, by its environment. */
+/** The scheduler's job and step to which a process belongs, from its environment. */
 public final class SchedulerJob {
-  /** Of Slurm, PBS and Flux; scripts/slurm/pmfs-job looks for the same. */
+  /** Of Slurm, PBS and Flux; scripts/slurm/pmfs-job uses the same. */
   private static final List<String> VARIABLES = List.of("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID");
 
-  /** The job for which a prologue mounts, whose processes do not belong to the job. */
+  /** The job for which a prologue mounts: its processes do not belong to the job. */
   private static final String SERVED = "PMFS_SERVED_JOB";
 
   private static final String STEP = "SLURM_STEP_ID";
 
   /**
-   * Those of a job's script and of salloc (slurm.h: SLURM_BATCH_SCRIPT, SLURM_INTERACTIVE_STEP).
+   * The steps of a job script and of salloc (slurm.h: SLURM_BATCH_SCRIPT, SLURM_INTERACTIVE_STEP).
    */
   private static final Set<String> LASTING_STEPS = Set.of("4294967291", "4294967290");
 
   private SchedulerJob() {}
 
-  /** The job that ends this process with it; null if there is none. */
+  /** The job whose end ends this process; null if there is none. */
   public static @Nullable String own(Surroundings surroundings) {
     return first(surroundings::variable);
   }
 
   /**
-   * Whether a scheduler may end another process while this one goes on, because it belongs to
-   * another job or to another step of the same job. What the job's own script has started lives as
-   * long as the job. False if the environment of the other process cannot be read.
+   * Whether a scheduler may end another process before this one, because it belongs to another job
+   * or another step of the same job. Processes of the job's own script live as long as the job.
+   * False if the environment of the other process cannot be read.
    */
   public static boolean endsBefore(long pid, Surroundings surroundings) {
     Map<String, String> other = environment(pid, surroundings);
@@ -68,13 +68,13 @@ public final class SchedulerJob {
     return environment;
   }
 
-  /** The step of Slurm; null in the script of the job. The others kill only whole jobs. */
+  /** The Slurm step; null in the job script. Other schedulers only end whole jobs. */
   private static @Nullable String step(Function<String, @Nullable String> value) {
     String step = value.apply(STEP);
     return step == null || LASTING_STEPS.contains(step) ? null : step;
   }
 
-  /** The job for which this process mounts; null if it is for none. */
+  /** The job for which this process mounts; null if there is none. */
   static @Nullable String calling(Surroundings surroundings) {
     String served = surroundings.variable(SERVED);
     return served == null ? own(surroundings) : served;

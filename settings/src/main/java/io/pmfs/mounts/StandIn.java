@@ -4,17 +4,17 @@ import io.pmfs.machine.MountTable;
 import java.nio.file.Path;
 
 /**
- * The source itself, mounted read-only where a session was whose daemons died again and again:
- * docs/decisions/0059. Only the mount table says whether it is still there.
+ * The source itself, mounted read-only in place of a session whose daemons kept dying:
+ * docs/decisions/0059. Whether it is still mounted is known only from the mount table.
  *
- * @param number the mount's number in mountinfo, which the kernel uses again
+ * @param number the mount id in mountinfo, which the kernel may reuse
  * @param deaths how many daemons died within a minute
- * @param since when, as in ISO 8601
- * @param logFile the session's log, which says why
+ * @param since the time of mounting, in ISO 8601
+ * @param logFile the session's log, with the cause
  */
 public record StandIn(
     String mountpoint, String source, String number, int deaths, String since, String logFile) {
-  /** Whether each field has a value that pmfs writes; a file may have any. */
+  /** Whether every field is valid; a file may contain anything. */
   boolean isSound() {
     return RecordFields.isPath(mountpoint)
         && RecordFields.isPath(source)
@@ -23,7 +23,7 @@ public record StandIn(
         && RecordFields.isPath(logFile);
   }
 
-  /** Whether it is this mount. */
+  /** Whether a mount is this one. */
   public boolean is(MountTable.Mount mount) {
     return number.equals(mount.number())
         && Path.of(mountpoint).equals(mount.mountpoint())
@@ -31,7 +31,7 @@ public record StandIn(
         && mount.hasOption("ro");
   }
 
-  /** What is the case, and what to do. */
+  /** The state and a remedy, for the user. */
   public String text() {
     return ("its daemon died %d times within a minute; the source itself is mounted here instead,"
             + " read-only, and no copies are used: see %s, then pmfs umount %s and mount again")

@@ -13,15 +13,15 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The records of another user's daemons, as root reads them: only to find these daemons, from
- * checked descriptors of plain files, and no more than a user has. Calls can hang with the user's
- * disk: {@link KnownMounts} limits their time.
+ * The records of another user's daemons, read by root only to find these daemons: only from plain
+ * files opened by checked descriptors, and only up to a limit. Calls can hang with the user's disk:
+ * {@link KnownMounts} limits their time.
  */
 final class StrangersRecords {
-  /** Further mounts of one user are not shown. */
+  /** The most mounts shown for one user. */
   static final int MOST_MOUNTS = 64;
 
-  /** Further names in the directory are not read. */
+  /** The most names read from the directory. */
   private static final int MOST_NAMES = 4096;
 
   private static final Pattern NAME = Pattern.compile("[0-9a-f]{16}(-\\d{1,10}-\\d{1,10})?");
@@ -37,7 +37,7 @@ final class StrangersRecords {
   /**
    * The running daemons.
    *
-   * @param problem null, or one line about records that cannot be used
+   * @param problem one line about unusable records; null if there are none
    */
   record Living(List<DaemonRecord> entries, @Nullable String problem) {}
 
@@ -86,7 +86,7 @@ final class StrangersRecords {
     }
   }
 
-  /** The same, or one that died. */
+  /** Like {@link #find}, including a dead daemon. */
   @Nullable DaemonRecord last(String name) throws IOException {
     try (StrangersDirectory opened = open()) {
       return entry(opened, name);
@@ -113,9 +113,9 @@ final class StrangersRecords {
   }
 
   /**
-   * A record with the only control socket that it can have; null if there is none.
+   * A record, with its control socket at the only valid path; null if there is none.
    *
-   * @throws IOException if it cannot be what one of their daemons has written
+   * @throws IOException if it cannot have been written by one of the user's daemons
    */
   private @Nullable DaemonRecord entry(StrangersDirectory opened, String name) throws IOException {
     DaemonRecord entry;
@@ -150,7 +150,7 @@ final class StrangersRecords {
     }
   }
 
-  /** Without the path, which the caller names. */
+  /** The reason without the path, which the caller adds. */
   private String reason(IOException e) {
     String reason = Reason.of(e);
     String path = directory + "/";

@@ -3,17 +3,17 @@ package io.pmfs.mounts;
 import java.time.Duration;
 import java.util.function.Consumer;
 
-/** A limited wait for a daemon, of which the user hears if it is long. */
+/** A limited wait for a daemon, reported to the user if it is long. */
 final class Wait {
-  /** A longer wait is worth a line. */
-  private static final Duration UNTOLD = Duration.ofSeconds(2);
+  /** A longer wait is reported. */
+  private static final Duration LONG = Duration.ofSeconds(2);
 
   private static final long POLL_MS = 100;
 
   private final Duration limit;
   private final Consumer<String> notice;
   private final long start = System.nanoTime();
-  private boolean isTold;
+  private boolean isReported;
 
   Wait(Duration limit, Consumer<String> notice) {
     this.limit = limit;
@@ -23,7 +23,7 @@ final class Wait {
   /**
    * Sleeps for a moment.
    *
-   * @param line says what a long wait is for
+   * @param line describes a long wait
    * @return false if the time is up
    */
   boolean pause(String line) {
@@ -31,8 +31,8 @@ final class Wait {
     if (waited > limit.toNanos()) {
       return false;
     }
-    if (waited > UNTOLD.toNanos() && !isTold) {
-      isTold = true;
+    if (waited > LONG.toNanos() && !isReported) {
+      isReported = true;
       notice.accept(line);
     }
     try {
