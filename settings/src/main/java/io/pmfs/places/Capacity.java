@@ -20,7 +20,10 @@ public record Capacity(long bytes, double percent) {
     return new Capacity(0, percent);
   }
 
-  /** Parses {@code 200G} or {@code 80%}; IllegalArgumentException carries a line for the user. */
+  /**
+   * Parses {@code 200G} or {@code 80%}; throws IllegalArgumentException with a message for the
+   * user.
+   */
   public static Capacity parse(String text) {
     String trimmed = text.trim();
     if (!trimmed.endsWith("%")) {

@@ -26,24 +26,24 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The directory of one dataset below a tier or a state directory, which the mount that uses it
- * holds by a lock on one of its files.
+ * The directory of one dataset below a tier or a state directory. The mount that uses it locks one
+ * of its files.
  *
  * @param lock the name of that file
  */
 public record DatasetDirectory(Path path, String lock) {
-  /** A file with the path of the source that the directory belongs to. */
+  /** A file that contains the path of the directory's source. */
   private static final String SOURCE = "source";
 
-  /** A file that exists while the directory may hold files that the source does not have. */
+  /** A file that exists while the directory may hold files that are not at the source. */
   private static final String UNSAVED = "not-at-the-source";
 
   /** The allocation unit of ext4 and XFS. */
   private static final int BLOCK_BYTES = 4096;
 
   /**
-   * The directories of all datasets below a place: those in which the lock's file exists. Those of
-   * other users, in a sticky place, are left out.
+   * The directories of all datasets below a place: those that contain the lock file. Excludes other
+   * users' directories in a sticky place.
    */
   static List<DatasetDirectory> below(Path place, String lock) throws IOException {
     OwnPath.ofProcess().check(place);
@@ -61,7 +61,7 @@ public record DatasetDirectory(Path path, String lock) {
     return found;
   }
 
-  /** Records the path of the source that the directory belongs to. */
+  /** Records the path of the directory's source. */
   public void label(String source) throws IOException {
     if (!source.equals(source())) {
       write(SOURCE, source + "\n");
@@ -118,7 +118,7 @@ public record DatasetDirectory(Path path, String lock) {
     return bytes[0];
   }
 
-  /** A tier stamps its lock; RocksDB makes files at each opening. */
+  /** A tier touches its lock; RocksDB creates files each time it is opened. */
   private Instant lastUsed() throws IOException {
     Instant locked = Files.getLastModifiedTime(path.resolve(lock)).toInstant();
     Instant changed = Files.getLastModifiedTime(path).toInstant();
@@ -134,50 +134,51 @@ public record DatasetDirectory(Path path, String lock) {
     }
   }
 
-  /** Locks the file; false if a mount has it locked. */
+  /** Locks the file; false if a mount holds the lock. */
   private static boolean tryLock(FileChannel file) throws IOException {
     try {
       return file.tryLock() != null;
     } catch (OverlappingFileLockException e) {
-      return false; // by this process
+      return false; // locked by this process
     }
   }
 
-  /** Whether it may hold files that the source does not have. */
+  /** Whether it may hold files that are not at the source. */
   public boolean isUnsaved() {
     return Files.exists(path.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
   }
 
-  /** Marks the directory: from now on it may hold files that the source does not have. */
+  /** Marks the directory: it may now hold files that are not at the source. */
   public void markUnsaved() throws IOException {
     if (!isUnsaved()) {
       write(
           UNSAVED,
-          "This directory holds files that are not at the source yet. pmfs drain brings them there.\n");
+          "This directory holds files that are not at the source yet. pmfs drain brings them"
+              + " there.\n");
       try (FileChannel directory = FileChannel.open(path, READ)) {
         directory.force(true);
       }
     }
   }
 
-  /** Takes the mark away: all is at the source. */
+  /** Removes the mark: all files are at the source. */
   public void clearUnsaved() throws IOException {
     Files.deleteIfExists(path.resolve(UNSAVED));
   }
 
   /**
-   * Makes the directory if it is missing; else checks it and what is in it.
+   * Creates the directory if it is missing; else checks it and its content.
    *
-   * @throws NotOwnException if it is, or was, another user's
+   * @throws NotOwnException if it belongs to, or could have been changed by, another user
    */
   public Path make() throws IOException {
     return OwnPath.ofProcess().filledDirectory(path);
   }
 
   /**
-   * Makes the directory, and holds it until the result is closed.
+   * Creates the directory, and locks it until the result is closed.
    *
-   * @return null if a mount holds it
+   * @return null if a mount holds the lock
    */
   @Nullable
   public FileChannel hold() throws IOException {
@@ -208,7 +209,7 @@ public record DatasetDirectory(Path path, String lock) {
   }
 
   /**
-   * Removes the directory, unless a mount uses it: then nothing is removed, and this is false.
+   * Removes the directory; false, with nothing removed, if a mount uses it.
    *
    * @throws UnsavedException if it holds files that are not at the source; nothing was removed then
    */
@@ -220,7 +221,7 @@ public record DatasetDirectory(Path path, String lock) {
         return false;
       }
       mustBeSaved();
-      // The lock is held until all else is gone, so that no mount begins meanwhile.
+      // Keep the lock until everything else is removed, so that no mount starts meanwhile.
       try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
         for (Path entry : entries) {
           if (!entry.endsWith(lock)) {

@@ -13,8 +13,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The tier when none is configured: the first of the usual places that is on a local disk. On
- * clusters the home directory is often on the very file system that pmfs should relieve.
+ * The tier if none is configured: the first of the usual places on a local disk. On clusters the
+ * home directory is often on the file system that pmfs is meant to relieve.
  */
 public final class DefaultTier {
   /** The choice and the place's name, such as {@code ~/.cache/pmfs}. */
@@ -42,7 +42,7 @@ public final class DefaultTier {
         "no local directory for a tier: " + rejected + "; give one with --tier ssd:PATH");
   }
 
-  /** The usual places that exist and belong to this user, whichever of them is chosen now. */
+  /** The usual places that exist and belong to this user. */
   public static List<TierSpec> existing(Surroundings surroundings) {
     return places(surroundings).values().stream()
         .flatMap(path -> ownDirectory(path).stream())
@@ -68,7 +68,7 @@ public final class DefaultTier {
       String variable,
       String below) {
     String value = surroundings.variable(variable);
-    // The XDG specification says to ignore relative paths: they depend on the working directory.
+    // The XDG specification requires relative paths to be ignored.
     if (value != null && value.startsWith("/")) {
       places.put(name, Path.of(value).resolve(below).normalize());
     }
@@ -103,7 +103,7 @@ public final class DefaultTier {
     }
   }
 
-  /** The path itself, or its nearest ancestor that exists. */
+  /** The path itself, or its nearest existing ancestor. */
   public static Path nearestExisting(Path path) {
     Path existing = path;
     while (!Files.exists(existing, LinkOption.NOFOLLOW_LINKS)) {

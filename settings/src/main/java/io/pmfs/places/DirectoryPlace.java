@@ -30,7 +30,7 @@ final class DirectoryPlace implements TierPlace {
   private final TierSpec tier;
   private final OwnDirectory directory;
 
-  /** Maps its files on persistent memory; null for a tier on a disk. */
+  /** Maps files on persistent memory; null for a tier on a disk. */
   private final @Nullable DaxFiles daxFiles;
 
   private DirectoryPlace(TierSpec tier, @Nullable DaxFiles daxFiles) {
@@ -74,7 +74,7 @@ final class DirectoryPlace implements TierPlace {
     FileStore disk = Files.getFileStore(tier.path());
     long keep = keepFree.on(disk.getTotalSpace());
     long free = disk.getUsableSpace();
-    // The disk may be full of our own copies, which are useful.
+    // The disk may be full of our own copies, which can still be read.
     if (free <= keep && isEmpty(tier.path())) {
       throw MountFailure.usage(
           tier.path(),
@@ -122,7 +122,7 @@ final class DirectoryPlace implements TierPlace {
     return opened;
   }
 
-  /** The room that copies leave for the state if both are on one disk. */
+  /** The room to leave for the state if it is on the same disk. */
   private static long roomOfState(@Nullable Path state, FileStore disk, long diskBytes) {
     try {
       boolean isThere =

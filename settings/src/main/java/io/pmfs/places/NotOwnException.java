@@ -3,7 +3,9 @@ package io.pmfs.places;
 import java.nio.file.FileSystemException;
 import java.nio.file.Path;
 
-/** Thrown for a path that another user could change; the reason says where and who. */
+/**
+ * Thrown for a path that another user could change; the reason names the component and the user.
+ */
 public final class NotOwnException extends FileSystemException {
   private static final long serialVersionUID = 1L;
 

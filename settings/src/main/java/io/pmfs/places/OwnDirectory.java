@@ -10,22 +10,23 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A directory that pmfs makes for itself. Others may make entries in it only if it is sticky: each
- * dataset's directory in it is checked when it is used.
+ * A directory that pmfs creates for itself. If it is sticky, others may create entries in it; each
+ * dataset's directory is then checked when used.
  *
  * @param what its purpose, as shown in messages
  */
 public record OwnDirectory(Path path, String what) {
   /**
-   * Makes the directory, with mode 0700, if it is missing, and tries to write to it.
+   * Creates the directory with mode 0700 if it is missing, and tries to write to it.
    *
    * @param remedy what to do if it cannot be used
-   * @param user the user who will own a directory that only root can make; null for this process
+   * @param user the future owner of a directory that only root can create; null for this process's
+   *     user
    */
   public void make(String remedy, @Nullable String user) throws MountFailure {
     try {
       OwnPath.ofProcess().sharedDirectory(path);
-      // access(2) grants root access even if the file system is read-only or refuses: try it.
+      // access(2) always succeeds for root, even on a read-only file system: try it.
       Files.delete(Files.createTempFile(path, ".pmfs", ".probe"));
     } catch (IOException e) {
       throw failure(e, remedy, user);

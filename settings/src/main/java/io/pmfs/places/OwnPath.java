@@ -14,34 +14,33 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 
 /**
- * The one check of places that pmfs trusts: that nobody but root and the user of this process can
- * change what a path leads to. Each method returns the path without symbolic links, which the
- * caller then uses; each throws {@link NotOwnException} if somebody else could change it.
- * Immutable.
+ * Checks places that pmfs trusts: only root and the user of this process may be able to change
+ * where a path leads. Each method returns the path without symbolic links, which the caller must
+ * use; each throws {@link NotOwnException} if another user could change it. Immutable.
  *
- * <p>It looks at each component from / on, without following links. A component must belong to root
- * or to the user, and nobody else may write in a directory on the way, unless it is sticky: then
- * others can add entries, but cannot replace one that belongs to root or the user.
+ * <p>It examines each component from / on, without following links. A component must belong to root
+ * or to the user, and no other user may have write permission in a directory on the way, unless it
+ * is sticky: then others can add entries, but not replace those of root or the user.
  *
- * <p>INVARIANT: when a component is looked at, nobody else can change any component above it. So
- * what was found is still there when the path is used, and no descriptor needs to be kept. For the
- * same reason a link is followed if it belongs to root or the user.
+ * <p>INVARIANT: when a component is examined, no other user can change any component above it. So
+ * the result still holds when the path is used, without an open descriptor. For the same reason a
+ * link of root or the user is safe to follow.
  *
- * <p>docs/decisions/0051 says why, and who counts as somebody else.
+ * <p>docs/decisions/0051 explains why, and defines other users.
  */
 public final class OwnPath {
   private final TrustedUsers users;
 
   /**
-   * For one user.
+   * Checks paths for one user.
    *
-   * @param root as which user the files of root show; see {@link UserNamespace}
+   * @param root the id as which root's files appear; see {@link UserNamespace}
    */
   OwnPath(int uid, String userName, int root) {
     this.users = new TrustedUsers(uid, userName, root);
   }
 
-  /** Asks the system once, when it is first needed. */
+  /** Reads the user once, when first needed. */
   private static final class OfProcess {
     private static final OwnPath PATH = find();
 
@@ -61,7 +60,7 @@ public final class OwnPath {
     return OfProcess.PATH;
   }
 
-  /** For the user of these surroundings, who is another one only in tests. */
+  /** For the user of these surroundings, who differs from the process's only in tests. */
   public static OwnPath of(Surroundings surroundings) {
     OwnPath ofProcess = ofProcess();
     return ofProcess.users.areOf(surroundings.uid())
@@ -70,8 +69,8 @@ public final class OwnPath {
   }
 
   /**
-   * The path without symbolic links, as far as it exists. Checks only what decides where it leads:
-   * the links and their places. Whatever else is wrong with it shows when it is used.
+   * The path without symbolic links, as far as it exists. Checks only what determines where it
+   * leads: the links and their directories. Other problems appear when the path is used.
    */
   public Path resolve(Path path) throws NotOwnException {
     OwnWalk walk = new OwnWalk(users, path, Purpose.RESOLVE);
@@ -84,19 +83,19 @@ public final class OwnPath {
     }
   }
 
-  /** Checks a directory, which need not exist and may be sticky; makes nothing. */
+  /** Checks a directory, which need not exist and may be sticky; creates nothing. */
   public Path check(Path directory) throws IOException {
     return walk(directory, Purpose.CHECK).path();
   }
 
-  /** A directory in which only root and the user can make entries; made if it is missing. */
+  /** A directory in which only root and the user can create entries; created if missing. */
   public Path directory(Path directory) throws IOException {
     End end = walk(directory, Purpose.MAKE);
     requireUnshared(end);
     return end.path();
   }
 
-  /** The same, but it need not exist, and is not made. */
+  /** Like {@link #directory}, but it need not exist and is not created. */
   public Path existing(Path directory) throws IOException {
     End end = walk(directory, Purpose.CHECK);
     if (end.found() != null) {
@@ -111,7 +110,9 @@ public final class OwnPath {
     }
   }
 
-  /** The same, but it may be sticky: then the caller checks each entry that it uses. */
+  /**
+   * Like {@link #directory}, but it may be sticky: the caller must check each entry that it uses.
+   */
   public Path sharedDirectory(Path directory) throws IOException {
     return walk(directory, Purpose.MAKE).path();
   }
@@ -126,8 +127,8 @@ public final class OwnPath {
   }
 
   /**
-   * A {@link #directory} of which the content also belongs to root or the user, two levels deep. So
-   * a user who could write in it until now left nothing by which a name of ours leads elsewhere.
+   * A {@link #directory} whose content also belongs to root or the user, two levels deep: a user
+   * who could write in it before left no entry that leads elsewhere.
    */
   public Path filledDirectory(Path directory) throws IOException {
     Path place = directory(directory);
@@ -155,7 +156,7 @@ public final class OwnPath {
     }
   }
 
-  /** A file or a device that nobody else can write, and that need not exist. */
+  /** A file or a device that only root and the user can write; it need not exist. */
   public Path file(Path file) throws IOException {
     End end = new OwnWalk(users, file, Purpose.CHECK).go();
     Found found = end.found();
@@ -169,8 +170,8 @@ public final class OwnPath {
   }
 
   /**
-   * A file that is written, and replaced by its name: in a {@link #directory}, which is made if it
-   * is missing. If the file exists, it is a regular {@link #file}.
+   * A file to write, and to replace by a rename, in a {@link #directory}, which is created if
+   * missing. If the file exists, it must be a regular {@link #file}.
    */
   public Path replaceableFile(Path file) throws IOException {
     Path parent = file.toAbsolutePath().getParent();
@@ -186,8 +187,8 @@ public final class OwnPath {
   }
 
   /**
-   * Whether an entry of a directory that was checked is a directory of the user's or of root's, in
-   * which nobody else can write.
+   * Whether an entry of a checked directory is a directory of root or the user that others cannot
+   * write.
    */
   boolean isOwnEntry(Path directory) {
     try {

@@ -17,25 +17,25 @@ import org.jspecify.annotations.Nullable;
 final class OwnWalk {
   private static final Path TOP = Path.of("/");
 
-  /** As the kernel's limit, path_resolution(7). */
+  /** The kernel's limit, path_resolution(7). */
   private static final int MAX_LINKS = 40;
 
   /** What a walk is for. */
   enum Purpose {
-    /** To follow links: only they and their places are checked. */
+    /** Only follows links, and checks only them and their directories. */
     RESOLVE,
-    /** To check what is there. */
+    /** Checks every component. */
     CHECK,
-    /** The same, and to make directories that are missing, with mode 0700. */
+    /** Checks every component, and creates missing directories with mode 0700. */
     MAKE
   }
 
   /**
    * The end of a walk.
    *
-   * @param path the path without links; what is missing is appended
-   * @param found what is there; null if it is missing
-   * @param isShared whether others can make entries in the last directory on the way that exists
+   * @param path the path without links; missing components are appended
+   * @param found the last component; null if it is missing
+   * @param isShared whether others can create entries in the last existing directory
    */
   record End(Path path, @Nullable Found found, boolean isShared) {}
 
@@ -44,9 +44,8 @@ final class OwnWalk {
   private final Deque<Path> left = new ArrayDeque<>();
   private int linksLeft = MAX_LINKS;
 
-  // INVARIANT: `at` leads to a directory without links, and unless there is a `problem`, nobody
-  // else
-  // can change where it leads.
+  // INVARIANT: `at` leads to a directory without links, and unless there is a `problem`, no other
+  // user can change where it leads.
   private Path at = TOP;
   private boolean isShared;
   private @Nullable NotOwnException problem;
@@ -63,7 +62,7 @@ final class OwnWalk {
     }
   }
 
-  /** Where the walk stands, with all that is left of the path. */
+  /** The position of the walk, with the rest of the path. */
   Path rest() {
     Path rest = at;
     for (Path name : left) {
@@ -88,7 +87,7 @@ final class OwnWalk {
         follow(next);
       } else if (found.isDirectory()) {
         left.pop();
-        enter(next.normalize()); // it may be "..", in a link, and `at` has no links
+        enter(next.normalize()); // a link may contain "..", and `at` has no links
       } else if (left.size() == 1) {
         return new End(next, found, isShared);
       } else {
@@ -104,7 +103,7 @@ final class OwnWalk {
           directory,
           PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
     } catch (FileAlreadyExistsException e) {
-      // Somebody was faster; whose it is now is checked like that of any other.
+      // Another process was faster; the owner of its directory is checked as usual.
     }
     Found made = Found.at(directory);
     if (made == null) {
@@ -154,7 +153,8 @@ final class OwnWalk {
   }
 
   /**
-   * A walk that only follows links goes on: if it meets none, nothing depended on what is wrong.
+   * Keeps a problem without throwing it if the walk only follows links: it matters only if a link
+   * follows.
    */
   private void note(NotOwnException e) throws NotOwnException {
     if (purpose != Purpose.RESOLVE) {

@@ -37,7 +37,6 @@ final class PoolPlace implements TierPlace {
     this.path = tier.path();
   }
 
-  /** Whether the path is a pool, or would become one. */
   static boolean isAt(Path path) {
     return Files.exists(path) ? !Files.isDirectory(path) : path.toString().endsWith(SUFFIX);
   }
@@ -107,7 +106,7 @@ final class PoolPlace implements TierPlace {
     return MountFailure.usage(path, tier.what(), why, remedy);
   }
 
-  /** Creates the file if it is missing, and opens the memory. */
+  /** Creates the file if it is missing, and opens the pool. */
   @Override
   public Tier open(Opening opening) throws IOException, MountFailure {
     OwnPath.ofProcess().file(path);
@@ -133,7 +132,7 @@ final class PoolPlace implements TierPlace {
     }
   }
 
-  /** Empties the whole pool, because it holds only one dataset. */
+  /** Empties the whole pool, which holds only one dataset. */
   @Override
   public void wipe(String dataset) throws IOException {
     wipe();

@@ -3,7 +3,7 @@ package io.pmfs.places;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The identity of the source that a mount began with, even if its path leads elsewhere later.
+ * The identity of the source with which a mount started, even if its path leads elsewhere later.
  *
  * @param form how it is shown
  * @param root the identity of the source's directory, {@link
@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *     io.pmfs.shards.ShardStore#fingerprint}; null if there are none
  */
 public record SourceIdentity(Form form, String root, @Nullable String shards) {
-  /** What is shown of a source. */
+  /** How a source is shown. */
   public enum Form {
     /** Its files. */
     DIRECTORY,

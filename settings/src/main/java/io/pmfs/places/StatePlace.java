@@ -7,7 +7,7 @@ import java.util.List;
 
 /** A state directory, with one directory below it for each dataset. */
 public final class StatePlace {
-  /** RocksDB holds a lock on this file while the state is open. */
+  /** The file that RocksDB locks while the state is open. */
   private static final String LOCK = "LOCK";
 
   private StatePlace() {}

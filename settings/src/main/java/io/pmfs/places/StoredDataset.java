@@ -5,14 +5,14 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one place holds of a dataset: its copies in a tier, or its state.
+ * The content of one place for a dataset: its copies in a tier, or its state.
  *
  * @param dataset the name of the dataset's directory, unique for each source
- * @param source the path of the source; null if this place does not know it
+ * @param source the path of the source; null if not recorded here
  * @param where the directory or the pool, for users
  * @param what {@code ssd}, {@code pm} or {@code state}
- * @param bytes how much of the disk it takes
- * @param lastUsed when a mount last began or ended to use it
+ * @param bytes bytes used on the disk
+ * @param lastUsed when a mount last opened or closed it
  * @param isInUse whether a mount uses it now
  * @param isUnsaved whether it may hold files that are not at the source
  */
@@ -25,6 +25,6 @@ public record StoredDataset(
     Instant lastUsed,
     boolean isInUse,
     boolean isUnsaved) {
-  /** What a state directory is called. */
+  /** The {@link #what} of a state directory. */
   public static final String STATE = "state";
 }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param workingDirectory the base of relative paths
  * @param uid the effective user
  * @param userName that user's name
- * @param root / except in tests; the directory with the proc, dev and etc that commands read
+ * @param root the directory that contains proc, dev and etc: / except in tests
  * @param tierKinds the kinds of tiers that may be configured
  */
 public record Surroundings(
@@ -32,13 +32,15 @@ public record Surroundings(
     Path root,
     List<TierKind> tierKinds) {
 
-  /** As the kernel's limit, path_resolution(7). */
+  /** The kernel's limit, path_resolution(7). */
   private static final int MAX_LINKS = 40;
 
-  /** Set by the launcher, whose daemon runs in / so that it pins no file system. */
+  /**
+   * The variable of the launcher's working directory; its daemon runs in /, so that it pins no file
+   * system.
+   */
   public static final String LAUNCH_DIRECTORY = "PMFS_LAUNCH_DIR";
 
-  /** With all kinds of tiers. */
   public Surroundings(
       Map<String, String> environment,
       Path workingDirectory,
@@ -57,7 +59,10 @@ public record Surroundings(
         environment, directory.toAbsolutePath(), uid, userName(environment, uid), Path.of("/"));
   }
 
-  /** The user database, and not the environment, which sudo and su may keep of another user. */
+  /**
+   * From the user database and not the environment, because sudo and su may keep the environment of
+   * another user.
+   */
   private static String userName(Map<String, String> environment, long uid) throws IOException {
     String known = Files.getOwner(Path.of("/proc/self")).getName();
     if (!known.equals(Long.toString(uid)) && !known.contains("/")) {
@@ -71,7 +76,9 @@ public record Surroundings(
     return uid == 0;
   }
 
-  /** Whether no program may be executed in the mount; scripts/mount.pmfs sets it for noexec. */
+  /**
+   * Whether programs must not be executed in the mount; scripts/mount.pmfs sets this for noexec.
+   */
   public boolean forbidsExecution() {
     return "noexec".equals(variable("PMFS_MOUNT_FLAGS"));
   }
@@ -116,7 +123,7 @@ public record Surroundings(
     return path;
   }
 
-  /** Where a link leads that {@code toRealPath} cannot follow; null if the path is not a link. */
+  /** The target of a link that {@code toRealPath} cannot follow; null if the path is not a link. */
   private static @Nullable Path targetOf(Path path) {
     try {
       Path target = Files.readSymbolicLink(path);

@@ -7,7 +7,7 @@ import java.util.function.Function;
  * A kind of tier.
  *
  * @param word its name on the command line, before the colon of {@code --tier}
- * @param places makes the place of a tier of this kind; may examine the path, changes nothing
+ * @param places creates the place of a tier of this kind; may examine the path, changes nothing
  */
 public record TierKind(String word, Function<TierSpec, TierPlace> places) {
   public static final TierKind PM = new TierKind("pm", TierKind::persistentMemory);
@@ -22,7 +22,6 @@ public record TierKind(String word, Function<TierSpec, TierPlace> places) {
         : DirectoryPlace.onPersistentMemory(tier);
   }
 
-  /** The word. */
   @Override
   public String toString() {
     return word;

@@ -24,7 +24,8 @@ public interface TierPlace {
    * Checks the place before a mount, and creates missing directories.
    *
    * @param keepFree the space that must stay free on its disk
-   * @param user the user who will own a directory that only root can make; null for this process
+   * @param user the future owner of a directory that only root can create; null for this process's
+   *     user
    * @throws MountFailure with one line that names a remedy
    */
   void check(Capacity keepFree, @Nullable String user) throws MountFailure;
@@ -76,7 +77,7 @@ public interface TierPlace {
   void wipe(String dataset) throws IOException;
 
   /**
-   * The datasets whose copies are here in directories, mounted or not. A pool has no directories.
+   * The datasets with directories here, mounted or not. A pool has none.
    *
    * @throws IOException if the place cannot be read
    */
@@ -87,7 +88,7 @@ public interface TierPlace {
   /**
    * Removes all copies of a dataset, unless a mount uses them.
    *
-   * @return false if a mount does; nothing was removed then
+   * @return false, with nothing removed, if a mount uses them
    * @throws IOException if some may remain
    */
   default boolean purge(String dataset) throws IOException {
@@ -96,7 +97,7 @@ public interface TierPlace {
   }
 
   /**
-   * Initialises the place, whatever its content, for {@code --format}.
+   * Initialises the place for {@code --format}, whatever its content.
    *
    * @return false if this kind of place has no format; nothing was changed then
    */
@@ -105,9 +106,9 @@ public interface TierPlace {
   }
 
   /**
-   * A tier like this one for another mount of the same dataset at the same time.
+   * A similar tier for a concurrent mount of the same dataset.
    *
-   * @param name differs for each such mount
+   * @param name unique for each such mount
    * @throws MountFailure with one line, if this kind of place does not allow it
    */
   TierSpec apart(String name) throws MountFailure;

@@ -28,7 +28,10 @@ public record TierSpec(
     this(kind, path, capacity, null);
   }
 
-  /** Parses {@code ssd:/local/pmfs:80%}; IllegalArgumentException carries a line for the user. */
+  /**
+   * Parses {@code ssd:/local/pmfs:80%}; throws IllegalArgumentException with a message for the
+   * user.
+   */
   public static TierSpec parse(String text, Surroundings surroundings) {
     int colon = text.indexOf(':');
     if (colon < 0) {
@@ -89,12 +92,12 @@ public record TierSpec(
     return "tier " + kind;
   }
 
-  /** The place at the path, as it is now. */
+  /** The place at the path, as it exists now. */
   public TierPlace place() {
     return kind.places().apply(this);
   }
 
-  /** A text from which {@link #parse} makes the same tier, whatever its path contains. */
+  /** A text that {@link #parse} converts to the same tier, whatever its path contains. */
   public String exactText() {
     String amount =
         capacity.isPercent()

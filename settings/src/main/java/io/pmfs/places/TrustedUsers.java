@@ -12,7 +12,9 @@ import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Root and one user, and what is theirs alone: the two rules of {@link OwnPath}. Immutable. */
+/**
+ * Root and one user, and the two rules of {@link OwnPath} about what only they control. Immutable.
+ */
 final class TrustedUsers {
   private static final int STICKY = 01000;
   private static final int GROUP_WRITES = 0020;
@@ -20,7 +22,7 @@ final class TrustedUsers {
 
   private final int uid;
 
-  /** As which user the files of root show: 0, except in some user namespaces. */
+  /** The id as which root's files appear: 0, except in some user namespaces. */
   private final int root;
 
   private final GroupWriters groups;
@@ -37,7 +39,7 @@ final class TrustedUsers {
     return Integer.toUnsignedLong(uid) == user;
   }
 
-  /** A file, a directory or a link, as it was found. */
+  /** The attributes of a file, directory or link. */
   record Found(int uid, int gid, int mode) {
     private static final int S_IFMT = 0170000;
     private static final int S_IFCHR = 0020000;
@@ -46,7 +48,7 @@ final class TrustedUsers {
     private static final int S_IFLNK = 0120000;
     private static final int S_IFREG = 0100000;
 
-    /** Does not follow links; null if nothing is there. */
+    /** Does not follow links; null if the path does not exist. */
     static @Nullable Found at(Path path) throws IOException {
       try {
         Map<String, Object> found = Files.readAttributes(path, "unix:uid,gid,mode", NOFOLLOW_LINKS);
