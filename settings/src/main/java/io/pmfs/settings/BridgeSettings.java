@@ -5,14 +5,14 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How pmfs answers the kernel, and as which user.
+ * How, and as which user, pmfs answers the kernel. *
  *
  * @param kind {@code auto}, {@code kernel} or {@code jnr}
  * @param readMode {@code auto}, {@code page-cache} or {@code passthrough}
- * @param allowOther whether users other than the mounting one get in
+ * @param allowOther whether users other than the mounting one have access
  * @param user the user whose process serves a mount that root made; null for the process's own user
- * @param passthroughCapability whether that process keeps CAP_SYS_ADMIN
- * @param linger how long the daemon stays without a mount point; zero for not at all
+ * @param passthroughCapability whether that user's process keeps CAP_SYS_ADMIN
+ * @param linger how long the daemon stays after the last unmount; zero to end at once
  * @param readyTimeout the time limit for the probe through the mount
  */
 public record BridgeSettings(

@@ -28,10 +28,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param name the cluster's name
  * @param nodes the hosts of other nodes; empty if there is a directory
- * @param expected the hosts on which nodes are expected; empty if that is not known
- * @param directory where nodes find each other without a list; null if there is a list
+ * @param expected the hosts on which nodes are expected; empty if unknown
+ * @param directory in which nodes find each other; null if there is a list
  * @param address the address that peers use; null to choose it
- * @param secret null in a daemon's report, and before the first start of a cluster with a directory
+ * @param secret null in a daemon's report, and until the first node of a cluster with a directory
+ *     creates it
  * @param replicas how many nodes hold a file, at least 1
  * @param tls certificates, key and authorities; empty for plain HTTP
  */
@@ -57,7 +58,7 @@ public record ClusterOptions(
     tls = List.copyOf(tls);
   }
 
-  /** Null without a cluster; the command line must then have no cluster option. */
+  /** Null without a cluster; then any cluster option on the command line is an error. */
   static @Nullable ClusterOptions of(OptionValues values) throws MountFailure {
     if (!values.has(MountOption.CLUSTER)) {
       for (MountOption<?> option : MountOption.options()) {
@@ -87,7 +88,7 @@ public record ClusterOptions(
         tls == null ? List.of() : tls);
   }
 
-  /** Refuses two options on the command line that exclude each other. */
+  /** Rejects two mutually exclusive options on the command line. */
   private static void refuseBoth(OptionValues values, MountOption<?> one, MountOption<?> other)
       throws MountFailure {
     if (values.isOnCommandLine(one) && values.isOnCommandLine(other)) {
@@ -111,7 +112,7 @@ public record ClusterOptions(
     return MountFailure.parsing(ClusterParser.SLURM_NODES, job, NodeList::ofSlurm);
   }
 
-  /** Those of the scheduler's job, if there is one whose nodes are known. */
+  /** The nodes of the scheduler's job, if known. */
   private static List<String> nodesOfJob(OptionValues values) {
     String job = values.surroundings().variable(ClusterParser.SLURM_NODES);
     try {
@@ -121,7 +122,7 @@ public record ClusterOptions(
     }
   }
 
-  /** Null if the mount must create the secret in the nodes' directory. */
+  /** Null if the mount must create the secret in the cluster's directory. */
   private static @Nullable ClusterSecret secret(OptionValues values, @Nullable Path directory)
       throws MountFailure {
     if (values.isResumed()) {
@@ -151,7 +152,7 @@ public record ClusterOptions(
     Path of(Path path) throws IOException;
   }
 
-  /** The directory, in which nobody else can replace the secret. */
+  /** A directory in which no other user can replace the secret. */
   private static Path own(Check check, Path directory) throws MountFailure {
     try {
       return check.of(directory);
@@ -177,7 +178,7 @@ public record ClusterOptions(
   }
 
   /**
-   * Opens this node's part of the cluster for a dataset, whose state is in a directory.
+   * Opens this node's part of the cluster for a dataset. *
    *
    * @param isResumed whether a former daemon served the same mount
    */
@@ -194,8 +195,8 @@ public record ClusterOptions(
   }
 
   /**
-   * Opens this node's part of a writable mount on several nodes, of which the first of the list is
-   * the owner.
+   * Opens this node's part of a writable mount on several nodes; the first in the list is the
+   * owner. *
    *
    * @param isResumed whether a former daemon served the same mount
    */

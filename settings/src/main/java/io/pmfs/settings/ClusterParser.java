@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Parses the options of a cluster; an error is one clear line. */
+/** Parses the options of a cluster. */
 final class ClusterParser {
   /** The variable that may hold the secret instead of a file. */
   static final String SECRET = "PMFS_CLUSTER_SECRET";
@@ -41,13 +41,13 @@ final class ClusterParser {
     return text.contains("[") ? NodeList.ofSlurm(text) : NodeList.ofCommas(text);
   }
 
-  /** The secret of the environment; null if there is none. */
+  /** The secret in the environment; null if there is none. */
   static @Nullable ClusterSecret secret(Surroundings surroundings) {
     String text = surroundings.variable(SECRET);
     return text == null ? null : ClusterSecret.ofText(text, SECRET);
   }
 
-  /** The secret in a file that nobody else can replace. */
+  /** The secret in a file that no other user can replace. */
   static ClusterSecret secretOfFile(Path file) {
     try {
       return ClusterSecret.ofFile(OwnPath.ofProcess().file(file));
@@ -74,7 +74,7 @@ final class ClusterParser {
     return Arrays.stream(RemoteCopies.values()).map(RemoteCopies::word).toArray(String[]::new);
   }
 
-  /** A part of a request to a peer that has a time limit. */
+  /** The parts of a request to a peer that have time limits. */
   private enum Limit {
     CONNECT,
     FIRST_BYTE,

@@ -70,7 +70,10 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return new Configuration(mountpoint, Collections.unmodifiableMap(settings));
   }
 
-  /** Those of all mount points that the file has a section for, after that for any other one. */
+  /**
+   * The configurations of all mount points with a section in the file, then that of any other mount
+   * point.
+   */
   public static List<Configuration> ofAllMounts(Request request, Surroundings surroundings)
       throws MountFailure {
     List<Configuration> all = new ArrayList<>();
@@ -87,7 +90,6 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return all;
   }
 
-  /** The defaults, in a new map. */
   static Map<MountOption<?>, Setting> defaults() {
     Map<MountOption<?>, Setting> settings = new TreeMap<>();
     for (MountOption<?> option : MountOption.values()) {
@@ -131,7 +133,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return null;
   }
 
-  /** Users may share a file of another user's, such as the site's; root obeys nobody else. */
+  /** A configuration file of another user, such as the site's, is allowed, but not for root. */
   private static ConfigurationFile load(Path file, Surroundings surroundings) throws MountFailure {
     if (!surroundings.isRoot()) {
       return ConfigurationFile.load(file);
@@ -174,7 +176,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     return settings;
   }
 
-  /** Fills in the tier and the state directory, whose defaults depend on the machine. */
+  /** Adds the tier and the state directory, whose defaults depend on the machine. */
   private static void addPlaces(Map<MountOption<?>, Setting> settings, Surroundings surroundings)
       throws MountFailure {
     MountTable mounts = surroundings.mounts();
@@ -212,7 +214,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     }
   }
 
-  /** There is no directory of a tier, so the state goes where the default tier would be. */
+  /** Without a directory tier, the state goes where the default tier would be. */
   private static void putWhereATierWouldBe(
       Map<MountOption<?>, Setting> settings, Surroundings surroundings, MountTable mounts) {
     try {
@@ -223,12 +225,12 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
               choice.tier().path().resolve("state").toString(),
               DEFAULT + ": " + choice.place() + " is local, and no tier has a directory"));
     } catch (MountFailure e) {
-      // There is no state directory; a mount that needs one reports that.
+      // No state directory; a mount that needs one reports that.
     }
   }
 
   /**
-   * The same with the source that the kernel names for a mount, even if the mount was moved.
+   * Uses the source that the kernel reports for a mount, even if the mount was moved.
    *
    * @param device the mount's device number; null if unknown: the mount point then identifies it
    */

@@ -23,7 +23,7 @@ public final class ConfigurationExample {
     }
     comment(
         text,
-        "Options of one mount, which pmfs mount /mnt/dataset then makes. All keys above may be set"
+        "Options of one mount, used by pmfs mount /mnt/dataset. All keys above may be set"
             + " here, too.");
     text.append("#[mount.\"/mnt/dataset\"]\n");
     text.append("#source = ").append(value(MountOption.SOURCE)).append('\n');

@@ -61,7 +61,7 @@ public record ConfigurationFile(
     return position == null ? path.toString() : path + ":" + position.line();
   }
 
-  /** Walks the parsed file, keeping each value's line. */
+  /** Walks the parsed file, recording each value's line. */
   private record Reader(Path path, TomlParseResult toml) {
     ConfigurationFile parse() throws MountFailure {
       Map<Path, Map<MountOption<?>, Setting>> mounts = new LinkedHashMap<>();
@@ -157,7 +157,7 @@ public record ConfigurationFile(
                   option.kind() == MountOption.Kind.LIST ? "a string or a list" : "one value"));
     }
 
-    /** A relative path is refused, because a file does not define its base directory. */
+    /** Rejects a relative path, because a file does not define its base directory. */
     private void requireAbsolute(MountOption<?> option, Setting setting, List<String> key)
         throws MountFailure {
       for (String value : setting.values()) {

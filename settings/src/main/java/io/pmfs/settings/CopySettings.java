@@ -9,11 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where pmfs keeps copies, and how it makes them.
+ * Where and how pmfs keeps copies.
  *
  * @param tiers fastest first; none only if the cache of the node is used
- * @param keepFree the space always left free on each tier's disk
- * @param requireDax whether a pm tier must be persistent memory that can be mapped directly
+ * @param keepFree the space to leave free on each tier's disk
+ * @param requireDax whether a pm tier must be directly mappable persistent memory
  * @param compression how copies are stored in tiers without a compression of their own
  * @param eviction {@code none} or {@code lru}
  * @param fetchThreads 1 to 256

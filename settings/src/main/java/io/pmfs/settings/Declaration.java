@@ -15,14 +15,14 @@ import org.jspecify.annotations.Nullable;
  * The builder of a {@link MountOption}. By default, an option is in the general group, may be set
  * in a file, names no path and has neither a default nor an example.
  *
- * <p>Parsers report a wrong text with an IllegalArgumentException whose message is for the user.
+ * <p>Parsers throw IllegalArgumentException with a message for the user.
  */
 final class Declaration<T> {
   final Kind kind;
   final String key;
   final String placeholder;
 
-  /** Takes the text of the option, or all texts of a list. */
+  /** Parses the text of the option, or all texts of a list. */
   final BiFunction<List<String>, Surroundings, T> parser;
 
   Function<String, List<String>> paths = text -> List.of();
@@ -40,14 +40,14 @@ final class Declaration<T> {
     this.parser = parser;
   }
 
-  /** An argument of the command line; its key is valid only in sections of files. */
+  /** A positional argument; its key is valid only in sections of files. */
   static Declaration<Path> argument(String key, String placeholder) {
     return new Declaration<>(
             Kind.ARGUMENT, key, placeholder, (texts, world) -> world.resolve(texts.get(0)))
         .naming(List::of);
   }
 
-  /** True or false; false by default. */
+  /** A flag, false by default. */
   static Declaration<Boolean> flag(String key) {
     return new Declaration<>(Kind.FLAG, key, "", (texts, world) -> ValueParser.flag(texts.get(0)))
         .byDefault("false");
@@ -58,7 +58,7 @@ final class Declaration<T> {
         Kind.VALUE, key, placeholder, (texts, world) -> parser.apply(texts.get(0)));
   }
 
-  /** One of a few words. */
+  /** One of several words. */
   static Declaration<String> choice(String key, String placeholder, String... words) {
     return value(key, placeholder, ValueParser.oneOf(List.of(words))).offering(words);
   }
@@ -68,7 +68,7 @@ final class Declaration<T> {
     return ofFiles(key, placeholder, (text, world) -> world.resolve(text));
   }
 
-  /** A value read from one or more files, whose paths the text names. */
+  /** A value read from one or more files, which the text names. */
   static <T> Declaration<T> ofFiles(
       String key, String placeholder, BiFunction<String, Surroundings, T> parser) {
     return new Declaration<>(
@@ -98,7 +98,7 @@ final class Declaration<T> {
     return this;
   }
 
-  /** Words for completion: all that the option takes, or the usual ones. */
+  /** Words for completion: all valid words, or the usual ones. */
   Declaration<T> offering(String... words) {
     choices = List.of(words);
     return this;
@@ -109,7 +109,7 @@ final class Declaration<T> {
     return this;
   }
 
-  /** The value in the example file, for an option without a default. */
+  /** An example value for the example file, for an option without a default. */
   Declaration<T> suchAs(String text) {
     example = text;
     return this;
@@ -120,13 +120,13 @@ final class Declaration<T> {
     return this;
   }
 
-  /** For options that the launcher, which reads no files, needs before the JVM starts. */
+  /** For options that the launcher, which does not read files, needs before the JVM starts. */
   Declaration<T> notInFiles() {
     isForFiles = false;
     return this;
   }
 
-  /** Makes the option; its description begins in lower case and ends without a full stop. */
+  /** Creates the option; the description starts in lower case and ends without a full stop. */
   MountOption<T> means(String description) {
     return new MountOption<>(this, description);
   }

@@ -18,7 +18,7 @@ public record MetricsAddress(String host, int port) {
   private static final Pattern TEXT =
       Pattern.compile("(?:(\\[[0-9A-Fa-f:.]+]|[A-Za-z0-9][A-Za-z0-9.-]{0,252}):)?(\\d{1,5})");
 
-  /** Parses an address or throws IllegalArgumentException with a message fit for the user. */
+  /** Parses an address; throws IllegalArgumentException with a message for the user. */
   static MetricsAddress parse(String text) {
     Matcher matcher = TEXT.matcher(text);
     if (!matcher.matches() || Integer.parseInt(matcher.group(2)) > 65_535) {
@@ -32,7 +32,7 @@ public record MetricsAddress(String host, int port) {
     return new MetricsAddress(host, Integer.parseInt(matcher.group(2)));
   }
 
-  /** As in a URL. */
+  /** Formatted as in a URL. */
   public static String text(String host, int port) {
     return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
   }

@@ -29,14 +29,14 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An option of a mount, declared here once. The command line with its help and completion, the
- * environment, the configuration file and its example, and the manual all derive from the
- * declaration. Immutable; ordered as declared, which is also the order of the help.
+ * An option of a mount. The command line with its help and completion, the environment, the
+ * configuration file and its example, and the manual all derive from its declaration here.
+ * Immutable; ordered as declared, which is also the order of the help.
  *
  * @param <T> the type of the parsed value
  */
 public final class MountOption<T> implements Comparable<MountOption<?>> {
-  // Declared before the options, because each option adds itself.
+  // Declared before the options, because each option registers itself.
   private static final List<MountOption<?>> ALL = new ArrayList<>();
 
   public static final MountOption<Path> SOURCE =
@@ -56,7 +56,8 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       flag("writable")
           .means(
               "experimental: let programs change files and create new ones. Changes are kept in the"
-                  + " tiers and copied to the source in their order; pmfs drain waits for that");
+                  + " tiers and copied to the source in order; pmfs drain waits until all are"
+                  + " copied");
   public static final MountOption<Long> DRAIN_RATE =
       value("drain-rate", "SIZE", ValueParser::rate)
           .byDefault("unlimited")
@@ -65,15 +66,15 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       choice("fsync", "WHERE", "node", "source")
           .byDefault("node")
           .means(
-              "where what --writable was told to fsync(2) is safe when the call returns: on a disk of"
-                  + " this node, or at the source, which takes as long as copying all that was"
-                  + " changed before");
+              "where files of a --writable mount are safe when fsync(2) returns: on a disk of"
+                  + " this node, or at the source, which takes as long as copying all earlier"
+                  + " changes");
   public static final MountOption<Duration> SOURCE_PATIENCE =
       value("source-patience", "TIME", TimeSpan::parsePositive)
           .byDefault("5m")
           .means(
-              "how long --writable goes on with the names, attributes and content that this node"
-                  + " knows while the source does not answer; then programs wait for the source");
+              "how long a --writable mount uses the names, attributes and content that this node"
+                  + " has while the source does not answer; then programs wait for the source");
 
   public static final MountOption<List<TierSpec>> TIER =
       list("tier", TierSpec.FORM, TierSpec::parse)
@@ -242,9 +243,9 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       value("linger", "TIME", ValueParser::timeOrOff)
           .byDefault("off")
           .means(
-              "for root: how long the daemon stays after the last mount point was unmounted, so that"
-                  + " the next mount of the dataset finds it warm; off to end at once. pmfs status"
-                  + " shows such a daemon, and where pmfs umount ends it");
+              "for root: how long the daemon stays after the last mount point was unmounted, so"
+                  + " that the next mount of the dataset finds it warm; off to end at once. pmfs"
+                  + " status shows such a daemon, and where pmfs umount ends it");
   public static final MountOption<Duration> READY_TIMEOUT =
       value("ready-timeout", "TIME", TimeSpan::parsePositive)
           .byDefault("30s")
@@ -271,9 +272,9 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
               "log a warning for requests that take at least this long, answered or not, at most"
                   + " ten times a minute; off to disable");
 
-  /** How an option is written. */
+  /** The syntax of an option. */
   public enum Kind {
-    /** By its place on the command line; in a file only in the section of a mount. */
+    /** Given by position on the command line; in a file only in the section of a mount. */
     ARGUMENT,
     VALUE,
     LIST,
@@ -341,8 +342,8 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   }
 
   /**
-   * The value in the example file: the default, or an invented one; empty for an option that may
-   * not be in files.
+   * The value in the example file: the default, or an example; empty for an option that files may
+   * not set.
    */
   String example() {
     return defaultText == null ? example : defaultText;
@@ -356,7 +357,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
     return group;
   }
 
-  /** Words for completion; empty if the option takes anything else. */
+  /** Words for completion; empty if any text is valid. */
   public List<String> choices() {
     return choices;
   }

@@ -5,11 +5,10 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The resolved configuration of one mount: a record for each part of the program, which reads its
- * own options.
+ * The resolved configuration of one mount, with a record for each part of the program.
  *
  * @param mountpoint where to mount, absolute and without symbolic links
- * @param outputs how changes reach the source; null if the mount can only be read
+ * @param outputs how changes reach the source; null for a read-only mount
  * @param cluster the cluster that shares the dataset; null if there is none
  */
 public record MountSettings(

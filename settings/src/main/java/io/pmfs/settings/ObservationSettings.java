@@ -6,13 +6,13 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the daemon reports about its work, and where.
+ * What the daemon logs and reports, and where.
  *
  * @param metrics the address that serves metrics and a page; null for none
  * @param logFile where the daemon logs; null for the default place
  * @param logLevel error, warn, info, debug or trace
- * @param accessLog the file that gets a line for each request; null for none
- * @param slowRequests the least duration of a request for a warning; zero for no warnings
+ * @param accessLog the file that receives a line for each request; null for none
+ * @param slowRequests the duration from which a request causes a warning; zero for no warnings
  */
 public record ObservationSettings(
     @Nullable MetricsAddress metrics,

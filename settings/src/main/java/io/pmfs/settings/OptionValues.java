@@ -13,15 +13,14 @@ import java.util.Map;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The options of one mount; each text is parsed on request. Every error names the option and the
- * origin of its text.
- */
+/** The options of one mount, parsed on request. Every error names the option and its origin. */
 public final class OptionValues {
   private final Map<MountOption<?>, Setting> settings;
   private final Surroundings surroundings;
 
-  /** Whether the session already resolved files, links and the environment when it began. */
+  /**
+   * Whether a session continues, which resolved files, links and the environment when it started.
+   */
   private final boolean isResumed;
 
   private final @Nullable ClusterSecret keptSecret;
@@ -42,8 +41,8 @@ public final class OptionValues {
   }
 
   /**
-   * The options of a session that continues: symbolic links in its paths are not resolved again,
-   * and nothing is read from the environment or from files.
+   * The options of a session that continues: resolves no symbolic links, and reads neither the
+   * environment nor files. *
    *
    * @param secret the cluster's secret; null if there is none
    */
@@ -62,7 +61,7 @@ public final class OptionValues {
     return isResumed;
   }
 
-  /** The secret that a resumed session kept for its cluster; null if there is none. */
+  /** The secret of a resumed session's cluster; null if there is none. */
   @Nullable ClusterSecret keptSecret() {
     return keptSecret;
   }
@@ -96,7 +95,7 @@ public final class OptionValues {
     return has(option) ? get(option) : null;
   }
 
-  /** A path of pmfs's own without symbolic links; null if the option has no value. */
+  /** The path of a place of pmfs, without symbolic links; null if the option has no value. */
   @Nullable
   public Path findOwnPlace(MountOption<Path> option) throws MountFailure {
     Path path = find(option);
@@ -104,7 +103,8 @@ public final class OptionValues {
   }
 
   /**
-   * A path of pmfs's own without symbolic links, which other users must not have made.
+   * The path of a place of pmfs, without symbolic links; fails if another user created or could
+   * change it.
    *
    * @param option the option that named it
    */
@@ -125,14 +125,13 @@ public final class OptionValues {
     return path == null ? null : placeOf(path);
   }
 
-  /** The same path without symbolic links. */
   Path placeOf(Path path) {
     return isResumed ? path : surroundings.resolveLinks(path);
   }
 
   /**
-   * The source without symbolic links. If others than this user may enter the mount, none of the
-   * links may be of another user: docs/decisions/0050.
+   * The source without symbolic links. If other users may enter the mount, no link may belong to
+   * another user: docs/decisions/0050.
    */
   Path sourcePlace() throws MountFailure {
     Path path = get(MountOption.SOURCE);
@@ -151,7 +150,7 @@ public final class OptionValues {
     }
   }
 
-  /** Runs an action that depends on an option's value; an error names the option. */
+  /** Runs an action that depends on an option's value; errors name the option. */
   <T> T naming(MountOption<?> option, Supplier<T> action) throws MountFailure {
     try {
       return action.get();

@@ -11,13 +11,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * How the changes of a writable mount reach the source.
  *
- * @param drainBytesPerSecond the most bytes that are copied in a second; 0 for no limit
+ * @param drainBytesPerSecond the most bytes copied per second; 0 for no limit
  * @param syncsAtSource whether fsync waits until the source has the file
- * @param sourcePatience how long what is known is enough while the source does not answer
+ * @param sourcePatience how long cached names, attributes and content suffice while the source does
+ *     not answer
  */
 public record OutputSettings(
     long drainBytesPerSecond, boolean syncsAtSource, Duration sourcePatience) {
-  /** Options that have no meaning for a writable mount, with the only values that it takes. */
+  /** Options without a meaning for a writable mount, with their only valid values. */
   private static final Map<MountOption<?>, List<String>> ALLOWED =
       new TreeMap<>(
           Map.of(
@@ -30,7 +31,7 @@ public record OutputSettings(
               MountOption.REPLICAS, List.of("1"),
               MountOption.PASSTHROUGH_CAPABILITY, List.of("false")));
 
-  /** Null for a mount that can only be read. */
+  /** Null for a read-only mount. */
   static @Nullable OutputSettings of(OptionValues values) throws MountFailure {
     if (!values.get(MountOption.WRITABLE)) {
       return null;

@@ -27,16 +27,16 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The settings with which a session began. Later daemons of the session use only these, not the
- * command line, environment, configuration file or symbolic links, which may have changed.
+ * The settings with which a session started. Its later daemons use only these, and not the command
+ * line, environment, configuration file or symbolic links, which may have changed.
  *
- * @param id differs for each session
+ * @param id unique for each session
  * @param configuration the configuration as given, for reports
  * @param pinned the resolved values of options whose value depends on more than their text; empty
  *     for an option that no longer applies
  * @param secret the cluster's secret; null if there is none
  * @param foreground whether the log also goes to standard error
- * @param source null until the source was opened for the first time
+ * @param source null until the source is opened for the first time
  */
 public record SessionSettings(
     UUID id,
@@ -49,7 +49,7 @@ public record SessionSettings(
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
 
-  /** The settings of a mount that begins. */
+  /** The settings of a new mount. */
   public static SessionSettings begin(
       Configuration configuration, MountSettings settings, Path logFile, boolean foreground)
       throws MountFailure {
@@ -90,12 +90,12 @@ public record SessionSettings(
     }
   }
 
-  /** The same with the opened source. */
+  /** Adds the identity of the opened source. */
   public SessionSettings of(SourceIdentity opened) {
     return new SessionSettings(id, configuration, pinned, secret, foreground, opened);
   }
 
-  /** The typed settings, made only from this record. */
+  /** The typed settings, from this record alone. */
   public MountSettings toSettings(Surroundings surroundings) throws MountFailure {
     Path mountpoint = configuration.mountpoint();
     if (mountpoint == null) {
@@ -113,7 +113,7 @@ public record SessionSettings(
     return MountSettings.of(mountpoint, OptionValues.resumed(settings, secret, surroundings));
   }
 
-  /** Saves to a file that only this user can read, and that is complete whenever it exists. */
+  /** Saves to a file that only this user can read, atomically. */
   public void save(Path file) throws IOException {
     Path next = file.resolveSibling(file.getFileName() + ".new");
     Files.deleteIfExists(next);
@@ -123,7 +123,7 @@ public record SessionSettings(
     Files.move(next, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
   }
 
-  /** The part that may be shown: all but the secret. */
+  /** The settings without the secret, to be shown to others. */
   public JsonObject toReport() {
     JsonObject object = configuration.toJson();
     JsonObject texts = new JsonObject();
@@ -143,7 +143,7 @@ public record SessionSettings(
     return reported == null ? null : reported.toSettings(surroundings);
   }
 
-  /** The same as texts. */
+  /** The settings of {@link #toReport}, not parsed. */
   public static @Nullable SessionSettings reported(String report) throws IOException {
     try {
       JsonObject object = JsonParser.parseString(report).getAsJsonObject();
@@ -160,9 +160,7 @@ public record SessionSettings(
     }
   }
 
-  /**
-   * The options that were given here, by whatever means, and have another value in another session.
-   */
+  /** The options given here, by whatever means, with another value than in the other session. */
   public List<MountOption<?>> givenOtherwise(SessionSettings other, Surroundings surroundings) {
     return configuration.settings().keySet().stream()
         .filter(this::isGiven)
@@ -170,7 +168,7 @@ public record SessionSettings(
         .toList();
   }
 
-  /** Whether an option was given here, by whatever means. */
+  /** Whether an option was given, by whatever means. */
   public boolean isGiven(MountOption<?> option) {
     Setting setting = configuration.settings().get(option);
     return setting != null && !setting.origin().startsWith(Configuration.DEFAULT);
@@ -181,7 +179,7 @@ public record SessionSettings(
     return pinned.getOrDefault(option, setting == null ? List.of() : setting.values());
   }
 
-  /** Two texts may be one value, such as 64M and 64MiB. */
+  /** Different texts may be the same value, such as 64M and 64MiB. */
   private static boolean isSame(
       MountOption<?> option, List<String> one, List<String> other, Surroundings surroundings) {
     if (one.equals(other) || one.isEmpty() || other.isEmpty()) {
@@ -200,7 +198,7 @@ public record SessionSettings(
     return object;
   }
 
-  /** Loads what {@link #save} saved. */
+  /** Loads a file of {@link #save}. */
   public static SessionSettings load(Path file) throws IOException {
     try {
       return of(JsonParser.parseString(Files.readString(file, UTF_8)).getAsJsonObject());

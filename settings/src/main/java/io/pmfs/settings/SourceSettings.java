@@ -5,13 +5,13 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The source of a mount, and how pmfs reads its names.
+ * The source of a mount, and how pmfs reads it.
  *
  * @param path the dataset's directory or tar file, absolute and without symbolic links
  * @param form {@code auto}, {@code directory} or {@code tar}
  * @param nested whether tar files inside tar files are shown as directories
  * @param metadataThreads the threads that look up names in the source, 1 to 256
- * @param cache the socket of the node's cache, through which content is read; null if there is none
+ * @param cache the socket of the node cache through which content is read; null if there is none
  */
 public record SourceSettings(
     Path path, String form, boolean nested, int metadataThreads, @Nullable Path cache) {
