@@ -94,7 +94,7 @@ final class CompressedShard implements SourceFile {
     return destination.position() - first;
   }
 
-  /** Reports no holes, because the members know where their holes are. */
+  /** Reports no holes; members have their own maps of holes. */
   @Override
   public long seekData(long offset) {
     return offset;

@@ -65,7 +65,7 @@ final class Extents {
     return before >= 0 && offset < offsets[before] + sizes[before] ? before : before + 1;
   }
 
-  /** Where the data at an offset within an extent is in the shard, relative to the first extent. */
+  /** The position in the shard of an offset within an extent, relative to the first extent. */
   long stored(int index, long offset) {
     return stored[index] + offset - offsets[index];
   }

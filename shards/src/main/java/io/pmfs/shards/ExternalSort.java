@@ -16,8 +16,8 @@ import java.util.PriorityQueue;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sorts key-value pairs of bytes with little memory: pairs that do not fit go to sorted files. Many
- * threads may add pairs; reading starts when all are added. Keys need not be unique.
+ * Sorts key-value pairs of bytes with little memory: pairs that do not fit are written to sorted
+ * files. Many threads may add pairs; reading starts when all are added. Keys need not be unique.
  */
 final class ExternalSort implements AutoCloseable {
   private static final int BUFFER_BYTES = 32 << 10;
@@ -26,8 +26,7 @@ final class ExternalSort implements AutoCloseable {
   private static final int MAX_RUNS = 128;
 
   /**
-   * The memory of a pair in addition to its bytes: a record, two array headers, a place in the
-   * list.
+   * The memory of a pair in addition to its bytes: a record, two array headers, a slot in the list.
    */
   private static final int PAIR_BYTES = 72;
 

@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Finds the file of each hard link: among the members with the target's name, the last one before
- * the link, because tar links to the file unpacked by then. That member may be a link, too. So each
- * round looks up all links in one pass over the sorted members, and the next round looks up those
- * that led to links.
+ * the link, because tar links to the file unpacked by then. That member may be a link too. Each
+ * round looks up all links in one pass over the sorted members; the next round looks up those that
+ * led to links.
  */
 final class HardLinks implements AutoCloseable {
   private static final long SORT_BYTES = 8 << 20;
@@ -47,7 +47,7 @@ final class HardLinks implements AutoCloseable {
   }
 
   /**
-   * The key of a link: its target's name, with the link's place, so that it sorts right after the
+   * The key of a link: its target's name and its own position, so that it sorts right after the
    * members before it.
    */
   private static byte[] sortKey(ShardMember link, int round) {
@@ -121,7 +121,7 @@ final class HardLinks implements AutoCloseable {
     }
   }
 
-  /** The name that a link gives to a file, and the place of the link. */
+  /** A name and position at which a link refers to a file. */
   private record Name(FileName path, int shard, long position) {
     byte[] bytes() {
       return ByteBuffer.allocate(Integer.BYTES + Long.BYTES + path.size())

@@ -118,7 +118,7 @@ public final class IndexBuilder {
     }
   }
 
-  /** Nothing is added to the index after this returns. */
+  /** Waits for all scans: nothing is added to the index after this returns. */
   private static void stop(ExecutorService pool, Count count) {
     count.stopped = true;
     pool.shutdownNow();

@@ -27,9 +27,7 @@ final class IndexWriter implements AutoCloseable {
   private static final int PERMISSIONS = 07777;
   private static final int MADE_PERMISSIONS = 0755;
 
-  /**
-   * The position of directories that are not members: a shard's own directory, and every added one.
-   */
+  /** The position of directories that are not members: a shard's own directory, and added ones. */
   static final long NO_POSITION = -1;
 
   private final IndexForm form;
@@ -64,7 +62,7 @@ final class IndexWriter implements AutoCloseable {
     }
   }
 
-  /** Removes files of a process that was killed while it built this index. */
+  /** Removes the files of a killed process that was building this index. */
   private static void removeLeft(Path directory, String name) throws IOException {
     try (DirectoryStream<Path> left =
         Files.newDirectoryStream(

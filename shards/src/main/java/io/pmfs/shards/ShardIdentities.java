@@ -8,10 +8,9 @@ import io.pmfs.metadata.FileName;
 import java.util.List;
 
 /**
- * The identities of members, for copies of them. A file gets a new identity when its shard has a
- * new version, so that copies from a changed shard are not used. So does a directory, so that it is
- * listed again. If the members of all shards are shown together, a change of any shard changes all
- * directories.
+ * The identities of members. A file has a new identity in each version of its shard, so that copies
+ * from a changed shard are not used. So has a directory, so that it is listed again. If the members
+ * of all shards are shown together, a change of any shard changes all directories.
  */
 final class ShardIdentities {
   private static final HashFunction HASH = Hashing.murmur3_128();

@@ -107,7 +107,7 @@ public final class ShardIndex implements AutoCloseable {
     void member(FileName path, ShardMember member) throws ShardException;
   }
 
-  /** Passes on the members in a shard's directory, except directories that were added. */
+  /** Passes the members in a shard's directory, except directories that were added. */
   void lend(Shard shard, FileName directory, Borrower borrower) throws IOException, ShardException {
     byte[] first = IndexFormat.memberKey(directory);
     try (SortedTable.Cursor cursor = table.cursor()) {
@@ -131,7 +131,7 @@ public final class ShardIndex implements AutoCloseable {
 
   private ShardMember checked(ShardMember member) throws IOException {
     if (member.shard() < 0 || member.shard() >= Math.max(1, shards.size())) {
-      throw new IOException("the index names a shard that it does not have");
+      throw new IOException("the index refers to a shard that it does not list");
     }
     return member;
   }
@@ -152,7 +152,7 @@ public final class ShardIndex implements AutoCloseable {
     return Math.max(1, count);
   }
 
-  /** The names in a directory; {@code directory} must be one. */
+  /** The names in a directory; {@code directory} must be a directory. */
   void list(FileName directory, BackingStore.NameConsumer batches) throws IOException {
     byte[] key = IndexFormat.memberKey(directory);
     byte[] prefix = Arrays.copyOf(key, key.length + 1);

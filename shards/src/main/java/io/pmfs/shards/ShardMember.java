@@ -14,7 +14,7 @@ import java.time.Instant;
  * @param size bytes of content, holes included
  * @param shard number of the shard
  * @param position offset of the header in the shard, unique in the shard; negative for a directory
- *     that contains members but that no shard lists
+ *     that no shard lists
  * @param data offset of the content in the shard
  * @param linked whether the file may have several names
  * @param target of a symbolic link, or the path that a hard link names; else empty
@@ -50,12 +50,12 @@ record ShardMember(
     return !isHardLink() && FileType.ofMode(mode) == FileType.REGULAR;
   }
 
-  /** The same file, marked as having several names. */
+  /** The file marked as having several names. */
   ShardMember withLinks() {
     return with(shard, true);
   }
 
-  /** The same file in a shard with another number. */
+  /** The file in a shard with another number. */
   ShardMember inShard(int number) {
     return with(number, linked);
   }

@@ -4,9 +4,9 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * The sort key of members while an index is built: the key of a name, followed by the place of a
- * member that has or links to that name. The two NULs between them sort before any name below the
- * first.
+ * The sort key of members while an index is built: the key of a name, followed by the place of the
+ * member with that name, or of a link to it. The two NULs between them sort before any name below
+ * the first.
  */
 final class SortKey {
   private static final int PLACE_BYTES = 2 + Integer.BYTES + Long.BYTES + 1;
@@ -38,7 +38,7 @@ final class SortKey {
     return Arrays.copyOf(key, key.length - 1);
   }
 
-  /** The same place in a later round. */
+  /** The key of the same place in a later round. */
   static byte[] in(byte[] key, int round) {
     byte[] later = key.clone();
     later[later.length - 1] = (byte) round;
