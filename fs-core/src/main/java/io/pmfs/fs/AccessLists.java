@@ -133,7 +133,7 @@ public final class AccessLists {
   }
 
   /**
-   * The inode with its mode reduced to what its list allows everybody, for a kernel that checks
+   * The inode with its mode reduced to what its list allows every user, for a kernel that checks
    * only the mode.
    */
   public Inode withLeastRights(Inode inode) throws FsException {

@@ -687,8 +687,8 @@ public final class Importer {
     } catch (FsException e) {
       log.debug(
           "cannot determine whether an entry of {} is a name of inode {}: {}",
-          file.number(),
           path,
+          file.number(),
           e.getMessage());
       return !isUntouched;
     }

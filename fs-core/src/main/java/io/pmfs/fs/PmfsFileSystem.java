@@ -38,10 +38,9 @@ import org.jspecify.annotations.Nullable;
  * permissions (mount option {@code default_permissions}): this class does not.
  */
 public final class PmfsFileSystem {
-  /** The inode number of the root directory. */
   public static final long ROOT = Namespace.ROOT;
 
-  /** NAME_MAX of linux/limits.h; FUSE itself lets names of 1,024 bytes through. */
+  /** NAME_MAX of linux/limits.h; FUSE itself permits names of 1,024 bytes. */
   private static final int NAME_MAX = 255;
 
   /** The unit of st_blocks. */

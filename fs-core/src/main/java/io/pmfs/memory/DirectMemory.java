@@ -51,7 +51,7 @@ public final class DirectMemory {
   /** The largest window of a sequence, and the largest frame of a shard, need a whole chunk. */
   private static final int CHUNK_BYTES = 8 * MIB;
 
-  /** What a daemon uses besides the memory of its readers. */
+  /** A daemon's direct memory except that of its readers. */
   public static final long FIXED_BYTES =
       (long) TASKS_BYTES
           + FETCH_BYTES

@@ -19,8 +19,8 @@
  *
  * <p><b>Threads.</b> The package starts none: requests run on the caller's thread and take as long
  * as the source takes. {@link ReopenedStore} occupies one thread, which its caller provides, until
- * the source is open or {@link ReopenedStore#close} interrupts it. If that thread cannot be had,
- * requests open the source, at most one a second.
+ * the source is open or {@link ReopenedStore#close} interrupts it. If that thread cannot be
+ * started, requests open the source, at most one a second.
  *
  * <p><b>Known deadlock.</b> A daemon takes over a mount whose source is unavailable, and each
  * request waits for the source. Cure: {@link ReopenedStore} makes requests wait for the first

@@ -204,7 +204,6 @@ final class Fetch {
     return false;
   }
 
-  /** Whether there is an unclaimed block. */
   synchronized boolean hasFree() {
     return ending == null && firstFree() < states.length;
   }

@@ -96,7 +96,6 @@ final class FetchThreads {
     fill(fetch, () -> false);
   }
 
-  /** Whether other files wait for a thread. */
   private boolean hasOthers() {
     return queued.get() > 0;
   }

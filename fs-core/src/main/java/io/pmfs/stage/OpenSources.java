@@ -106,7 +106,7 @@ final class OpenSources implements AutoCloseable {
     }
   }
 
-  /** Fails if the file at the source is not the one of which there is a copy. */
+  /** Fails if the file at the source is not the one that was copied. */
   void proveCopy(Inode inode) throws FsException {
     try (var lease = acquire(inode)) {
       lease.handle().file.proveCopy();

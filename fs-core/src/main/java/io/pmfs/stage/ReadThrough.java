@@ -47,8 +47,8 @@ final class ReadThrough {
 
   /**
    * @param memory for blocks between source and tier
-   * @param waits whether readers wait for memory while tiers take blocks: what is read without it
-   *     is read again, which others pay for if they share the source
+   * @param waits whether readers wait for memory while tiers take blocks: content read without
+   *     memory is read again, at the expense of nodes that share the source
    */
   ReadThrough(
       Fetches fetches,

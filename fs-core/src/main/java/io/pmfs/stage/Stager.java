@@ -234,7 +234,7 @@ public final class Stager implements AutoCloseable {
     sources.proveCopy(inode);
   }
 
-  /** Discards what is known of a file of which the source has another version. */
+  /** Discards what is known of a file that has another version at the source. */
   public void restart(long number) {
     fetches.restart(number);
   }
@@ -342,7 +342,6 @@ public final class Stager implements AutoCloseable {
     return fetches.bytesForReaders();
   }
 
-  /** Copies removed from a tier to make room. */
   public long evicted(Tier tier) {
     return evictor.evicted(tier);
   }

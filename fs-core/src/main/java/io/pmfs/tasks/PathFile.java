@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A list of paths in a file: docs/formats.md "Lists of paths". Opening reads it to the end once, so
- * that a truncated list is refused before a task begins.
+ * that a truncated list is rejected before a task begins.
  */
 public final class PathFile implements TaskPaths {
   private static final Logger log = LoggerFactory.getLogger(PathFile.class);
@@ -230,7 +230,7 @@ public final class PathFile implements TaskPaths {
       int read = file.read(buffer, next);
       buffer.flip();
       if (read <= 0) {
-        throw new IllegalArgumentException("the list of paths is cut short");
+        throw new IllegalArgumentException("the list of paths is truncated");
       }
       next += read;
     }

@@ -15,7 +15,6 @@ public record TaskFinding(FileName path, Kind kind, String reason) {
     NO_ROOM,
     /** The source or every tier failed, or the file changed while it was copied. */
     FAILED,
-    /** There is no such path in the dataset. */
     NOT_FOUND,
     /** Only when comparing: there is no copy. */
     MISSING,

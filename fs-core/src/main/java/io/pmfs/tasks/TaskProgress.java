@@ -36,7 +36,7 @@ public record TaskProgress(
   /** The state of a task. */
   public enum State {
     RUNNING,
-    /** All files were processed; the counts tell the outcome. */
+    /** All files were processed; the counts show the outcome. */
     ENDED,
     CANCELLED,
     /** The task could not continue: see the reason. */

@@ -114,7 +114,7 @@ final class TaskSource implements AutoCloseable {
     try {
       fileSystem.keptAttributes().of(number);
     } catch (FsException e) {
-      log.debug("extended attributes are not kept: {}", e.getMessage());
+      log.debug("cannot cache extended attributes: {}", e.getMessage());
     }
   }
 

@@ -29,7 +29,7 @@ final class Walk {
     /** Whether the walk enters a directory. */
     boolean enters(long directory);
 
-    /** The walk entered a directory, or returned to it from one below. */
+    /** Called when the walk enters a directory, or returns to it from one below. */
     default void isIn(long directory) {}
 
     void file(long number);

@@ -28,7 +28,7 @@ final class IncomingAllocation implements CopyWriter {
   private boolean ended; // GUARDED_BY(this)
 
   /**
-   * Writes nothing yet.
+   * Starts an empty copy.
    *
    * @param memory entered by the caller; {@link #close} leaves it
    * @param allocation reserved in the pool and in the room; the copy now owns both

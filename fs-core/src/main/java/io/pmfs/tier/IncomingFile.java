@@ -30,7 +30,7 @@ final class IncomingFile implements CopyWriter {
   private boolean closed; // GUARDED_BY(this)
 
   /**
-   * Writes nothing yet.
+   * Starts an empty copy.
    *
    * @param charge what was reserved in the room; the copy now owns the reservation
    */

@@ -15,7 +15,7 @@ enum AccessRule {
   /** By modes alone: only the user with the daemon's permissions at the source can enter. */
   MODES,
 
-  /** By modes reduced to what access-control lists allow everybody. */
+  /** By modes reduced to what access-control lists allow every user. */
   LEAST_MODES,
 
   /** By access-control lists, if the kernel agrees; else as {@link #LEAST_MODES}. */

@@ -519,7 +519,9 @@ public final class KnownMounts {
         if (counts.merge(mount.userId(), 1, Integer::sum) <= MOST_WITHOUT_DAEMON) {
           ofStrangers.add(mount);
         } else {
-          report("user %d: too many mounts without a daemon to show all".formatted(mount.userId()));
+          report(
+              "user %d: too many mounts without a daemon, not all are shown"
+                  .formatted(mount.userId()));
         }
         continue;
       }

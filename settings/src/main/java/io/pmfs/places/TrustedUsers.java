@@ -89,8 +89,8 @@ final class TrustedUsers {
    * @param isShared whether others can make entries in its directory
    */
   void requireOwner(Path path, Found found, boolean isShared) throws NotOwnException {
-    // As root's may show the files of all users that a namespace does not have. In a directory in
-    // which nobody else can make entries, such a file is root's, or root gave it away.
+    // In a user namespace, files of unmapped users may appear as root's. If only root and the user
+    // can create entries in the directory, such a file is root's, or root gave it away.
     if (found.uid() != uid && found.uid() != 0 && (found.uid() != root || isShared)) {
       throw new NotOwnException(
           path, "%s belongs to user %s".formatted(path, ownerOf(path, found)));
@@ -105,7 +105,7 @@ final class TrustedUsers {
     }
   }
 
-  /** Who else may write in it, in words; null if nobody. */
+  /** Another user or group that may write in it, as text; null if there is none. */
   @Nullable String strangerWhoWrites(Path path, Found found) {
     if ((found.mode() & OTHERS_WRITE) != 0) {
       return "everybody";
@@ -113,11 +113,11 @@ final class TrustedUsers {
     return (found.mode() & GROUP_WRITES) == 0 ? null : groups.stranger(path, found.gid());
   }
 
-  /** Throws if somebody else may write in it. */
+  /** Throws if another user may write in it. */
   void requireClosed(Path path, Found found) throws NotOwnException {
     String stranger = strangerWhoWrites(path, found);
     if (stranger != null) {
-      // Devices such as /dev/null are meant for everybody.
+      // Devices such as /dev/null are meant for all users.
       String remedy = found.isDevice() ? "" : "; chmod go-w %s closes it".formatted(path);
       throw new NotOwnException(
           path, "%s can write in %s (mode %s%s)".formatted(stranger, path, modeOf(found), remedy));

@@ -253,7 +253,7 @@ public record ClusterOptions(
           ExitStatus.USAGE,
           address == null
               ? "--nodes: " + e.getMessage() + " with --cluster-address"
-              : "--cluster-address: " + e.getMessage() + "; ip address lists them",
+              : "--cluster-address: " + e.getMessage() + "; run ip address to list them",
           e);
     }
   }

@@ -264,7 +264,8 @@ final class ClusterParserTest {
     assertThatThrownBy(() -> cluster.open("dataset", temporary, "host", false))
         .isInstanceOf(MountFailure.class)
         .hasMessage(
-            "--cluster-address: 192.0.2.1: is not an address of this machine; ip address lists them");
+            "--cluster-address: 192.0.2.1: is not an address of this machine; run ip address to"
+                + " list them");
   }
 
   @ParameterizedTest

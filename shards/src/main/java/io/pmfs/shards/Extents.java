@@ -43,7 +43,6 @@ final class Extents {
     return sizes[index];
   }
 
-  /** The total size of all extents. */
   long dataBytes() {
     return stored[sizes.length];
   }

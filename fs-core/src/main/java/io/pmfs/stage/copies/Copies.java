@@ -82,7 +82,6 @@ public final class Copies implements AutoCloseable {
         new CopyIndex(namespace, this.tiers, this.formats, memory.store(), handles::invalidate);
   }
 
-  /** The memory used for reading, copying and comparing. */
   public DirectMemory memory() {
     return memory;
   }
@@ -344,8 +343,8 @@ public final class Copies implements AutoCloseable {
   }
 
   /**
-   * Whether there is a copy from which the whole file can be read, as far as can be told without
-   * reading it. Compares the known copies with the tiers, and forgets those that are missing.
+   * Whether there is a copy from which the whole file can be read, as far as known without reading
+   * it. Compares the known copies with the tiers, and forgets those that are missing.
    */
   public boolean isThere(Inode inode) {
     return isThere(inode, Placement.ANYWHERE);

@@ -42,8 +42,9 @@ public final class CopyIndex {
 
   /**
    * Held while the records of an inode and its copies in the tiers change together. The inode
-   * number selects the lock. With it held, the namespace, a tier, the comparison and {@link
-   * #whenChanged} are called, and memory for one block may be waited for; never the source.
+   * number selects the lock. While holding it, a thread may call the namespace, a tier, the
+   * comparison and {@link #whenChanged}, and wait for memory for one block, but never call the
+   * source.
    */
   private final Striped<Lock> recordLocks = Striped.lock(64);
 
@@ -110,7 +111,7 @@ public final class CopyIndex {
     }
   }
 
-  /** Whether a copy is complete and readable, as far as can be told without reading it. */
+  /** Whether a copy is complete and readable, as far as known without reading it. */
   boolean isThere(long number, CopyRecord copy) {
     Tier tier = tiers.get(tierIndex(copy.tier()));
     if (!format(tier).canRead(copy)) {

@@ -33,7 +33,6 @@ public final class Guests {
     this.namespace = namespace;
   }
 
-  /** Whether a copy of the file would be a guest. */
   public boolean isGuest(Inode inode) {
     return share.remoteCopies() != RemoteCopies.KEEP && !share.isOwn(inode);
   }
@@ -76,7 +75,6 @@ public final class Guests {
     return left;
   }
 
-  /** Whether a tier has room for a guest. */
   public static boolean hasRoomToSpare(Tier tier, long size) {
     TierStatus status = tier.status();
     long spare = status.capacityBytes() / SPARE_DIVISOR;

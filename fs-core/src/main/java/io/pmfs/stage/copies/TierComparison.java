@@ -80,7 +80,7 @@ public final class TierComparison {
       index.whileNothingChanges(this::take);
     } catch (IOException e) {
       // The tier logged this and shows it in its status.
-      log.debug("tier {} is not compared: {}", tier.name(), e.getMessage());
+      log.debug("stopped comparing tier {}: {}", tier.name(), e.getMessage());
     } finally {
       index.watch(null);
     }
@@ -194,7 +194,7 @@ public final class TierComparison {
       census.take();
       format.counted(contentBytes);
     } catch (IOException e) {
-      log.debug("tier {} is not compared: {}", tier.name(), e.getMessage());
+      log.debug("stopped comparing tier {}: {}", tier.name(), e.getMessage());
     }
   }
 }

@@ -55,7 +55,6 @@ final class Whereabouts {
     return state >= FILE;
   }
 
-  /** Whether a raw copy was completely verified. */
   static boolean isVerified(byte state) {
     return kind(state) == VERIFIED_FILE || kind(state) == VERIFIED_BUNDLED;
   }

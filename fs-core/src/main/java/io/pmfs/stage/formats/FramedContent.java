@@ -93,7 +93,6 @@ final class FramedContent implements AutoCloseable {
     return (int) Math.min(frameSize, contentSize - (long) frame * frameSize);
   }
 
-  /** Removes this content's frames from the pool. */
   @Override
   public void close() {
     pool.remove(this, Frames.count(contentSize, frameSize));

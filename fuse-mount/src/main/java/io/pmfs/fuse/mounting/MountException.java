@@ -2,7 +2,7 @@ package io.pmfs.fuse.mounting;
 
 import org.jspecify.annotations.Nullable;
 
-/** Mounting or unmounting failed. The message is one line that says why and what to do. */
+/** Mounting or unmounting failed. The message is one line with the cause and a remedy. */
 public final class MountException extends Exception {
   private final Reason reason;
 

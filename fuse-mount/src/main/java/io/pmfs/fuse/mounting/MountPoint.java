@@ -326,7 +326,10 @@ public final class MountPoint implements AutoCloseable {
     return null;
   }
 
-  /** From fdinfo, proc(5): statx(2) would ask the daemon, and has the id only from Linux 5.8 on. */
+  /**
+   * From fdinfo, proc(5): statx(2) would send a request to the daemon, and has the id only from
+   * Linux 5.8 on.
+   */
   private static @Nullable String mountId(int file) {
     try {
       String info = Files.readString(Path.of("/proc/self/fdinfo/" + file), ISO_8859_1);

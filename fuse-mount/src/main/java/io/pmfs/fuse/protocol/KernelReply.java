@@ -26,7 +26,6 @@ public final class KernelReply implements ReadSink, AutoCloseable {
 
   private static final int VECTOR_SIZE = 16;
 
-  /** struct fuse_notify_inval_inode_out. */
   private static final int INVAL_INODE_SIZE = 24;
 
   /** A negative offset, fuse_reverse_inval_inode. */
@@ -78,7 +77,6 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     return answered ? -out.getInt(KernelProtocol.OUT_ERROR) : Errno.EIO.number();
   }
 
-  /** How many bytes followed the header of the answer. */
   int bodySize() {
     return out.getInt(KernelProtocol.OUT_LENGTH) - BODY;
   }

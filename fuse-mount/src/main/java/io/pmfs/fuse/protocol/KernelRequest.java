@@ -83,7 +83,6 @@ public final class KernelRequest {
     beginNanos.setRelease(nanos);
   }
 
-  /** Marks the request as no longer in progress. */
   public void end() {
     beginNanos.setRelease(RequestLatencies.NEVER);
   }
