@@ -23,7 +23,7 @@ final class AccessListsTest {
   private static final String ACCESS = "system.posix_acl_access";
   private static final FileName NONE = FileName.of("");
 
-  /** Nothing for the owning group, user 1000 may read, others may. */
+  /** No permission for the owning group, read permission for user 1000 and others. */
   private static final byte[] LIST = list(4);
 
   private static final byte[] CLOSED = list(0);

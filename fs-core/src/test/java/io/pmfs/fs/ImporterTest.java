@@ -143,7 +143,7 @@ final class ImporterTest {
       dataset.remount(
           store -> {
             store.file("a/f", 9, 100);
-            // Like tools that preserve times: size and time are unchanged.
+            // Like tools that preserve times: same size and time.
             store.setModified("a/f", modified);
           });
 
@@ -458,7 +458,7 @@ final class ImporterTest {
     }
   }
 
-  /** Each time that it is looked at, as of a client whose memory is short. */
+  /** New numbers at each request, like an NFS client that keeps few inodes. */
   @Test
   void renumbered_atEachLook_isReadAndCopied() throws Exception {
     try (Dataset dataset = sample()) {
@@ -511,7 +511,7 @@ final class ImporterTest {
                   store.file("a/y", 2, 100);
                   store.hardLink("b/x", "a/x");
                   store.hardLink("c/y", "a/y");
-                  // Times of old protocols, which many files have in common.
+                  // The coarse times of old protocols, shared by many files.
                   Instant second = store.now().truncatedTo(ChronoUnit.SECONDS);
                   store.setModified("a/x", second);
                   store.setModified("a/y", second);
@@ -549,7 +549,7 @@ final class ImporterTest {
     }
   }
 
-  // Files that the source does not describe.
+  // Files whose attributes the source cannot deliver.
 
   @ParameterizedTest
   @EnumSource(names = {"EIO", "ESTALE", "EACCES", "EAGAIN"})
@@ -585,7 +585,7 @@ final class ImporterTest {
     }
   }
 
-  /** As a file with a copy, in a directory that has to be listed again. */
+  /** A file with a copy, in a directory that is listed again. */
   @Test
   void remount_aKnownFileIsBeyondDescription_keepsItsCopy() throws Exception {
     try (Dataset dataset = sample()) {
@@ -827,7 +827,7 @@ final class ImporterTest {
       assertThat(names.get(0)).isEqualTo("f0");
       assertThat(names.get(count - 1)).isEqualTo("f" + (count - 1));
       assertThat(threads).hasSizeGreaterThan(2);
-      // The names, the directory itself after it was listed, and the root likewise.
+      // One for each name, and the directory and the root once more after listing.
       assertThat(dataset.asked().stats()).isBetween(count + 2L, count + 5L);
       for (int i = 0; i < count; i += 500) {
         assertThat(dataset.read("many/f" + i)).isEqualTo(content(i, 10));
@@ -909,7 +909,7 @@ final class ImporterTest {
     }
   }
 
-  /** Another thread found that out before, and the kernel was told since. */
+  /** Another thread found the change before, and the attributes were shown since. */
   @Test
   void lookAgain_byTwoAtOnce_makesTheFileStaleOnce() throws Exception {
     ExecutorService threads = Executors.newFixedThreadPool(2);
@@ -973,14 +973,14 @@ final class ImporterTest {
     }
   }
 
-  /** Its end is where the earlier version had it. */
+  /** The file now ends where the earlier version did. */
   @Test
   void read_ofAFileThatIsTheNextVersionMeanwhile_isStale() throws Exception {
     ExecutorService threads = Executors.newSingleThreadExecutor();
     try (Dataset dataset = sample()) {
       dataset.faulty.beSecondHand();
       long top = dataset.number("top");
-      CountDownLatch told = new CountDownLatch(1);
+      CountDownLatch refreshed = new CountDownLatch(1);
       AtomicInteger asked = new AtomicInteger();
       dataset
           .faulty
@@ -989,7 +989,7 @@ final class ImporterTest {
           .run(
               path -> {
                 if (asked.incrementAndGet() <= 3) {
-                  assertThat(Uninterruptibles.awaitUninterruptibly(told, 50, TimeUnit.SECONDS))
+                  assertThat(Uninterruptibles.awaitUninterruptibly(refreshed, 50, TimeUnit.SECONDS))
                       .isTrue();
                   throw new FsException(Errno.ESTALE, "injected");
                 }
@@ -999,7 +999,7 @@ final class ImporterTest {
       dataset.store.write("top", 9, 1000);
       dataset.fs.lookAgain(top);
       dataset.fs.refresh(top);
-      told.countDown();
+      refreshed.countDown();
       assertThat(reading.get()).isEqualTo(Errno.ESTALE);
       assertThat(dataset.read("top")).isEqualTo(content(9, 1000));
     } finally {

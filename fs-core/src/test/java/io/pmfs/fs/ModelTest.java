@@ -155,8 +155,8 @@ final class ModelTest {
   }
 
   /**
-   * Runs a step that may fail with an error that the source returned to it, but not to a background
-   * thread.
+   * Runs a step that may fail only with an error that the source returned to this step, not to a
+   * background thread.
    */
   private static void bearing(Dataset dataset, Step step) throws Exception {
     dataset.faulty.takeInjected(thread -> true);
@@ -183,8 +183,8 @@ final class ModelTest {
   }
 
   /**
-   * A read of one file waits for a source that hangs; other files are answered meanwhile, and this
-   * one once the source continues.
+   * Reads a file while the source hangs: other files are answered meanwhile, this one once the
+   * source continues.
    */
   private void readWhileOneHangs(Dataset dataset, Random random) throws Exception {
     List<FileName> files = paths(dataset.store, FileType.REGULAR);
@@ -218,7 +218,6 @@ final class ModelTest {
     dataset.faulty.clearFaults();
   }
 
-  /** Part of a file. */
   private record Range(int offset, int count) {}
 
   private static List<Range> ranges(Inode inode, Random random) {
@@ -277,7 +276,7 @@ final class ModelTest {
     for (DirectoryEntry entry : entries) {
       FileType type = entry.type();
       if (type == FileType.UNKNOWN) {
-        // The source failed to describe it when the directory was listed. A lookup asks again.
+        // Unknown when the directory was listed; a lookup requests its attributes again.
         DirectoryEntry now = dataset.fs.find(directory.number(), entry.name());
         type = now.type();
       }
@@ -320,7 +319,7 @@ final class ModelTest {
         eviction);
   }
 
-  /** Damages some copies on the disk, like power loss and bad disks. */
+  /** Damages some copies on the disk, like power failures and bad disks. */
   private void rot(Random random) throws IOException {
     List<Path> copies;
     try (Stream<Path> all = Files.walk(directory)) {
@@ -350,8 +349,8 @@ final class ModelTest {
       tier.clearFaults();
       return;
     }
-    // Used by several threads: their order does not depend on the seed, so the answers must not
-    // depend on it.
+    // Used by several threads in an order that the seed does not determine: answers must not depend
+    // on it.
     Random faults = new Random(random.nextLong());
     tier.faults(
         (point, number) -> {
@@ -416,7 +415,7 @@ final class ModelTest {
     }
   }
 
-  /** Exchanges the numbers of all files among each other. */
+  /** Permutes the inode numbers of all files. */
   private static void renumber(FakeStore store, Random random) {
     int mask = random.nextInt(128);
     store.renumber(inode -> inode ^ mask);

@@ -119,7 +119,7 @@ final class PmfsFileSystemTest {
     }
   }
 
-  /** The reader asks for all attributes itself. */
+  /** The reader requests all attributes itself. */
   @Test
   void list_withoutThreads_hasEveryName() throws Exception {
     int names = 300;
@@ -130,7 +130,7 @@ final class PmfsFileSystemTest {
             0,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            // More than the system gives.
+            // More stack than the system can provide.
             work -> new Thread(null, work, "none", 1L << 50));
     try (Dataset dataset =
         new Dataset(

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-/** A sink that keeps the answer. */
+/** A sink that collects the answer. */
 public final class CollectingSink implements ReadSink {
   private byte[] answer = new byte[0];
 

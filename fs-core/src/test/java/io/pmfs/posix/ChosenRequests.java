@@ -12,9 +12,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 
 /**
- * The requests that a test chooses, and what happens to them: {@code
- * store.on(READ).of("a/b").fail(EIO)}. All words but the last narrow the choice. The last one puts
- * it into effect, in place of what the store was told before.
+ * Requests chosen by a test, and their faults: {@code store.on(READ).of("a/b").fail(EIO)}. All
+ * calls but the last narrow the choice. The last one makes it effective, and replaces the store's
+ * former fault.
  */
 public final class ChosenRequests {
   private final FaultyStore store;
@@ -37,46 +37,46 @@ public final class ChosenRequests {
     this.operations.addAll(operations);
   }
 
-  /** Those of one path. */
+  /** Requests for one path. */
   public ChosenRequests of(String path) {
     return of(FileName.of(path)::equals);
   }
 
-  /** Those of paths. */
+  /** Requests for matching paths. */
   public ChosenRequests of(Predicate<FileName> chosen) {
     paths = chosen;
     return this;
   }
 
-  /** Those that begin at this offset. */
+  /** Reads at this offset. */
   public ChosenRequests at(long offset) {
     return from(offset).before(offset + 1);
   }
 
-  /** Those that begin at this offset or behind it. */
+  /** Reads from this offset on. */
   public ChosenRequests from(long offset) {
     from = offset;
     return this;
   }
 
-  /** Those that begin before this offset. */
+  /** Reads before this offset. */
   public ChosenRequests before(long offset) {
     to = offset;
     return this;
   }
 
-  /** Those of threads whose names begin so. */
+  /** Requests of threads whose names have this prefix. */
   public ChosenRequests by(String prefix) {
     threads = prefix;
     return this;
   }
 
-  /** The first of those that the other words choose. */
+  /** The first of the requests chosen by the other calls. */
   public ChosenRequests first() {
     return nth(1);
   }
 
-  /** The nth of those that the other words choose, from 1. */
+  /** The nth of the requests chosen by the other calls, from 1. */
   public ChosenRequests nth(int number) {
     nth = number;
     return this;
@@ -90,13 +90,13 @@ public final class ChosenRequests {
         });
   }
 
-  /** Ends reads and listings early, as {@link Answer#CUT} says. */
+  /** Truncates reads and listings, as in {@link Answer#CUT}. */
   public void cut() {
     store.faults(
         (operation, path, offset) -> matches(operation, path, offset) ? Answer.CUT : Answer.WHOLE);
   }
 
-  /** Does something before each request is answered, on its thread. */
+  /** Runs an action before each request is answered, on its thread. */
   public void run(Action action) {
     store.faults(
         (operation, path, offset) -> {
@@ -107,7 +107,7 @@ public final class ChosenRequests {
         });
   }
 
-  /** Lets the requests wait, as a source does that hangs. */
+  /** Makes the requests wait, like a source that hangs. */
   public Hold hold() {
     Hold hold = new Hold();
     run(path -> hold.pass());

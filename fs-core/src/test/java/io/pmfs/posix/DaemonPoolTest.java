@@ -13,12 +13,12 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class DaemonPoolTest {
-  /** More than the system gives: starting such a thread fails as when there are too many. */
+  /** More than the system can provide: starting such a thread fails as when there are too many. */
   private static final long TOO_MUCH_STACK = 1L << 50;
 
   private final AtomicInteger asked = new AtomicInteger();
 
-  /** So many threads can be had. */
+  /** A factory whose threads fail to start after this many. */
   private ThreadFactory threads(int available) {
     return work ->
         asked.getAndIncrement() < available

@@ -70,7 +70,7 @@ class DaemonThreadTest {
     thread.join();
   }
 
-  /** What is thrown ends the thread, but reaches no handler that prints to nowhere. */
+  /** An exception ends the thread, but does not reach the default handler. */
   @Test
   void of_workThatThrows_endsQuietly() throws Exception {
     AtomicInteger uncaught = new AtomicInteger();

@@ -2,7 +2,7 @@ package io.pmfs.posix;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** While it is open, threads of some names cannot be started, as when a limit is reached. */
+/** While open, threads with certain names cannot be started, as when a limit is reached. */
 public final class NoThreads implements AutoCloseable {
   private final String names;
   private final AtomicInteger left;
@@ -14,15 +14,15 @@ public final class NoThreads implements AutoCloseable {
   }
 
   /**
-   * None from now on.
+   * Prevents all such threads from now on.
    *
-   * @param names how the names begin
+   * @param names the prefix of their names
    */
   public static NoThreads named(String names) {
     return after(0, names);
   }
 
-  /** The same, but for the first ones. */
+  /** Like {@link #named}, except for the first ones. */
   public static NoThreads after(int first, String names) {
     NoThreads none = new NoThreads(names, first);
     DaemonThread.starter = none::start;

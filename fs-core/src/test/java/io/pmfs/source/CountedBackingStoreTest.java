@@ -56,7 +56,7 @@ final class CountedBackingStoreTest {
     assertThat(fake.openFiles()).isZero();
   }
 
-  /** A method inherited from the interface would not do what the wrapped store does. */
+  /** A default method of the interface would not do what the wrapped store does. */
   @Test
   void stores_aroundAnother_passOnEveryRequest() throws Exception {
     for (Class<?> type :

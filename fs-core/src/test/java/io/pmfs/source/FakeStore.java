@@ -23,8 +23,8 @@ import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A source in memory: a tree whose contents are generated from seeds, which tests can change. Each
- * change advances the clock by a second. A {@link FaultyStore} around it can fail.
+ * A source in memory: a tree that tests can change, with contents generated from seeds. Each change
+ * advances the clock by a second. A {@link FaultyStore} around it can fail.
  */
 public final class FakeStore implements BackingStore {
   private static final int BATCH_NAMES = 500;
@@ -49,7 +49,7 @@ public final class FakeStore implements BackingStore {
     touch(root);
   }
 
-  /** A file, which may have several names. */
+  /** A file, perhaps with several names. */
   public static final class Node {
     private final long inode;
     private final FileType type;
@@ -76,7 +76,7 @@ public final class FakeStore implements BackingStore {
 
   /**
    * The byte of generated content at an offset; no two blocks are alike. With a negative seed the
-   * content compresses to a half, else not at all.
+   * content compresses to half its size, otherwise not at all.
    */
   public static byte contentAt(long seed, long offset) {
     long mixed = ((seed + 1) * 0xD1B54A32D192ED03L) ^ (offset * 0x9E3779B97F4A7C15L);
@@ -118,7 +118,7 @@ public final class FakeStore implements BackingStore {
     touch(node);
   }
 
-  /** Changes a file in place without changing its times. */
+  /** Changes a file in place, but not its times. */
   public synchronized void writeSecretly(String path, long seed, long size) {
     Node node = require(path);
     node.seed = seed;
@@ -132,7 +132,7 @@ public final class FakeStore implements BackingStore {
     put(path, node);
   }
 
-  /** Replaces a link by one with the same inode number, as file systems do. */
+  /** Replaces a link by one with the same inode number, as file systems can. */
   public synchronized void relink(String path, String target) {
     Node node = new Node(require(path).inode, FileType.SYMBOLIC_LINK, 0777);
     node.target = FileName.of(target);
@@ -185,17 +185,17 @@ public final class FakeStore implements BackingStore {
     require(path).claimedSize = size;
   }
 
-  /** From now on shows other inode numbers than it would otherwise. */
+  /** Shows other inode numbers from now on. */
   public void renumber(LongUnaryOperator next) {
     numbers = next;
   }
 
-  /** From now on shows modification times in the place of change times. */
+  /** Shows modification times instead of change times from now on. */
   public void keepNoChangeTimes() {
     keepsChangeTimes = false;
   }
 
-  /** Puts a hole in a file, which then reports fewer blocks. */
+  /** Makes a hole in a file, which then reports fewer blocks. */
   public synchronized void hole(String path, long from, long to) {
     Node node = require(path);
     node.holeFrom = from;
@@ -349,7 +349,7 @@ public final class FakeStore implements BackingStore {
     return new LinkedHashMap<>(node(path).xattrs);
   }
 
-  /** Keeps no access-control lists from now on. */
+  /** Supports no access-control lists from now on. */
   public void keepNoLists() {
     keepsLists = false;
   }
@@ -428,7 +428,7 @@ public final class FakeStore implements BackingStore {
     return paths;
   }
 
-  /** The bytes that a reader of a file must get: a range, truncated at the end of the file. */
+  /** The bytes that a reader must get: a range, truncated at the end of the file. */
   public synchronized byte[] expected(FileName path, long offset, int size) {
     Node node = require(path);
     return content(node.seed, offset, (int) Math.max(0, Math.min(size, node.size - offset)));
@@ -501,7 +501,7 @@ public final class FakeStore implements BackingStore {
       }
     }
 
-    /** A real descriptor might belong to another file by now. */
+    /** A real descriptor might have been reused for another file. */
     private void checkOpen() {
       if (closed) {
         throw new IllegalStateException(path + " was closed while it was used");

@@ -20,8 +20,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Wraps a source. It fails, hangs, ends early, changes or lends files when a test says so: {@code
- * on(READ).of("a/b").fail(EIO)}.
+ * Wraps a source, and makes it fail, hang, truncate, change or lend files as a test requests:
+ * {@code on(READ).of("a/b").fail(EIO)}.
  */
 public final class FaultyStore implements BackingStore {
   /** The kinds of requests. */
@@ -44,7 +44,7 @@ public final class FaultyStore implements BackingStore {
   /** How a request is answered, if at all. */
   public enum Answer {
     WHOLE,
-    /** A read ends early, in the middle of the file; a listing fails after half of the names. */
+    /** A read is truncated in the middle of the file; a listing fails after half of the names. */
     CUT
   }
 
@@ -108,17 +108,17 @@ public final class FaultyStore implements BackingStore {
     return new ChosenRequests(this, List.of(operations));
   }
 
-  /** For faults that {@link #on} has no words for. */
+  /** For faults that cannot be expressed by {@link #on}. */
   public void faults(Faults next) {
     faults = next;
   }
 
-  /** Lends a file for each path for which the function has one. */
+  /** Lends the file that the function returns for a path. */
   public void lend(Function<FileName, @Nullable LentFile> from) {
     lender = from;
   }
 
-  /** From now on the attributes of files may be others' word. */
+  /** Pretends from now on that attributes come from other nodes. */
   public void beSecondHand() {
     isSecondHand = true;
   }
@@ -136,7 +136,7 @@ public final class FaultyStore implements BackingStore {
     }
   }
 
-  /** The errors injected since the last call into requests of threads with these names. */
+  /** The errors injected since the last call into requests of matching threads. */
   public Set<Errno> takeInjected(Predicate<String> threads) {
     Set<Errno> errnos = EnumSet.noneOf(Errno.class);
     for (Injection next = injections.poll(); next != null; next = injections.poll()) {
@@ -265,7 +265,7 @@ public final class FaultyStore implements BackingStore {
     }
   }
 
-  /** A file that, once stale, stays so, like a file of a server that was replaced. */
+  /** A file that, once stale, stays stale, as after a server was replaced. */
   private final class FaultyFile implements SourceFile {
     private final FileName path;
     private final SourceFile file;

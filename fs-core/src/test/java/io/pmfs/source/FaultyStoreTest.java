@@ -25,7 +25,7 @@ final class FaultyStoreTest {
     real.file("b", 2, 100);
   }
 
-  /** What a read ends with; null for success. */
+  /** The error of a read; null for success. */
   private @Nullable Errno read(String path, long offset) {
     try (SourceFile file = store.open(FileName.of(path))) {
       file.read(offset, ByteBuffer.allocate(1));

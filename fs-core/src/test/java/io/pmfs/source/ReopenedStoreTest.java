@@ -56,7 +56,7 @@ final class ReopenedStoreTest {
     assertThat(time.offer("", 30, TimeUnit.SECONDS)).isTrue();
   }
 
-  /** A source that is unavailable for several attempts, with these errors in turn. */
+  /** A source that is unavailable for several attempts, with one of these errors each. */
   private ReopenedStore.Opener awayFor(List<Errno> reasons) {
     List<Errno> rest = new ArrayList<>(reasons);
     return () -> {
@@ -105,7 +105,7 @@ final class ReopenedStoreTest {
             new SplittableRandom(1),
             lines::add)) {
       assertThatThrownBy(() -> store.status(FileName.of(""))).isInstanceOf(FsException.class);
-      // At once there is no other attempt.
+      // There is no immediate second attempt.
       assertThatThrownBy(() -> store.status(FileName.of(""))).isInstanceOf(FsException.class);
       assertThat(tries).hasValue(1);
       Await.until("it is there", () -> isListed(store));
@@ -148,7 +148,7 @@ final class ReopenedStoreTest {
     }
   }
 
-  /** No request waits for an attempt that has ended, whatever has ended it. */
+  /** No request waits for an attempt that has ended in any way. */
   @Test
   void attempt_thatEndsWithAnError_failsRequestsAndIsRepeated() throws Exception {
     List<Error> errors =

@@ -222,7 +222,10 @@ final class BundledCopiesTest {
     }
   }
 
-  /** Memory per copy, freed only by the collector, would add up to the moved bytes: 8 MiB. */
+  /**
+   * One buffer per copy, freed only by the garbage collector, would add up to the moved bytes: 8
+   * MiB.
+   */
   @Test
   void compact_manyCopies_movesThemThroughTheSameMemory() throws Exception {
     try (Stage stage = open("none", 64 << 20)) {

@@ -43,8 +43,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Compressed copies through the whole of staging and reading. Content with a negative seed is
- * compressible.
+ * Compressed copies in all of staging and reading. Content with a negative seed is compressible.
  */
 @Timeout(120)
 final class CompressedCopiesTest {

@@ -183,7 +183,7 @@ public final class Stage implements AutoCloseable {
       CollectingSink sink = new CollectingSink();
       int count = stager.serve(inode, offset + answer.size(), size - answer.size(), sink);
       if (count < 1 || count != sink.answer().length) {
-        throw new AssertionError(count + " bytes said, " + sink.answer().length + " given");
+        throw new AssertionError(count + " bytes reported, " + sink.answer().length + " passed");
       }
       answer.writeBytes(sink.answer());
     }

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Errors, not only exceptions: whatever a step throws, readers get their bytes, nothing waits for a
- * claim that nobody has, and everything is copied once nothing is thrown any more.
+ * Errors, not only exceptions: whatever a step throws, readers get their bytes, nothing waits for
+ * an abandoned claim, and everything is copied after the errors end.
  */
 @Timeout(300)
 final class StagerErrorsTest {
@@ -100,7 +100,7 @@ final class StagerErrorsTest {
     return files;
   }
 
-  /** Nothing is thrown any more: each file gets a copy, and nothing is left of the failures. */
+  /** After the errors: each file gets a copy, and no trace of the failures is left. */
   private static void recover(Stage stage, List<Inode> files, String what) throws Exception {
     try {
       stage.awaitIdle();
@@ -140,7 +140,7 @@ final class StagerErrorsTest {
 
   // ---- threads
 
-  /** More than the system gives: starting such a thread fails as when there are too many. */
+  /** More than the system can provide: starting such a thread fails as when there are too many. */
   private static final long TOO_MUCH_STACK = 1L << 50;
 
   private volatile int available;
@@ -158,7 +158,7 @@ final class StagerErrorsTest {
     };
   }
 
-  /** The limit is reached after the mount was announced, and lifted later. */
+  /** The thread limit is reached after the mount was announced, and lifted later. */
   @Test
   void threads_thatCannotBeStarted_makeReadsSlowerOnly() throws Exception {
     for (int threads = 1; threads <= 3; threads++) {
@@ -172,7 +172,7 @@ final class StagerErrorsTest {
           stage.stager.copyFile(file);
           assertThat(stage.copies.has(file)).isTrue();
         }
-        // Verifying large copies goes on, too, and is asked for again after an error.
+        // Verifying large copies continues too, and is requested again after an error.
         Await.until(
             "the large copy is verified", () -> stage.stager.copyFile(files.get(2)) != null);
       }

@@ -241,7 +241,7 @@ final class StagerTest {
     }
   }
 
-  /** Readers that are faster than the tier do not cost the other nodes' source another read. */
+  /** Readers that are faster than the tier do not cause another read of a shared source. */
   @Test
   void read_ofASharedSourceThatOutrunsTheTier_readsTheSourceOnce() throws Exception {
     Share shared = inode -> true;
@@ -418,7 +418,7 @@ final class StagerTest {
     }
   }
 
-  /** As after its server was replaced: the path can be opened again. */
+  /** As after the server was replaced: the path can be opened again. */
   @Test
   void read_openFileIsStale_isReadFromItOpenedAnew() throws Exception {
     try (Stage stage = new Stage(directory)) {
@@ -592,7 +592,7 @@ final class StagerTest {
     }
   }
 
-  /** When the kernel reads by itself, only the opening is visible. */
+  /** If the kernel reads without pmfs, only the open is visible. */
   @Test
   void copyFile_ofACopy_countsAsUseOfIt() throws Exception {
     List<Long> used = new CopyOnWriteArrayList<>();

@@ -91,8 +91,8 @@ final class StagingTest {
       Thread stagingThread = new Thread(staged, "staging");
       stagingThread.start();
       Await.until("the rest is read", () -> stage.store.bytesRead("f") == 2L * BLOCK);
-      // Whichever thread reads the rest, the copy must not be complete before the staging has
-      // joined its fetch.
+      // Any thread may read the rest; the copy must not be complete before the staging has joined
+      // its fetch.
       Await.until(
           "staging waits for the reader",
           () -> stagingThread.getState() == Thread.State.TIMED_WAITING);
@@ -258,8 +258,8 @@ final class StagingTest {
   }
 
   /**
-   * A reader may read the file, and thereby end its stay, between the copy and the task's last
-   * check.
+   * A reader may read the file to its end, so that it is dropped, between the copy and the task's
+   * last check.
    */
   @Test
   void stageIf_droppedRightAfterItWasCopied_isStaged() throws Exception {

@@ -48,7 +48,7 @@ public final class Dataset implements AutoCloseable {
   private final Bundling bundling;
   private @Nullable List<Tier.@Nullable Usage> lastStop;
 
-  /** Long after the source's last change, except in tests that set it. */
+  /** Long after the source's last change, unless a test sets it. */
   public Instant now = Instant.MAX.minus(Duration.ofDays(1));
 
   // State of the running session.
@@ -68,7 +68,7 @@ public final class Dataset implements AutoCloseable {
     this(directory, Bundling.NONE, tree, capacities);
   }
 
-  /** The same, with small copies in bundles or not. */
+  /** Like {@link #Dataset(Path, Tree, long...)}, with a choice of bundles. */
   public Dataset(Path directory, Bundling bundling, Tree tree, long... capacities)
       throws Exception {
     this.directory = directory;
@@ -202,7 +202,7 @@ public final class Dataset implements AutoCloseable {
     CollectingSink sink = new CollectingSink();
     int count = fs.read(number, offset, size, sink);
     if (count != sink.answer().length) {
-      throw new AssertionError(count + " bytes said, " + sink.answer().length + " given");
+      throw new AssertionError(count + " bytes reported, " + sink.answer().length + " passed");
     }
     return sink.answer();
   }
@@ -223,7 +223,7 @@ public final class Dataset implements AutoCloseable {
     return list(path).stream().map(entry -> entry.name().toString()).toList();
   }
 
-  /** Looks up every name, so that the source need not be asked for it again. */
+  /** Looks up every name, so that the source is not asked again. */
   public void readNames() throws FsException {
     for (FileName path : store.paths()) {
       fs.inode(number(path));

@@ -161,7 +161,7 @@ final class DatasetTasksTest {
     }
   }
 
-  /** {@code ls -l}, {@code cp -a} and {@code rsync -X} ask for them. */
+  /** {@code ls -l}, {@code cp -a} and {@code rsync -X} request them. */
   @Test
   void stage_ofAll_bringsExtendedAttributes() throws Exception {
     FileName name = FileName.of("user.label");
@@ -188,7 +188,7 @@ final class DatasetTasksTest {
     }
   }
 
-  /** As of some programs that serve files (rclone): it says so to who asks for them. */
+  /** As with some FUSE daemons (rclone): the error is returned to programs that request them. */
   @Test
   void stage_ofASourceThatCannotSayExtendedAttributes_isComplete() throws Exception {
     try (Dataset dataset = new Dataset(directory, DatasetTasksTest::tree, ROOM)) {
@@ -251,7 +251,7 @@ final class DatasetTasksTest {
           .containsExactlyInAnyOrder(
               "line 4: there is no such path",
               "line 6: a path component is not a directory; symbolic links are not followed");
-      // Only after the end: a running task must keep its list for a successor.
+      // Only after the end: a running task must keep its list for its successor.
       Await.until("the list is forgotten", () -> task.request().paths().count() == 0);
     }
   }
@@ -822,7 +822,7 @@ final class DatasetTasksTest {
       CountDownLatch started = new CountDownLatch(1);
       dataset.faulty.on(LIST).of("d").run(path -> started.countDown());
       // At the task's pace the 200 names would take longer than this test may; once a reader waits
-      // for them the task hurries, and may have ended by now.
+      // for them the task hurries, and may have ended.
       TaskRequest request =
           new TaskRequest.Stage(
               TaskPaths.of(paths("d")), new TaskRequest.Limits(2, 0, 1), null, false, true, false);

@@ -152,7 +152,7 @@ final class PrefetchWorkTest {
       assertThat(task.progress().state()).isEqualTo(State.ENDED);
       assertThat(task.progress().failed()).isZero();
       for (int i = 0; i < FILES; i++) {
-        // A reader that is faster than the window may itself copy a file that has left.
+        // A reader that is ahead of the window may itself copy a file that has left.
         assertThat(dataset.store.bytesRead(name(i))).isBetween((long) SIZE, 2L * SIZE);
       }
     } finally {
@@ -216,8 +216,8 @@ final class PrefetchWorkTest {
   }
 
   /**
-   * A reader that finds no room reads for itself; when there is room, the file is already being
-   * read.
+   * A reader that finds no room reads from the source; when there is room, it is already reading
+   * the file.
    */
   @Test
   void prefetch_fileThatAReaderReadsWithoutACopy_isNotReadTwice() throws Exception {
@@ -307,7 +307,7 @@ final class PrefetchWorkTest {
       assertThat(first.await(Duration.ofSeconds(20))).isTrue();
 
       FileTask task = dataset.tasks.start(request.from(first.position()));
-      // The files that the first task copied exist: they may be read before this task checks.
+      // The first task's copies exist, so their files may be read before this task checks.
       Await.until("it looks at what is read", () -> task.progress().files() >= 150);
       for (int i : order.subList(150, FILES)) {
         Await.until("it is ahead", () -> isThere(dataset, i));

@@ -61,8 +61,8 @@ final class RunningTaskTest {
 
   @Test
   void cancel_whileAThreadHangs_isOverAllTheSame() throws Exception {
-    AtomicInteger told = new AtomicInteger();
-    task.whenCancelled(told::incrementAndGet);
+    AtomicInteger calls = new AtomicInteger();
+    task.whenCancelled(calls::incrementAndGet);
     task.start(RunningTaskTest::hang);
     assertThat(task.await(Duration.ofMillis(1))).isFalse();
     task.cancel();
@@ -70,7 +70,7 @@ final class RunningTaskTest {
 
     assertThat(task.await(Duration.ofSeconds(30))).isTrue();
     assertThat(task.progress().state()).isEqualTo(State.CANCELLED);
-    assertThat(told).hasValue(1);
+    assertThat(calls).hasValue(1);
   }
 
   private static void hang(RunningTask task) throws InterruptedException {

@@ -137,8 +137,8 @@ final class SequencePassTest {
   }
 
   /**
-   * A sequence's requests are spaced like others: 20 files and 3 sequences, here with one request
-   * each.
+   * The requests of sequences are spaced like others: 20 files and 3 sequences, here with one
+   * request each.
    */
   @Test
   void stage_ofSequencesAtAPace_countsTheirRequests() throws Exception {

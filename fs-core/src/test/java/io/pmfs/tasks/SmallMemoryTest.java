@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Readers and tasks at once, in a JVM whose direct memory is exactly that of the pools. */
+/** Readers and tasks together, in a JVM with exactly as much direct memory as the pools. */
 @Timeout(180)
 final class SmallMemoryTest {
   private static final int FILES = 120;
@@ -44,11 +44,11 @@ final class SmallMemoryTest {
                 directory.toString())
             .redirectErrorStream(true)
             .start();
-    String said = new String(process.getInputStream().readAllBytes(), UTF_8);
+    String output = new String(process.getInputStream().readAllBytes(), UTF_8);
 
     assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    assertThat(said).doesNotContain("OutOfMemoryError").contains("all were answered");
-    assertThat(process.exitValue()).as(said).isZero();
+    assertThat(output).doesNotContain("OutOfMemoryError").contains("all were answered");
+    assertThat(process.exitValue()).as(output).isZero();
   }
 
   /** Runs in the other JVM; the argument is a directory. */

@@ -57,7 +57,7 @@ final class TaskModelTest {
   void readers_duringRandomTasks_getTheSourcesBytes(long seed) throws Exception {
     Random random = new Random(seed);
     ExecutorService readers = Executors.newFixedThreadPool(READERS);
-    // Too small for all files, so that some are refused, evicted and staged again.
+    // Too small for all files, so that some find no room, or are evicted and staged again.
     try (Dataset dataset =
         new Dataset(
             directory,
@@ -97,7 +97,7 @@ final class TaskModelTest {
 
   /**
    * Copies are deleted and truncated at random between tasks: files that {@code stage} then reports
-   * as present are read with a source that answers nothing.
+   * as present are read while the source fails every request.
    */
   @ParameterizedTest(name = "seed {0}")
   @MethodSource("seeds")

@@ -99,7 +99,9 @@ final class VerifyWorkTest {
     }
   }
 
-  /** One block of memory per file, freed only by the collector, was 5.6 GB for 6,000 files. */
+  /**
+   * One block of memory per file, freed only by the garbage collector, was 5.6 GB for 6,000 files.
+   */
   @Test
   void verify_withSource_takesItsMemoryOnce() throws Exception {
     try (Dataset dataset = staged()) {
@@ -113,7 +115,7 @@ final class VerifyWorkTest {
     }
   }
 
-  /** A tier of an earlier mount that this one does not have. */
+  /** A tier of an earlier mount that this mount does not have. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void verify_withRecordsOfATierThatIsNotConfigured_looksAtTheOthers(boolean repair)

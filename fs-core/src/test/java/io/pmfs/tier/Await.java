@@ -9,7 +9,7 @@ public final class Await {
 
   private Await() {}
 
-  /** A condition whose evaluation may fail. */
+  /** A condition that may throw. */
   @FunctionalInterface
   public interface Condition {
     boolean holds() throws Exception;

@@ -9,7 +9,7 @@ import java.nio.channels.ReadableByteChannel;
 import java.nio.channels.WritableByteChannel;
 import org.jspecify.annotations.Nullable;
 
-/** An open file that is empty, or whose disk does not answer. */
+/** An open file that is empty, or whose disk fails. */
 final class BadFile extends FileChannel {
   private final @Nullable IOException failure;
 

@@ -357,7 +357,7 @@ final class BundlesTest {
       extents.add(put(tier, i + 1, content(i, 8192)));
     }
     assertThat(tier.sparseBundles()).isEmpty();
-    // One copy in eight is left of the first five bundles, and all of the others.
+    // One copy in eight is left of the first five bundles, and all copies of the others.
     for (int i = 0; i < 40; i++) {
       if (i % 8 != 0) {
         tier.remove(i + 1, extents.get(i), 8192);

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every reason that status may show. */
+/** Every reason that status can show. */
 final class DaxEvidenceTest {
   private static final BlockDevice PMEM = new BlockDevice("pmem0", true, false, false);
 

@@ -15,7 +15,7 @@ import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A tier that believes its files to be mapped memory. */
+/** A tier that treats its files as mapped memory. */
 final class DirectTierTest extends TierContract {
   private static final int LARGE = (2 << 20) + 1;
 

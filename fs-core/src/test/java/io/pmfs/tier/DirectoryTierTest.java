@@ -172,7 +172,7 @@ final class DirectoryTierTest extends TierContract {
     tier.census()
         .forEachFile(
             number -> {
-              // The walk has already read some names, whose files are gone when it examines them.
+              // The walk has already read some names, whose files are gone when it inspects them.
               for (long other = 1; other <= 500 && seen.isEmpty(); other++) {
                 tier.remove(other, null, 10);
               }
@@ -315,7 +315,7 @@ final class DirectoryTierTest extends TierContract {
   @Test
   void create_reservationsLeaveLessThanKeepFree_hasNoRoom() throws Exception {
     long free = Files.getFileStore(temporary).getUsableSpace();
-    // Other programs write to this disk: half of the free space is far from what they change.
+    // Other programs write to this disk: half of the free space is far more than they change.
     DirectoryTier tier = open(Long.MAX_VALUE / 4, free / 2, EMPTY);
     CopyWriter first = create(tier, 7, free / 3);
 

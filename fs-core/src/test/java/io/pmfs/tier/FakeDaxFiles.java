@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** Ordinary files that are treated as files on memory. */
+/** Ordinary files treated as persistent memory. */
 final class FakeDaxFiles implements DaxFiles {
   final List<Long> allocated = new ArrayList<>();
   final AtomicInteger mapped = new AtomicInteger();

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** Wraps a tier and makes it fail when a test says so. */
+/** Wraps a tier, and makes it fail as a test requests. */
 public final class FaultyTier implements Tier {
   /** The steps that may fail. */
   public enum Point {
@@ -21,7 +21,7 @@ public final class FaultyTier implements Tier {
     WRITE,
     COMMIT,
     MOVE,
-    /** Of a writer; it cannot fail, but may take long. */
+    /** Of a writer; it cannot fail, but may block. */
     CLOSE
   }
 
@@ -30,15 +30,15 @@ public final class FaultyTier implements Tier {
     NONE,
     /** An IOException; from CREATE, no room. */
     FAIL,
-    /** The end of the file comes early; a copy that is opened is not there. */
+    /** The file ends early; a copy being opened is missing. */
     SHORT,
-    /** A byte is changed; the file of a copy that is opened is gone. */
+    /** A byte is changed; the file of a copy being opened is gone. */
     CORRUPT,
     /** The disk is full; for WRITE. */
     FULL
   }
 
-  /** Called before each step, without locks; may also block. */
+  /** Called before each step, without locks; may block. */
   @FunctionalInterface
   public interface Faults {
     Fault at(Point point, long number) throws IOException;

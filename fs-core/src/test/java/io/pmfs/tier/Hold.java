@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Requests that wait until the test lets them go on. Neither they nor the test wait longer than 100
+ * Requests that wait until the test releases them. Neither they nor the test wait longer than 100
  * seconds. Thread-safe.
  */
 public final class Hold {
@@ -17,24 +17,24 @@ public final class Hold {
 
   public Hold() {}
 
-  /** Holds the calling thread until the release. */
+  /** Blocks the calling thread until the release. */
   public void pass() {
     count.incrementAndGet();
     reached.countDown();
-    await(released, "let a held request go on");
+    await(released, "released the requests");
   }
 
   /** Waits for the first request. */
   public void awaitReached() {
-    await(reached, "made a request that is held");
+    await(reached, "made a request");
   }
 
-  /** How many requests there were so far, also after the release. */
+  /** How many requests were made so far, including those after the release. */
   public int count() {
     return count.get();
   }
 
-  /** Lets all requests go on, and those to come. */
+  /** Releases all present and future requests. */
   public void release() {
     released.countDown();
   }
@@ -42,7 +42,7 @@ public final class Hold {
   private static void await(CountDownLatch latch, String what) {
     try {
       if (!latch.await(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
-        throw new AssertionError("in " + DEADLINE_SECONDS + " s nobody " + what);
+        throw new AssertionError("in " + DEADLINE_SECONDS + " s no thread " + what);
       }
     } catch (InterruptedException e) {
       throw new AssertionError(e);

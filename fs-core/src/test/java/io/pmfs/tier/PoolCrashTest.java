@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 
-/** Random operations on a pool; the power fails at any of them. */
+/** Random operations on a pool, during any of which the power fails. */
 final class PoolCrashTest {
   private static final int SIZE = 4 << 20;
   private static final int BUNDLE = 64 << 10;

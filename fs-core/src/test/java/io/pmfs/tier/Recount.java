@@ -7,7 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.function.LongPredicate;
 
-/** Counts a tier's copies like the code that keeps the records. */
+/** Counts a tier's copies like the owner of the records. */
 final class Recount {
   private Recount() {}
 

@@ -53,7 +53,7 @@ public abstract class TierContract {
     }
   }
 
-  /** Commits a copy, replacing the existing one, like the code that keeps the records. */
+  /** Commits a copy, replacing the existing one, like the owner of the records. */
   private void commit(Tier tier, long number, CopyWriter writer) throws IOException {
     synchronized (places) {
       Extent extent = writer.commit();

@@ -36,7 +36,7 @@ final class AccessRuleTest {
     return new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, rule);
   }
 
-  /** The flags that a session with this rule accepts of those offered. */
+  /** The offered flags that a session with this rule accepts. */
   private long accepted(AccessRule rule, long offered) throws Exception {
     try (KernelSession session = new KernelSession(operations(rule))) {
       return session.ask(Opcode.INIT, 0, KernelMessages.init(7, 45, offered)).body().getInt(12);

@@ -20,15 +20,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * How much heap a warm read takes in its worker's thread: one object, which says where the bytes
- * are. Nothing here depends on the compiler's escape analysis, except what a call of splice(2)
- * takes before it is compiled.
+ * How much heap a warm read allocates on its worker's thread: one object, the location of the
+ * bytes. Independent of the compiler's escape analysis, except for calls of splice(2) before they
+ * are compiled.
  */
 final class AllocationTest {
   private static final int WARM_UP = 2_000;
   private static final int MEASURED = 2_000;
 
-  /** A kernel that asks for the same over and over again, and takes each answer. */
+  /** A kernel that repeats one request, and accepts each answer. */
   private static final class Repeating implements KernelChannel {
     private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private final byte[] request;

@@ -45,7 +45,7 @@ final class BackingFilesTest {
   @SuppressWarnings("NullAway.Init")
   BackingFilesTest() {}
 
-  /** Gives out numbers as the kernel does, and knows which are good. */
+  /** Returns ids like the kernel, and knows which are registered. */
   static final class Kernel implements BackingFiles.Registry {
     private final AtomicInteger last = new AtomicInteger();
     final Set<Integer> registered = ConcurrentHashMap.newKeySet();
@@ -152,7 +152,7 @@ final class BackingFilesTest {
     }
   }
 
-  /** A job may read a few files often: they are not its dataset. */
+  /** A job may read a few files repeatedly: they are not its dataset. */
   @Test
   void open_ofFewSmallCopiesOften_choosesNothing() throws Exception {
     BackingFiles auto = choosing(1L << 40);
@@ -334,7 +334,9 @@ final class BackingFilesTest {
     assertThat(kernel.registered).isEmpty();
   }
 
-  /** What the kernel answers EIO to: an id that is not registered, or not that of other opens. */
+  /**
+   * The kernel returns EIO for an id that is not registered, or differs from that of other opens.
+   */
   @Test
   void opens_inManyThreadsWhileCopiesGo_areAlwaysGoodAndAgree() throws Exception {
     long seed = System.nanoTime();
@@ -394,14 +396,14 @@ final class BackingFilesTest {
     return null;
   }
 
-  // What OPEN answers.
+  // The answer to OPEN.
 
   private KernelSession session() {
     return new KernelSession(
         new KernelOperations(fixture.fileSystem, 1000, files, -1, 56, AccessRule.MODES));
   }
 
-  /** A process on the session of another, which was killed. */
+  /** A process that takes over the session of a killed one. */
   private BackingFiles successor(Path ledger) throws Exception {
     return new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), null, 2);
   }
@@ -441,7 +443,7 @@ final class BackingFilesTest {
     assertThat(new BackingLedger(ledger).entries()).isEmpty();
   }
 
-  /** What no successor would know of is not left to the kernel. */
+  /** An open that a successor could not know of is not left to the kernel. */
   @Test
   void open_noRoomInTheLedger_isReadThroughUs(@TempDir Path directory) throws Exception {
     BackingLedger full = new BackingLedger(directory.resolve("ledger"));

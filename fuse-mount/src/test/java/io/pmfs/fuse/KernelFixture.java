@@ -128,7 +128,7 @@ final class KernelFixture implements AutoCloseable {
     threads.shutdownNow();
   }
 
-  /** A clock that moves so far with each look that nothing kept for a time is still good. */
+  /** A clock that advances so far at each call that every cached value has expired. */
   private Instant anHourLater() {
     return Instant.now().plus(Duration.ofHours(looks.incrementAndGet()));
   }

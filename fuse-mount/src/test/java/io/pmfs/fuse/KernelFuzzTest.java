@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Requests that no kernel sends, and file systems that fail as none should. */
+/** Requests that no kernel sends, and file systems with unexpected failures. */
 @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class KernelFuzzTest {
   private static final int REQUESTS = 200_000;
@@ -54,7 +54,7 @@ final class KernelFuzzTest {
         answered += answers.size();
         succeeded += (int) answers.stream().filter(answer -> answer.error() == 0).count();
       }
-      // Else this would test nothing but the check of the header.
+      // Otherwise this would only test the check of the header.
       assertThat(answered).isGreaterThan(REQUESTS / 2);
       assertThat(succeeded).isGreaterThan(REQUESTS / 20);
       assertThat(session.endings).hasValue(0);
@@ -84,7 +84,7 @@ final class KernelFuzzTest {
     boolean wellFormed =
         answer.length() == answer.all().length
             && answer.unique() == header.getLong(8)
-            // The kernel takes no other numbers.
+            // The kernel accepts no other numbers.
             && answer.error() <= 0
             && answer.error() > -512
             && (answer.error() == 0 || answer.length() == KernelProtocol.OUT_HEADER_SIZE)

@@ -21,13 +21,13 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every number of the protocol against the header of this machine, by a C program. What the header
- * is too old for is skipped.
+ * Compares every number of the protocol with this machine's header, through a C program. Skips
+ * numbers that are newer than the header.
  */
 final class KernelHeaderTest {
   private static final Path HEADER = Path.of("/usr/include/linux/fuse.h");
 
-  /** A C expression, what we have for it, and the minor version of the protocol that brought it. */
+  /** A C expression, our value for it, and the minor version of the protocol that introduced it. */
   private record HeaderNumber(String expression, long ours, int sinceMinor) {}
 
   private final List<HeaderNumber> numbers = new ArrayList<>();

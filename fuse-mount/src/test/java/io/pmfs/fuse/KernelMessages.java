@@ -7,7 +7,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What follows the header of requests, and listings, as linux/fuse.h has them. */
+/** Bodies of requests, and listings, as in linux/fuse.h. */
 final class KernelMessages {
   private KernelMessages() {}
 
@@ -52,7 +52,7 @@ final class KernelMessages {
         .array();
   }
 
-  /** One entry of READDIR or READDIRPLUS; of the attributes, what the latter alone has. */
+  /** An entry of READDIR or READDIRPLUS, with only those attributes that READDIRPLUS adds. */
   record Entry(
       long inode, long next, int type, String name, long nodeId, long attributeInode, int mode) {}
 

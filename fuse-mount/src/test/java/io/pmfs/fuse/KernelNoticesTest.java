@@ -14,7 +14,7 @@ import java.util.HexFormat;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Golden bytes, written down by hand from linux/fuse.h; little-endian machines only. */
+/** Golden bytes, derived by hand from linux/fuse.h; little-endian machines only. */
 final class KernelNoticesTest {
   private String sent = "";
 

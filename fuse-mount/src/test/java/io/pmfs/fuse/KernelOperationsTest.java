@@ -211,7 +211,7 @@ final class KernelOperationsTest {
         .isEqualTo(Errno.ENODATA);
   }
 
-  /** Of an inode that the file system would refuse, had it been asked. */
+  /** For an inode that the file system would reject if asked. */
   @Test
   void getxattr_ofTheProbe_asksTheFileSystemNothing() {
     byte[] probe = KernelMessages.xattr(100, Bridge.PROBE);
@@ -521,7 +521,7 @@ final class KernelOperationsTest {
     }
   }
 
-  /** Cut short as well, but with a length that agrees: only what is needed may be missed. */
+  /** Truncated too, but with a matching length: only needed bytes may be missed. */
   @ParameterizedTest
   @EnumSource(
       mode = Mode.EXCLUDE,
@@ -630,7 +630,7 @@ final class KernelOperationsTest {
       assertThat(operations.negotiation().isNegotiated()).isTrue();
       assertThat(operations.negotiation().canResend()).isFalse();
       assertThat(own.ask(Opcode.OPEN, ROOT, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
-      // Kernels before 5.1 hand ENOSYS on to whoever opens a directory.
+      // Kernels before 5.1 return ENOSYS to the program that opens a directory.
       Answer opened = own.ask(Opcode.OPENDIR, ROOT, new byte[8]);
       assertThat(opened.body().capacity()).isEqualTo(16);
       assertThat(opened.body().getLong(0)).isZero();
@@ -639,20 +639,20 @@ final class KernelOperationsTest {
     }
   }
 
-  /** As another node described it, it is of another version than the source has. */
+  /** Another node described it as of another version than the source has. */
   @Test
   void open_ofAFileOfAnotherVersion_isStaleUntilItsAttributesAreShown(@TempDir Path directory)
       throws Exception {
-    try (KernelFixture told = new KernelFixture(directory);
-        KernelSession own = told.session()) {
-      told.faulty.beSecondHand();
-      long small = told.inode("small");
+    try (KernelFixture secondHand = new KernelFixture(directory);
+        KernelSession own = secondHand.session()) {
+      secondHand.faulty.beSecondHand();
+      long small = secondHand.inode("small");
       assertThat(own.ask(Opcode.GETATTR, small, new byte[16]).error()).isZero();
       assertThat(openFlags(own, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
 
       byte[] now = KernelFixture.content(2000);
-      Files.write(told.source.resolve("small"), now);
-      told.fileSystem.lookAgain(small);
+      Files.write(secondHand.source.resolve("small"), now);
+      secondHand.fileSystem.lookAgain(small);
       byte[] whole = KernelMessages.read(0, 4096);
       assertThat(own.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ESTALE);
       assertThat(own.notices).isEmpty();
@@ -685,7 +685,7 @@ final class KernelOperationsTest {
     }
   }
 
-  // Answers that the kernel does not take.
+  // Answers that the kernel does not accept.
 
   @Test
   void answer_refusedOnce_isGivenAsAnError() throws Exception {

@@ -24,11 +24,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
-/** A session without a kernel: requests from a test, to one worker, whose answers it keeps. */
+/** A session without a kernel: a test sends requests to one worker, and its answers are kept. */
 final class KernelSession implements AutoCloseable {
   private static final int VECTOR_SIZE = 16;
 
-  /** An answer as the kernel would take it. */
+  /** An answer as the kernel would receive it. */
   static final class Answer {
     private final byte[] all;
     private final ByteBuffer buffer;
@@ -50,12 +50,11 @@ final class KernelSession implements AutoCloseable {
       return buffer.getLong(8);
     }
 
-    /** Header and what follows it. */
+    /** The header and the body. */
     byte[] all() {
       return all;
     }
 
-    /** What follows the header. */
     ByteBuffer body() {
       return buffer.slice(16, all.length - 16).order(ByteOrder.nativeOrder());
     }
@@ -64,7 +63,7 @@ final class KernelSession implements AutoCloseable {
       return Arrays.copyOfRange(all, 16, all.length);
     }
 
-    /** The reason of a failure; null for success. */
+    /** The error; null for success. */
     @Nullable Errno errno() {
       return error() == 0 ? null : Errno.of(-error());
     }
@@ -82,12 +81,12 @@ final class KernelSession implements AutoCloseable {
 
   private volatile Runnable whenPiped = () -> {};
 
-  /** Runs something when an answer comes through a pipe. */
+  /** Runs an action when an answer is sent through a pipe. */
   void whenPiped(Runnable next) {
     whenPiped = next;
   }
 
-  /** So many next answers are refused by the kernel. */
+  /** How many of the next answers the kernel rejects. */
   final AtomicInteger refusals = new AtomicInteger();
 
   KernelSession(RequestHandler operations) {
@@ -186,7 +185,7 @@ final class KernelSession implements AutoCloseable {
 
   private static final byte[] END = {};
 
-  /** Messages that answer no request. */
+  /** Unsolicited messages. */
   final List<byte[]> notices = new CopyOnWriteArrayList<>();
 
   /** All answers that a request got. */
@@ -234,7 +233,7 @@ final class KernelSession implements AutoCloseable {
         .array();
   }
 
-  /** What is asked for, if that has waited so long by now. */
+  /** The waiting request, if it has waited at least this long. */
   @Nullable AskedRequest waiting(long leastNanos) {
     return served.request().waiting(leastNanos, System.nanoTime());
   }

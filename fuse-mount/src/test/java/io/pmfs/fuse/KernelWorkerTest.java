@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a worker does when it is not a request that fails, but the worker. */
+/** Failures of a worker, not of a request. */
 @Timeout(60)
 final class KernelWorkerTest {
   private KernelFixture fixture;
@@ -40,7 +40,7 @@ final class KernelWorkerTest {
     fixture.close();
   }
 
-  /** What receive does, one after the other; the last one for ever. */
+  /** The results of receive in order; the last one is repeated. */
   private void run(Throwable... failures) {
     Deque<Throwable> left = new ArrayDeque<>(List.of(failures));
     KernelChannel channel =
@@ -87,7 +87,7 @@ final class KernelWorkerTest {
     return new FsException(errno, "the test");
   }
 
-  /** Stands for a request that came, and needs no answer. */
+  /** Stands for a request without an answer. */
   private static FsException request() {
     return failure(Errno.ENODATA);
   }
@@ -112,7 +112,7 @@ final class KernelWorkerTest {
     assertThat(failed).hasValue(0);
   }
 
-  /** In the life of a daemon there may be many. */
+  /** Over the life of a daemon there may be many. */
   @Test
   void run_errorsWithRequestsBetween_doNotAddUp() {
     List<Throwable> received = new ArrayList<>();
@@ -127,7 +127,7 @@ final class KernelWorkerTest {
     assertThat(failed).hasValue(0);
   }
 
-  /** An end without a word would leave a mount without a daemon. */
+  /** Ending silently would leave a mount without a daemon. */
   @Test
   void run_nothingCanBeFetched_failsAndDoesNotSayThatTheSessionEnded() {
     run(failure(Errno.EIO));

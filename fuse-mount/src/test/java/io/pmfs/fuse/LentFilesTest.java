@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** {@link BackingFiles} over a source that lends files, as the cache of a node does. */
+/** {@link BackingFiles} over a source that lends files, like the node cache. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class LentFilesTest {
   private KernelFixture fixture;
@@ -45,7 +45,7 @@ final class LentFilesTest {
   @SuppressWarnings("NullAway.Init")
   LentFilesTest() {}
 
-  /** On loan until it is closed. */
+  /** Lent until closed. */
   private final class Loan implements LentFile {
     private final PassedFile file;
 
@@ -154,7 +154,7 @@ final class LentFilesTest {
     files.release(large);
   }
 
-  /** A path that leads to another file now must not show that file's content. */
+  /** A path that now leads to another file must not show that file's content. */
   @Test
   void open_ofAFileThatWasReplaced_isThroughUs() throws Exception {
     Files.delete(fixture.source.resolve("large"));
@@ -190,7 +190,7 @@ final class LentFilesTest {
     BackingFiles first =
         new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), null);
     int id = first.open(large);
-    List.copyOf(lent).forEach(LentFile::close); // with its process
+    List.copyOf(lent).forEach(LentFile::close); // with their process
     BackingFiles second =
         new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), null);
     assertThat(second.open(large)).isEqualTo(id);
@@ -201,7 +201,7 @@ final class LentFilesTest {
     assertThat(kernel.registered).isEmpty();
   }
 
-  /** What no successor would know of is not left to the kernel. */
+  /** An open that a successor could not know of is not left to the kernel. */
   @Test
   void open_noRoomInTheLedger_isThroughUsAndGivenBack(@TempDir Path directory) throws Exception {
     BackingLedger full = new BackingLedger(directory.resolve("ledger"));
@@ -215,7 +215,7 @@ final class LentFilesTest {
     assertThat(lent).isEmpty();
   }
 
-  /** Else opens would keep all workers, and names could not be looked up either. */
+  /** Otherwise opens would occupy all workers, and lookups would wait too. */
   @Test
   void opens_whileTheSourceHangs_doNotAllWaitForIt() throws Exception {
     Hold hold = fixture.faulty.on(Operation.OPEN).hold();

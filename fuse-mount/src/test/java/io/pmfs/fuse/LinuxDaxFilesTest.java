@@ -20,7 +20,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** On an ordinary disk, where the same calls work and nothing is DAX. */
+/** On an ordinary disk, where the same calls work and no file is DAX. */
 final class LinuxDaxFilesTest {
   private static final long THREE_GIB = 3L << 30;
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Workers that take requests from a queue, as from the kernel. */
+/** Workers that take requests from a queue, like those of the kernel. */
 @Timeout(60)
 final class ListenersTest {
   private static final int WORKERS = 20;
@@ -49,7 +49,7 @@ final class ListenersTest {
   void end_whenNoOtherWaits_wakesAWorker() throws InterruptedException {
     start();
 
-    // None is answered: each request needs a worker of its own, up to the last one.
+    // None is answered: each request needs its own worker, up to the last one.
     requests.release(WORKERS);
 
     await(taken, WORKERS);

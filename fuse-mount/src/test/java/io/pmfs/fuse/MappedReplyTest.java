@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Answers that lie in a mapped file. */
+/** Answers from a mapped file. */
 final class MappedReplyTest {
   private static final int SIZE = 3 << 20;
   private static final int UNIQUE = 4711;
@@ -107,7 +107,7 @@ final class MappedReplyTest {
     assertAnswer(78, 199_999);
   }
 
-  /** So that the next place is asked: the kernel has been told nothing. */
+  /** So that the next tier is tried: nothing was sent to the kernel. */
   @Test
   void accept_fileCutShort_failsBeforeAnythingIsSent() throws Exception {
     file.truncate(1 << 20);
@@ -124,7 +124,7 @@ final class MappedReplyTest {
     }
   }
 
-  /** Takes what is sent. */
+  /** Records the sent bytes. */
   private static final class Recorder implements KernelChannel {
     private byte[] answer = new byte[0];
     private boolean piped;

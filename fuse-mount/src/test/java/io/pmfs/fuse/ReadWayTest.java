@@ -17,7 +17,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The way of a read is as docs/architecture.md says. */
+/** The path of a read is as documented in docs/architecture.md. */
 final class ReadWayTest {
   private static final int PIPED_BYTES = 131_072;
 
@@ -40,7 +40,7 @@ final class ReadWayTest {
     return steps;
   }
 
-  /** The classes of this program in the calling thread, the caller of the others first. */
+  /** This program's classes on the stack of the calling thread, callers first. */
   private static List<String> way() {
     List<String> classes = new ArrayList<>();
     StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE)

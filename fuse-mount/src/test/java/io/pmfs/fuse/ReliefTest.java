@@ -15,7 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Workers that take requests from a queue, as from the kernel; some requests wait. */
+/** Workers that take requests from a queue, like those of the kernel; some requests wait. */
 @Timeout(60)
 final class ReliefTest {
   private static final int WORKERS = 10;
@@ -143,7 +143,7 @@ final class ReliefTest {
     assertThat(isAnswered(20_000)).isTrue();
   }
 
-  /** Workers that are all busy, none of them for long. */
+  /** Workers that are all busy, each for a short time. */
   private static final class Busy implements Relief.Crew {
     private final CountDownLatch looks = new CountDownLatch(3);
     private final AtomicInteger added = new AtomicInteger();

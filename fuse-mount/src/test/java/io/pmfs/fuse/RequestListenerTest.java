@@ -24,10 +24,10 @@ final class RequestListenerTest {
   private KernelFixture fixture;
   private KernelOperations operations;
   private final RequestLatencies latencies = new RequestLatencies();
-  private final Told told = new Told();
+  private final Recorder recorder = new Recorder();
 
-  /** Keeps what it is told. */
-  private static final class Told implements RequestListener {
+  /** Records what it receives. */
+  private static final class Recorder implements RequestListener {
     final List<AnsweredRequest> requests = new CopyOnWriteArrayList<>();
     volatile long least;
 
@@ -46,7 +46,7 @@ final class RequestListenerTest {
   void makeOperations() throws Exception {
     fixture = new KernelFixture(directory);
     operations = new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, AccessRule.MODES);
-    latencies.listen(told);
+    latencies.listen(recorder);
   }
 
   @AfterEach
@@ -55,12 +55,12 @@ final class RequestListenerTest {
   }
 
   private AnsweredRequest ask(Opcode opcode, long node, byte[] body) {
-    told.requests.clear();
+    recorder.requests.clear();
     try (KernelSession session = new KernelSession(operations, latencies)) {
       session.askAll(KernelSession.request(opcode.number(), node, body));
     }
-    assertThat(told.requests).hasSize(1);
-    return told.requests.get(0);
+    assertThat(recorder.requests).hasSize(1);
+    return recorder.requests.get(0);
   }
 
   @Test
@@ -121,13 +121,13 @@ final class RequestListenerTest {
   void requests_thatWereFasterOrWantNoAnswer_areNotTold() {
     try (KernelSession session = new KernelSession(operations, latencies)) {
       session.askAll(KernelSession.request(Opcode.FORGET.number(), ROOT, new byte[8]));
-      told.least = Long.MAX_VALUE;
+      recorder.least = Long.MAX_VALUE;
       session.ask(Opcode.GETATTR, ROOT, NOTHING);
-      told.least = 0;
+      recorder.least = 0;
       session.ask(Opcode.STATFS, ROOT, new byte[0]);
     }
 
-    assertThat(told.requests)
+    assertThat(recorder.requests)
         .extracting(request -> request.asked().operation())
         .containsExactly("statfs");
   }
@@ -141,7 +141,7 @@ final class RequestListenerTest {
             .isEqualTo(Errno.ENAMETOOLONG);
       }
     }
-    assertThat(told.requests)
+    assertThat(recorder.requests)
         .singleElement()
         .satisfies(one -> assertThat(one.asked().name()).isEqualTo(FileName.of(anothers)));
     assertThat(latencies.snapshot())

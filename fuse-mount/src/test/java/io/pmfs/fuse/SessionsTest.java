@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-/** With a bridge that serves one mount point only; SharedMountByUserIT has the others. */
+/** Sessions over a bridge that serves only one mount point; SharedMountByUserIT covers others. */
 final class SessionsTest {
   private final One first = new One();
   private final Sessions sessions = new Sessions(first);

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Requests that have no answer yet, as another thread sees them. */
+/** Unanswered requests, as other threads see them. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class WaitingRequestTest {
   private static final long HOUR = Duration.ofHours(1).toNanos();
@@ -121,7 +121,7 @@ final class WaitingRequestTest {
     return request;
   }
 
-  /** Requests all of whose parts say the same number, as quickly as they are answered. */
+  /** Sends requests with the same number in all fields, as fast as they are answered. */
   private static final class Numbers implements KernelChannel {
     private static final List<Opcode> OPCODES =
         List.of(Opcode.READ, Opcode.LOOKUP, Opcode.GETATTR, Opcode.LSEEK);

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Each request that changes files, against a file system that records what it is asked for. */
+/** Each request that changes files, on a file system that records its calls. */
 final class WritableOperationsTest {
   private static final byte[] NOTHING = {};
   private static final Opcode[] OPCODES = Opcode.values();
@@ -49,10 +49,13 @@ final class WritableOperationsTest {
   private Instant changed = Instant.ofEpochSecond(1000, 5);
   private @Nullable FsException failure;
 
-  /** How much a read asks of the sink before it says how much there is; 0 for a short answer. */
+  /**
+   * The buffer size that a read requests from the sink before it knows the size; 0 for a short
+   * answer.
+   */
   private int asked;
 
-  /** All rights for the owner, the owning group and the others. */
+  /** All permissions for the owner, the owning group and others. */
   private static final byte[] ACCESS_LIST = {
     2, 0, 0, 0, 1, 0, 7, 0, -1, -1, -1, -1, 4, 0, 7, 0, -1, -1, -1, -1, 0x20, 0, 7, 0, -1, -1, -1,
     -1

@@ -40,7 +40,7 @@ final class NativeTextTest {
 
   @Test
   void process_underLatin1DefaultCharset_argumentsStillArriveAsUtf8() throws Exception {
-    // As in the daemon: the charset can only be chosen when a JVM starts.
+    // As in the daemon: the charset can only be set when a JVM starts.
     ProcessBuilder jvm =
         new ProcessBuilder(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -72,9 +72,9 @@ final class NativeTextTest {
 
   private static String run(ProcessBuilder builder) throws Exception {
     Process process = builder.redirectErrorStream(true).start();
-    String said = new String(process.getInputStream().readAllBytes(), UTF_8);
+    String output = new String(process.getInputStream().readAllBytes(), UTF_8);
     assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-    return said;
+    return output;
   }
 
   /** Runs in a separate JVM. */
@@ -83,9 +83,9 @@ final class NativeTextTest {
 
     public static void main(String[] args) throws Exception {
       Process process = NativeText.process(List.of("printf", "%s", "ä日本")).start();
-      byte[] said = process.getInputStream().readAllBytes();
+      byte[] output = process.getInputStream().readAllBytes();
       System.out.print(java.nio.charset.Charset.defaultCharset().name() + " ");
-      System.out.write(said);
+      System.out.write(output);
       System.out.flush();
     }
   }

@@ -32,7 +32,7 @@ final class DaemonSharingTest {
   private final FakeDaemons daemons = new FakeDaemons();
   private final List<String> lines = new ArrayList<>();
 
-  /** Daemons that answer as a test says. */
+  /** Daemons with answers chosen by the test. */
   private static final class FakeDaemons implements DaemonSharing.Daemons {
     final Map<String, SessionSettings> settings = new HashMap<>();
     final Queue<Outcome> outcomes = new ArrayDeque<>();

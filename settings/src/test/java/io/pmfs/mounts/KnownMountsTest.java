@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The files of two users, which needs root, and a daemon that gets a successor. */
+/** The registries of two users, which need root, and a daemon that gets a successor. */
 final class KnownMountsTest {
   private static final Path MOUNTPOINT = Path.of("/mnt/dataset");
   private static final int ADA = 4711;
@@ -48,7 +48,7 @@ final class KnownMountsTest {
     Files.setAttribute(path, "unix:uid", uid, java.nio.file.LinkOption.NOFOLLOW_LINKS);
   }
 
-  /** As a daemon of Ada would; its files belong to her. */
+  /** Registers like a daemon of Ada, who owns its files. */
   private Registration serve(Path directory, String socket) throws Exception {
     Registration registration =
         Objects.requireNonNull(Registry.own(directory).register(MOUNTPOINT));
@@ -217,7 +217,10 @@ final class KnownMountsTest {
     }
   }
 
-  /** The kernel has the mount of a daemon that died, and another's record still has its number. */
+  /**
+   * The kernel has a mount of a dead daemon, with a number that another daemon's record still
+   * contains.
+   */
   @Test
   void awaitAll_mountWithTheNumberOfASessionThatEnded_isMissed() throws Exception {
     kill();
@@ -260,7 +263,7 @@ final class KnownMountsTest {
     assertThat(knownMounts.holder(mount("0:30"))).isNull();
   }
 
-  /** Only the mount itself, by its number, place and kind, counts. */
+  /** Only the mount itself counts, identified by its number, place and kind. */
   @Test
   void standIn_isKnownWhileItsMountIsThere() throws Exception {
     Registry own = Registry.own(world.makeDirectory("run"));
@@ -336,7 +339,8 @@ final class KnownMountsTest {
               assertThat(failure.line())
                   .isEqualTo(
                       MOUNTPOINT
-                          + ": its daemon died, and the next one answers no commands yet; see /log");
+                          + ": its daemon died, and the next one answers no commands yet; see"
+                          + " /log");
             });
   }
 
@@ -354,7 +358,7 @@ final class KnownMountsTest {
         .containsExactly(MOUNTPOINT + ": its daemon is being replaced; waiting for the next one");
   }
 
-  /** Nobody waits for the next daemon of a mount that has only one. */
+  /** No wait for a successor of a daemon that has none. */
   @Test
   void await_daemonOfAUsersMount_endsAtOnceAndSaysWhatIsTheCase() throws Exception {
     kill(false);
@@ -387,7 +391,7 @@ final class KnownMountsTest {
     assertThat(notices).isEmpty();
   }
 
-  /** What a user can write in place of a record; the name of its files is right. */
+  /** Texts that a user can write instead of a record; the file name is valid. */
   static List<String> hostileRecords() {
     String other = "\"source\":\"/s\",\"socket\":\"/x\",\"logFile\":\"/l\",\"pid\":7";
     String place = "\"mountpoint\":\"" + MOUNTPOINT + "\"";

@@ -27,7 +27,7 @@ final class MountViewersTest {
     process("self", OWN, ROOT.formatted(10));
   }
 
-  /** Without a namespace it is one that may not be looked at. */
+  /** Without a namespace, it is hidden. */
   private void process(String pid, @Nullable String namespace, String mounts) throws IOException {
     Path process = Files.createDirectories(root.resolve("proc").resolve(pid));
     Files.createDirectory(process.resolve("ns"));
@@ -47,7 +47,7 @@ final class MountViewersTest {
     assertThat(viewers.elsewhere("0:50", "/lustre/d")).containsExactly("pid 17 (sleep)");
   }
 
-  /** The kernel gives the number of a mount that is gone to the next one. */
+  /** The kernel reuses the number of a mount that is gone. */
   @Test
   void elsewhere_anothersMountWithItsNumber_isNotIt() throws Exception {
     process("17", "mnt:[2]", ROOT.formatted(20) + ANOTHERS.formatted(21));

@@ -28,13 +28,13 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Takes root, which makes directories for other users here. */
+/** Needs root, to create directories for other users. */
 final class OwnPathTest {
   private static final int NOBODY = 65534;
   private static final int ADA = 64_711;
   private static final int BOB = 64_712;
 
-  /** A group without an entry, which cannot be anybody's own. */
+  /** A group without an entry, which cannot be a user's private group. */
   private static final int GROUP = 64_713;
 
   private static final String PATH = "a/b/c/d";
@@ -58,7 +58,7 @@ final class OwnPathTest {
     return new OwnPath(uid, uid == 0 ? "root" : "user" + uid, 0);
   }
 
-  /** Each method, by the kind of thing that it checks. */
+  /** The methods to test, by the kind of file that they check. */
   @SuppressWarnings("ImmutableEnumChecker") // references to methods
   private enum Check {
     CHECK(OwnPath::check),
@@ -88,7 +88,7 @@ final class OwnPathTest {
     }
   }
 
-  /** What another user does to a component, who could write in its directory before. */
+  /** Actions of another user who could write in the component's directory before. */
   private enum Attack {
     MAKES_IT {
       @Override
@@ -229,7 +229,7 @@ final class OwnPathTest {
 
   @Test
   void group_ofTheUsersOwn_mayWrite() throws IOException {
-    // Of root's group the others are root, too, on a machine where it has no members.
+    // Root's group is trusted on a machine where it has no other members.
     Files.setAttribute(top, "unix:gid", 0);
     chmod(top, 0775);
     assertThat(of(0).directory(top)).isEqualTo(top);
@@ -319,7 +319,7 @@ final class OwnPathTest {
     assertThat(own.directory(entry)).isEqualTo(entry);
   }
 
-  /** Prints as whom root shows, in the namespace of its process. */
+  /** Prints the id as which root appears in its process's namespace. */
   static final class Namespace {
     private Namespace() {}
 
@@ -346,7 +346,7 @@ final class OwnPathTest {
     assertThat(UserNamespace.ofProcess().root()).isZero();
   }
 
-  /** Another user wins or loses the race for the name; what root gets is always root's. */
+  /** Another user may win or lose the race for the name; root always gets a directory of root. */
   @Test
   void directory_nameThatAnotherSwapsAllTheTime_isRootsOrRefused() throws Exception {
     chmod(temporary.toRealPath(), 0755);

@@ -130,7 +130,7 @@ final class ConfigurationTest {
     assertThat(configuration.mountpoint()).isEqualTo(mountpoint);
   }
 
-  /** The mount of a session that an older pmfs began, even if other mounts cover it now. */
+  /** The mount of a session that an older pmfs started, even if other mounts now cover it. */
   @Test
   void withSourceOf_theSessionsMount_isNotWhatLiesOnItsPathNow() throws Exception {
     Configuration configuration = world.configuration(Map.of(), null);

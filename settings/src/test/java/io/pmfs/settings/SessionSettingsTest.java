@@ -40,7 +40,7 @@ final class SessionSettingsTest {
     options.put(MountOption.LOG_FILE, List.of("logs/daemon.log"));
   }
 
-  /** Begins a session and writes its file. */
+  /** Starts a session and writes its file. */
   private MountSettings begin() throws Exception {
     Configuration configuration = world.configuration(options, null);
     MountSettings settings = configuration.toSettings(world.surroundings());
@@ -218,7 +218,7 @@ final class SessionSettingsTest {
     SessionSettings.load(file).save(file);
     JsonObject before = JsonParser.parseString(Files.readString(recorded)).getAsJsonObject();
     JsonObject after = JsonParser.parseString(Files.readString(file)).getAsJsonObject();
-    // Options that are younger than the recorded file have their defaults.
+    // Options that are newer than the recorded file have their defaults.
     JsonObject options = after.getAsJsonObject("options");
     for (String key : List.of("writable", "drain-rate", "fsync", "source-patience", "linger")) {
       assertThat(options.remove(key).getAsJsonObject().get("from").getAsString())

@@ -44,7 +44,7 @@ public class TestMachine {
     environment.put("HOME", directory.resolve("home").toString());
   }
 
-  /** Writes a file below the root; who reads it meanwhile gets all of the old or the new text. */
+  /** Writes a file below the root atomically. */
   public void write(String path, String text) {
     try {
       Path file = root.resolve(path);

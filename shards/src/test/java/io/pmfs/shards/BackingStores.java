@@ -5,7 +5,7 @@ import io.pmfs.metadata.FileName;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** Indices of shards in a directory. */
+/** Indexes of shards in a directory. */
 final class BackingStores {
   private BackingStores() {}
 

@@ -32,7 +32,7 @@ final class ExternalSortTest {
       }
       expected.sort(null);
 
-      // Twice, since members are passed over once for links and once more.
+      // Twice, because members are read once for links and once more.
       assertThat(keys(some, more)).isEqualTo(expected);
       assertThat(keys(some, more)).isEqualTo(expected);
     }

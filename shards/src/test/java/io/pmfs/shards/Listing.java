@@ -19,11 +19,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Everything that can be seen of a tree, one line for each name, as find and md5sum say it. */
+/** All visible properties of a tree, one line for each name, in the form of find and md5sum. */
 final class Listing {
   private Listing() {}
 
-  /** Link counts of directories are left out, as are sizes of what is no regular file. */
+  /** Omits link counts of directories, and sizes of files that are not regular. */
   static Map<String, String> ofDirectory(Path directory) {
     TreeMap<String, String> lines = new TreeMap<>();
     String found =
@@ -106,7 +106,7 @@ final class Listing {
     };
   }
 
-  /** Read in pieces that cross what boundaries there are. */
+  /** Reads in pieces that cross all boundaries. */
   static byte[] content(BackingStore store, FileName path) throws FsException {
     try (SourceFile file = store.open(path)) {
       return content(file);

@@ -4,7 +4,7 @@ import io.pmfs.source.SourceFile;
 import io.pmfs.source.SourceStatus;
 import java.nio.ByteBuffer;
 
-/** Bytes as an open file that counts what is read of it. */
+/** Bytes as an open file that counts reads. */
 final class MemoryFile implements SourceFile {
   private final byte[] bytes;
   private int reads;

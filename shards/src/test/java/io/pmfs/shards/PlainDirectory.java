@@ -22,7 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** A directory as the JDK knows it: enough for shards, whose own names are plain here. */
+/** A directory through the JDK: sufficient for shards, which have plain names here. */
 public final class PlainDirectory implements BackingStore {
   private final Path root;
   private int namesListed;
@@ -82,7 +82,7 @@ public final class PlainDirectory implements BackingStore {
     }
   }
 
-  /** Names that were handed to whoever listed. */
+  /** How many names were listed. */
   int namesListed() {
     return namesListed;
   }

@@ -9,7 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What a scan of some bytes finds; of members of one path the last. */
+/** The result of scanning some bytes; of members with the same path only the last. */
 final class Scan implements MemberSink {
   final Map<String, ShardMember> members = new LinkedHashMap<>();
   final Map<Warning, List<String>> warnings = new EnumMap<>(Warning.class);

@@ -19,7 +19,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the index of shards has, member by member. */
+/** The content of an index, member by member. */
 final class ShardIndexTest {
   private static final IndexForm MERGED = new IndexForm(true, false);
   private static final IndexForm APART = new IndexForm(false, false);
@@ -247,7 +247,7 @@ final class ShardIndexTest {
     assertThatThrownBy(this::everything).isInstanceOf(IOException.class);
   }
 
-  /** When it can be built again, and not when the first name of a block is asked for. */
+  /** When it can be built again, and not only when the first name of a block is looked up. */
   @Test
   void open_anyBlockOfManyDamaged_isNoticedAtOnce() throws Exception {
     Tar tar = new Tar();

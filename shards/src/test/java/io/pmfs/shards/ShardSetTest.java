@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Which files of a directory are shards, and which index is theirs. */
+/** Which files of a directory are shards, and which index belongs to them. */
 final class ShardSetTest {
   @TempDir private Path directory;
   @TempDir private Path state;
@@ -97,7 +97,7 @@ final class ShardSetTest {
         .hasMessageContaining("has not finished here; run it again");
   }
 
-  /** As pmfs pack leaves it when it is killed with its very last step to do. */
+  /** As left by a pmfs pack that was killed before its last step. */
   @Test
   void ofDirectory_packedWithItsMarkerStillThere_isServed() throws Exception {
     write("s-0.tar");

@@ -26,9 +26,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What GNU tar unpacks is what is served. */
+/** The served tree equals the one that GNU tar unpacks. */
 final class ShardStoreTest {
-  /** A tree with all that a tar file can hold, but for devices, which take root. */
+  /** A tree with everything that a tar file can hold, except devices, which need root. */
   private static final String TREE =
       """
       mkdir -p tree/d/e tree/empty && cd tree
@@ -43,7 +43,7 @@ final class ShardStoreTest {
       touch -d '2002-02-02' d/e long empty
       """;
 
-  /** Changes of a tar file that leave all that is in it. */
+  /** Changes of a tar file that keep its content. */
   private static final String TIME_ALONE = "touch -d 2020-01-01 %1$s";
 
   private static final String SIZE_ALONE =
@@ -224,7 +224,7 @@ final class ShardStoreTest {
     assertThat(new HashSet<>(before.values())).hasSameSizeAs(before.values());
   }
 
-  /** Its names come from all of them. */
+  /** Its names come from all shards. */
   @Test
   void identity_ofADirectoryOfShardsThatLieTogether_changesWithEachOfThem() throws Exception {
     Shell.run(directory, "mkdir d; for i in 1 2; do echo > d/$i; tar -cf $i.tar d; rm d/$i; done");

@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** Shell scripts in a directory; one that fails fails the test. */
+/** Runs shell scripts in a directory; a failing script fails the test. */
 final class Shell {
   private Shell() {}
 
-  /** What the script writes, each byte as one char. */
+  /** The output of the script, one char per byte. */
   static String run(Path directory, String script) {
     try {
       Process process =

@@ -8,7 +8,7 @@ import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarConstants;
 import org.apache.commons.compress.archivers.zip.ZipEncodingHelper;
 
-/** A tar file put together block by block, sound or not. Texts are bytes, each one char. */
+/** A tar file built block by block, valid or not. Texts are bytes, one char each. */
 final class Tar {
   private final ByteArrayOutputStream out = new ByteArrayOutputStream();
 
@@ -44,7 +44,7 @@ final class Tar {
     }
   }
 
-  /** Content, filled up to whole blocks. */
+  /** Appends content, padded to whole blocks. */
   Tar data(String content) {
     byte[] bytes = content.getBytes(ISO_8859_1);
     int blocks = (bytes.length + TarScanner.BLOCK_BYTES - 1) / TarScanner.BLOCK_BYTES;
@@ -56,7 +56,7 @@ final class Tar {
     return this;
   }
 
-  /** An extended header of KEY=VALUE records. */
+  /** Appends an extended header of KEY=VALUE records. */
   Tar pax(char type, String... records) {
     StringBuilder text = new StringBuilder();
     for (String record : records) {
@@ -69,7 +69,7 @@ final class Tar {
     return add((byte) type, "pax", "", text.length()).data(text.toString());
   }
 
-  /** With the blocks that mark the end. */
+  /** Appends the end marker and returns the bytes. */
   byte[] end() {
     return raw(new byte[2 * TarScanner.BLOCK_BYTES]).bytes();
   }

@@ -64,7 +64,7 @@ final class TarScannerTest {
   void scan_fileWithoutName_isLeftOut() throws Exception {
     Scan scan = Scan.of(new Tar().file("./", "").directory("./").end());
 
-    // Before POSIX a slash made a directory, so both of them are the root.
+    // Before POSIX a trailing slash marked a directory, so both are the root.
     assertThat(scan.members.keySet()).containsExactly("");
     assertThat(Scan.of(new Tar().symlink(".", "a").end()).warnings)
         .containsOnlyKeys(Warning.BAD_NAME);
@@ -274,7 +274,7 @@ final class TarScannerTest {
     assertThatThrownBy(() -> Scan.of(tar)).hasMessageContaining("too long");
   }
 
-  /** Checksums are set right again, so that what stands behind them is tried. */
+  /** Checksums are corrected, so that the fields behind them are tested. */
   @Test
   void scan_flippedBytes_failsAsDeclaredOrNotAtAll() throws Exception {
     Shell.run(

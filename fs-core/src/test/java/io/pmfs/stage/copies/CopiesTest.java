@@ -108,7 +108,7 @@ final class CopiesTest {
     }
   }
 
-  /** Like two readers that find it bad at once. */
+  /** Like two readers that find it bad concurrently. */
   @Test
   void reject_aCopyTwice_isCountedOnce() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {

@@ -24,7 +24,9 @@ final class GuestsTest {
 
   @TempDir Path directory;
 
-  /** This node's files are those whose names begin with "own", unless a test sets another rule. */
+  /**
+   * This node's files are those with names that start with "own", unless a test sets another rule.
+   */
   private static final class Named implements Share {
     private final RemoteCopies remoteCopies;
     private volatile Predicate<String> own = name -> name.startsWith("own");
@@ -153,7 +155,7 @@ final class GuestsTest {
       for (Inode file : staged) {
         assertThat(staging(stage).stage(file).isThere()).isTrue();
       }
-      // Read first, then asked for.
+      // Read first, then requested by a task.
       assertThat(staging(stage).stage(lonely.get(5)).isThere()).isTrue();
       assertThat(stage.stager.dropGuests(inode -> true)).isZero();
       assertThat(copied(stage, lonely)).as("alone").isEqualTo(6);

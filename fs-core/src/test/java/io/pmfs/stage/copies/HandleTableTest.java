@@ -128,7 +128,7 @@ final class HandleTableTest {
     assertThat(opened).singleElement().matches(Handle::isOpen);
   }
 
-  /** No thread waits for more than one opening. */
+  /** No thread waits for more than one attempt to open. */
   @Test
   void acquire_byManyAtOnce_whenTheOpenerFails_eachTriesByItself() throws Exception {
     HandleTable<Handle> table = table(8);
@@ -239,7 +239,7 @@ final class HandleTableTest {
         "the idle handle is closed",
         () -> {
           acquire(table, 8).close();
-          // Expired entries are removed by other accesses, but not by every number's.
+          // Expired entries are removed during other accesses, but not those of every number.
           for (int other = 100; other < 120; other++) {
             acquire(table, other).close();
           }

@@ -158,7 +158,7 @@ final class TierComparisonTest {
     }
   }
 
-  /** Is stopped at its first question whether to stop. */
+  /** Stopped at the first check. */
   @Test
   void compare_stopped_endsSoon() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
@@ -177,8 +177,8 @@ final class TierComparisonTest {
   }
 
   /**
-   * Copies are added and removed and files disappear meanwhile; when all changes have ended the
-   * numbers are exact.
+   * Copies are added and removed and files disappear meanwhile; after all changes the counts are
+   * exact.
    */
   @ParameterizedTest
   @EnumSource(Kind.class)

@@ -65,7 +65,7 @@ final class BlockWriterTest {
         }
         CopyRecord record = writer.record(Checksums.of());
         stage.copies.index().commit(inode, writer, record, () -> true);
-        // Readers of the fetch may still be using it.
+        // Readers of the fetch may still use it.
         CollectingSink sink = new CollectingSink();
         writer.copyTo(BLOCK, 1000, sink);
         assertThat(sink.answer()).isEqualTo(Arrays.copyOfRange(content, BLOCK, BLOCK + 1000));

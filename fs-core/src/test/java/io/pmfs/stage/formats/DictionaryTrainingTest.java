@@ -44,7 +44,7 @@ final class DictionaryTrainingTest {
     return bytes;
   }
 
-  /** Offers files until there are enough; returns how many that took. */
+  /** Offers files until there are enough; returns their number. */
   private static int offer(DictionaryTraining training, boolean similar) {
     for (int i = 0; i < 1000; i++) {
       if (training.offer(ByteBuffer.wrap(similar ? similar(i) : random(i)))) {

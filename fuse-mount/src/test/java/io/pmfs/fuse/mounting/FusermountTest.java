@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a mount makes of programs that do not mount. */
+/** Errors of mounts through programs that do not mount. */
 final class FusermountTest {
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
@@ -58,9 +58,9 @@ final class FusermountTest {
     "mount failed: Operation not permitted, must be set-user-id root",
     "could not determine username, add this user to /etc/passwd"
   })
-  void mount_programMayNotMount_isUnavailableWithRemedy(String said, String remedy)
+  void mount_programMayNotMount_isUnavailableWithRemedy(String message, String remedy)
       throws Exception {
-    MountException failure = failure(program("f", "echo 'f: " + said + "' >&2; exit 1"));
+    MountException failure = failure(program("f", "echo 'f: " + message + "' >&2; exit 1"));
 
     assertThat(failure).hasMessageContaining(remedy);
     assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);

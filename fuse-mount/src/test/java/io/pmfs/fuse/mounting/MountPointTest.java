@@ -27,8 +27,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Root's mount at users/m, where the owner of users/ changes names, and a mount that has nothing to
- * do with it at other/m. Takes root.
+ * Root's mount at users/m, where the owner of users/ changes names, and an unrelated mount at
+ * other/m. Needs root.
  */
 @Timeout(60)
 final class MountPointTest {
@@ -93,7 +93,7 @@ final class MountPointTest {
     assertThat(optionsAt(canary)).startsWith("rw,").doesNotContain("noexec");
   }
 
-  /** As the owner of a directory above can at any time. */
+  /** The owner of a directory above can do this at any time. */
   private Path replaceByLink(Path directory, Path target) throws IOException {
     Path moved = directory.resolveSibling("moved");
     Files.move(directory, moved);
@@ -139,7 +139,7 @@ final class MountPointTest {
       try (MountPoint point = open(place, way)) {
         point.unmount(device, lazy);
         assertThat(point.abort(device)).isFalse();
-        // Not even if the canary is asked for.
+        // Not even if the canary's device is given.
         point.unmount(Objects.requireNonNull(SessionMount.deviceAt(canary)), lazy);
       }
     }
@@ -166,7 +166,10 @@ final class MountPointTest {
     }
   }
 
-  /** Where a mount point is none, it can be renamed, and its mount goes along. */
+  /**
+   * In a namespace where it is no mount point, the directory can be renamed, and its mount moves
+   * along.
+   */
   @ParameterizedTest
   @EnumSource
   void unmount_anotherMountPointWasMovedThere_isLeftAlone(Resolution way) throws Exception {
@@ -266,7 +269,7 @@ final class MountPointTest {
     assertThat(mounts()).doesNotContain(further.toString());
   }
 
-  /** Nobody answers its requests, and root may not enter it: neither matters. */
+  /** Its requests are not answered, and root may not enter it: neither matters. */
   @ParameterizedTest
   @EnumSource
   void unmount_hangingMountOfAUser_doesNotWaitForIt(Resolution way) throws Exception {
@@ -294,7 +297,7 @@ final class MountPointTest {
     }
   }
 
-  /** Flags that no kernel knows: as on one that cannot put a mount beneath another. */
+  /** Flags that no kernel knows, as on a kernel that cannot mount beneath another mount. */
   private static final int UNKNOWN_FLAGS = 1 << 30;
 
   private static final int KNOWN_FLAGS = 0x244;
@@ -361,7 +364,7 @@ final class MountPointTest {
     assertThat(mounts().stream().filter(place.toString()::equals)).hasSize(2);
   }
 
-  /** As after a daemon that died. */
+  /** As after the death of the daemon. */
   @Test
   void replace_mountThatNobodyServes_doesNotWaitForIt() throws Exception {
     Path hangs = Files.createDirectory(users.resolve("hangs"));

@@ -47,7 +47,7 @@ final class SessionMountTest {
     assertThat(new SessionMount(directory, null).isAtMountpoint()).isTrue();
   }
 
-  /** An unmount by path alone would take what lies there. */
+  /** Unmounting by path alone would unmount the other mount. */
   @Test
   void unmount_anotherMountOnThePath_isLeftAlone() throws Exception {
     Unmount.unmount(new SessionMount(Path.of("/proc"), "0:999999"), true);

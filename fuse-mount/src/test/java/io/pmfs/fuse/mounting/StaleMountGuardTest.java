@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the guard does with what it is told; programs of ours stand for the system's. */
+/** The guard's actions for its inputs; test programs replace the system's. */
 final class StaleMountGuardTest {
   private static final String DEAD = "echo \"stat: '$3': Transport endpoint is not connected\" >&2";
   private static final Path MOUNTPOINT = Path.of("/mnt/a b\n'\"$x\\ü-");
@@ -63,7 +63,7 @@ final class StaleMountGuardTest {
     assertThat(calls).doesNotExist();
   }
 
-  /** The next job's, which is about to be served. */
+  /** The next job's mount, about to be served. */
   @Test
   void inputEnds_anotherMountOnThePath_isLeftAlone() throws Exception {
     program("stat", DEAD);

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Golden bytes, written down by hand from linux/fuse.h; little-endian machines only. */
+/** Golden bytes, derived by hand from linux/fuse.h; little-endian machines only. */
 final class KernelProtocolTest {
   private static final Inode INODE =
       new Inode(

@@ -20,7 +20,7 @@ final class OpcodeTest {
     assertThat(Arrays.stream(Opcode.values()).map(Opcode::number)).doesNotHaveDuplicates();
   }
 
-  // 7 and 19 were never given out; 41 answers a notification that we do not send; 4096 is CUSE.
+  // 7 and 19 were never assigned; 41 answers a notification that we do not send; 4096 is CUSE.
   @ParameterizedTest
   @ValueSource(ints = {Integer.MIN_VALUE, -1, 0, 7, 19, 41, 54, 4096, Integer.MAX_VALUE})
   void of_aNumberWithoutName_isNull(int number) {

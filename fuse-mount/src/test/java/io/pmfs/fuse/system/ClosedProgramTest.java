@@ -14,7 +14,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A program in a directory that only root may enter makes the changes of other users. */
+/** A program in a directory that only root can enter makes changes as other users. */
 class ClosedProgramTest {
   @Test
   void changesOfAnotherUser_areAtTheSource(@TempDir Path directory) throws Exception {
@@ -30,11 +30,11 @@ class ClosedProgramTest {
     command.addAll(List.of("-cp", copied(program), ClosedProgramTest.class.getName()));
     command.add(Files.createDirectory(directory.resolve("work")).toString());
     Process run = new ProcessBuilder(command).redirectErrorStream(true).start();
-    String said = new String(run.getInputStream().readAllBytes(), UTF_8);
-    assertThat(run.waitFor()).as(said).isZero();
+    String output = new String(run.getInputStream().readAllBytes(), UTF_8);
+    assertThat(run.waitFor()).as(output).isZero();
   }
 
-  /** The class path, with its directories in one that only its owner may enter. */
+  /** A class path whose directories are copied into one that only its owner can enter. */
   private static String copied(Path program) throws Exception {
     List<String> path = new ArrayList<>();
     List<String> entries =

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The attribute DAX of statx(2), which decides where MAP_SYNC is refused: on virtio-pmem it alone
- * tells that copies are read and mapped past the page cache.
+ * The attribute DAX of statx(2), which decides if MAP_SYNC is refused: on virtio-pmem only this
+ * shows that copies bypass the page cache.
  */
 @Tag("fsdax")
 final class DaxAttributeTest {
@@ -55,7 +55,7 @@ final class DaxAttributeTest {
     }
   }
 
-  /** A file that is not DAX in the same machine: or else the attribute would tell nothing. */
+  /** A file that is not DAX on the same machine: otherwise the attribute would prove nothing. */
   @Test
   void attribute_ofAFile_isDaxOnPersistentMemoryAlone() throws Exception {
     Path elsewhere = Files.createTempDirectory(Path.of("/dev/shm"), "pmfs");
@@ -67,7 +67,7 @@ final class DaxAttributeTest {
     }
   }
 
-  /** As another program reads it, which has the layout of struct statx from the kernel. */
+  /** Compared with another program, which has the layout of struct statx from the kernel. */
   @Test
   void attribute_ofACopy_isWhatXfsIoSays() throws Exception {
     assumeTrue(Files.exists(Path.of("/usr/sbin/xfs_io")), "needs xfs_io, of xfsprogs");

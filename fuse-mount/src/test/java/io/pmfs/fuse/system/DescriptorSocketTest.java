@@ -110,7 +110,7 @@ final class DescriptorSocketTest {
     assertThat(openFiles(path)).isZero();
   }
 
-  /** What only somebody hostile does. */
+  /** Only a hostile peer does this. */
   private void sendTwice(int file) {
     int control = DescriptorMessage.MESSAGE_SIZE + DescriptorMessage.VECTOR_SIZE;
     int data = control + DescriptorMessage.CONTROL_SPACE;

@@ -48,7 +48,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** By openat2(2), and as on kernels and in containers that refuse it. */
+/** With openat2(2), and without it as on old kernels and in some containers. */
 @ParameterizedClass(name = "openat2={0}")
 @ValueSource(booleans = {true, false})
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -326,7 +326,7 @@ final class DirectoryStoreTest {
     }
     String text = path.toString();
     assertThat(text).hasSize(size).doesNotEndWith("/");
-    // Relative to the working directory, for the whole path may be longer than the system takes.
+    // Relative to the working directory, because the whole path may exceed the system's limit.
     Shell.run(root, "mkdir -p '" + text + "'");
 
     assertThat(store.status(name(text)).attributes().type()).isEqualTo(FileType.DIRECTORY);
@@ -659,7 +659,8 @@ final class DirectoryStoreTest {
               return null;
             });
     try {
-      // By time: on a busy machine the other thread may stand where the directory has no name.
+      // Limited by time: on a busy machine the other thread may stop while the directory has no
+      // name.
       long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
       for (int answers = 0; answers < 200; ) {
         assertThat(System.nanoTime() - end).as("%d answers", answers).isNegative();

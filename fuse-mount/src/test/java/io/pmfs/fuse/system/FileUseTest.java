@@ -55,7 +55,7 @@ final class FileUseTest {
     assertThat(FileUse.isOpen(file)).isFalse();
   }
 
-  /** It keeps the inode; whoever needs its room empties the file first. */
+  /** It only keeps the inode; a program that needs the room truncates the file first. */
   @Test
   void isOpen_descriptorThatCannotRead_isNot() throws Exception {
     int path = LibC.INSTANCE.open(Posix.terminated(file.toString()), Posix.O_PATH);

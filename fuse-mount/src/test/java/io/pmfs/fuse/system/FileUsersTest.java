@@ -29,7 +29,7 @@ class FileUsersTest {
     self = identity();
   }
 
-  /** The file system user and group of this thread, and its other groups. */
+  /** The file system user and group of this thread, and its supplementary groups. */
   private static String identity() {
     try {
       List<String> status = Files.readAllLines(Path.of("/proc/thread-self/status"));
@@ -84,7 +84,7 @@ class FileUsersTest {
     }
   }
 
-  /** The calls that lead back do not hide why the user's call failed. */
+  /** The calls that switch back do not change the errno of the user's call. */
   @Test
   void call_thatFails_hasItsErrno(@TempDir Path directory) throws Exception {
     LinuxOutputCalls calls = new LinuxOutputCalls();

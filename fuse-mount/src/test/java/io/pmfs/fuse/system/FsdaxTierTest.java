@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The contract of tiers, and what only memory can show, on real fsdax. */
+/** The contract of tiers, and properties of memory only, on real fsdax. */
 @Tag("fsdax")
 final class FsdaxTierTest extends TierContract {
   private static final int LARGE = (15 << 20) + 12_345;
@@ -57,7 +57,9 @@ final class FsdaxTierTest extends TierContract {
         files);
   }
 
-  /** As a large file is copied: room first, then blocks out of order by pieces. */
+  /**
+   * Writes like a copied large file: allocates first, then writes blocks in pieces out of order.
+   */
   private static void putLarge(Tier tier, long number, byte[] content) throws IOException {
     CopyWriter writer = create(tier, number, content.length);
     try {
@@ -93,7 +95,7 @@ final class FsdaxTierTest extends TierContract {
     }
   }
 
-  /** The kernel marks a mapping that was made with MAP_SYNC (proc(5), VmFlags). */
+  /** The kernel marks a mapping made with MAP_SYNC (proc(5), VmFlags). */
   @Test
   void mapping_madeWithSync_isMarkedBySf() throws Exception {
     Path file = directory.resolve("file");
@@ -148,9 +150,9 @@ final class FsdaxTierTest extends TierContract {
   }
 
   /**
-   * Faults tell the size of what the kernel mapped: of a file's 4,096 pages each, or of each 2 MiB
-   * one. Files between which others were written are what tells an allocation at once from one that
-   * grew with the file.
+   * The number of faults shows the size of mappings: 4,096 for a file in pages, one for every 2 MiB
+   * in huge pages. Writing files alternately distinguishes an allocation at once from one that grew
+   * with the file.
    */
   @Test
   void copies_writtenTogether_areMappedInPiecesOf2MiB() throws Exception {

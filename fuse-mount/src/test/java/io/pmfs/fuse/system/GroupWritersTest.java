@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A file of root's group, whose members are all trusted here. */
+/** A file of root's group, all of whose members are trusted here. */
 final class GroupWritersTest {
   private static final Path FILE = Path.of("/file");
   private static final int ROOT = 0;

@@ -7,15 +7,15 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** How many faults it takes to touch mapped memory: one for each piece that the kernel maps. */
+/** Counts the faults of touching mapped memory: one for each piece that the kernel maps. */
 final class PageFaults {
   private static final int PAGE = 4096;
 
   private PageFaults() {}
 
-  /** Of reading a byte of each page. */
+  /** Reads a byte of each page. */
   static long ofReading(ByteBuffer memory) throws IOException {
-    // What the test itself needs is there then.
+    // Maps the pages that the test itself needs.
     read(memory.duplicate().limit(PAGE));
     long before = soFar();
     read(memory);
@@ -30,7 +30,7 @@ final class PageFaults {
     assertThat(sum).isNotEqualTo(Integer.MIN_VALUE);
   }
 
-  /** Of writing a byte of each page. */
+  /** Writes a byte of each page. */
   static long ofWriting(ByteBuffer memory) throws IOException {
     write(memory.duplicate().limit(PAGE));
     long before = soFar();
@@ -44,7 +44,7 @@ final class PageFaults {
     }
   }
 
-  /** The tenth field of proc_pid_stat(5), of this thread. */
+  /** This thread's tenth field of proc_pid_stat(5). */
   private static long soFar() throws IOException {
     String stat = Files.readString(Path.of("/proc/thread-self/stat"));
     return Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1)[7]);

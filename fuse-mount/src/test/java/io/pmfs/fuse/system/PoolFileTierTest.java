@@ -9,7 +9,9 @@ import java.nio.file.Path;
 import java.util.Random;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The contract of tiers with a pool that is a file, on whatever the temporary directory is. */
+/**
+ * The contract of tiers with a pool that is a file, on the file system of the temporary directory.
+ */
 final class PoolFileTierTest extends TierContract {
   @TempDir private Path temporary;
 

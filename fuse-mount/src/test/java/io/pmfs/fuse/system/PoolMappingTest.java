@@ -11,15 +11,15 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * In which pieces the kernel maps pools on persistent memory: of 2 MiB or of a page, which faults
- * tell. smaps(5) does not count such memory.
+ * The size of the kernel's mappings of pools on persistent memory, 2 MiB or a page, determined from
+ * faults: smaps(5) does not count such memory.
  */
 @Tag("fsdax")
 final class PoolMappingTest {
   private static final int MIB = 1 << 20;
   private static final int SIZE = 64 * MIB;
 
-  /** One for each 2 MiB, and some that the JVM may have meanwhile; of pages there are 16,384. */
+  /** One for each 2 MiB, and some that the JVM may cause; there would be 16,384 for pages. */
   private static final long FEW = 4L * SIZE / (2 * MIB);
 
   @Test
@@ -29,7 +29,7 @@ final class PoolMappingTest {
         PersistentMemory.alignsFiles(),
         "XFS aligns files to 2 MiB only if it was made with mkfs.xfs -d su=2m,sw=1");
     try {
-      // What comes after it begins where it ends.
+      // The next allocation starts where this one ends.
       Files.write(directory.resolve("small"), new byte[5000]);
       Path path = directory.resolve("a.pool");
       PoolFile.create(path, SIZE);
@@ -54,7 +54,7 @@ final class PoolMappingTest {
     }
   }
 
-  /** The same where nothing is mapped in such pieces: or else the tests above could not fail. */
+  /** Without huge pages: otherwise the tests above could not fail. */
   @Test
   void poolOnTmpfs_isMappedInPages() throws Exception {
     Path directory = Files.createTempDirectory(Path.of("/dev/shm"), "pmfs");

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class PosixTest {
   @TempDir private Path directory;
 
-  /** Each field has a value of its own at the offset that linux/stat.h gives it. */
+  /** Each field has a unique value at its offset in linux/stat.h. */
   @Test
   void attributes_everyField_isAtItsOffset() {
     Pointer statx = Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE);
@@ -92,7 +92,7 @@ final class PosixTest {
     assertThat(Posix.terminated("ä")).containsExactly(0xc3, 0xa4, 0);
   }
 
-  /** Calls that fail one after the other with these errors; 0 for one that succeeds. */
+  /** Calls that fail with these errors in order; 0 for one that succeeds. */
   private static Posix.SystemCall calls(int... errors) {
     AtomicInteger next = new AtomicInteger();
     return () -> {

@@ -1,6 +1,6 @@
 package io.pmfs.fuse.system;
 
-/** The two ways to open a path; tests use both, whatever the kernel offers. */
+/** The two ways to open a path; tests use both on any kernel. */
 public enum Resolution {
   OPENAT2,
   BY_COMPONENT;

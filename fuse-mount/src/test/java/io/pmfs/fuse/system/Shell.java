@@ -5,11 +5,11 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** Files that the JDK cannot make or name, by bash. */
+/** Creates files that the JDK cannot create or name, through bash. */
 public final class Shell {
   private Shell() {}
 
-  /** What a script writes, one char per byte; an exception if it fails. */
+  /** The output of a script, one char per byte; throws if it fails. */
   public static String run(Path directory, String script) throws IOException {
     Process process =
         new ProcessBuilder("bash", "-ec", script)

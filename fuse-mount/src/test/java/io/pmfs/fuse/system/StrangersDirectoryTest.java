@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What root finds in a directory of another user; needs root. */
+/** A directory of another user as root sees it; needs root. */
 @Timeout(60)
 final class StrangersDirectoryTest {
   private static final int ADA = 4711;

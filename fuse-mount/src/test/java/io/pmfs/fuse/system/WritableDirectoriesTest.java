@@ -28,7 +28,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A writable mount over real directories: what is written to it is at the source after a drain. */
+/** A writable mount over real directories: written files are at the source after a drain. */
 class WritableDirectoriesTest {
   private static final long ROOT = WritableFileSystem.ROOT;
   private static final int NOBODY = 65534;
@@ -179,14 +179,15 @@ class WritableDirectoriesTest {
             .isEqualTo(NOBODY);
       }
       Files.setPosixFilePermissions(source, PosixFilePermissions.fromString("rwxr-xr-x"));
-      // The mount has allowed it, perhaps by a group of the process: the daemon does it instead.
+      // The mount has allowed it, perhaps by a group of the process: then the daemon makes the
+      // change itself.
       mount.mkdir(ROOT, name("given"), 0700, new Caller(unique += 2, NOBODY, NOBODY, 1));
       assertThat(mount.drain(20_000)).isTrue();
       assertThat(Files.getAttribute(source.resolve("given"), "unix:uid")).isEqualTo(NOBODY);
     }
   }
 
-  /** A file that was open before its mode forbade to write it is written all the same. */
+  /** A file opened before its mode forbade writing is still written. */
   @Test
   void file_whoseModeForbidsWriting_reachesSource() throws Exception {
     Files.setPosixFilePermissions(source, PosixFilePermissions.fromString("rwxrwxrwx"));

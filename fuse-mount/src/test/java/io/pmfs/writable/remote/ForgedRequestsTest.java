@@ -44,15 +44,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Requests to the owner of a writable mount, and to a node, by a member that knows the secret and
- * sends what no pmfs would. The source is a directory of this machine; beside it lies what nobody
- * may touch.
+ * Forged requests to the owner of a writable mount, and to a node, by a member that knows the
+ * secret. The source is a directory of this machine; the files beside it must stay untouched.
  */
 class ForgedRequestsTest {
   private static final long ROOT = WritableFileSystem.ROOT;
   private static final UUID MEMBER = new UUID(1, 2);
 
-  /** The longest that a single answer may take. */
+  /** The time limit for a single answer. */
   private static final Duration AT_MOST = Duration.ofSeconds(10);
 
   private static final List<FileName> NO_NAMES =
@@ -140,7 +139,7 @@ class ForgedRequestsTest {
     return answer;
   }
 
-  /** A request with any values. */
+  /** A request with arbitrary arguments. */
   private static byte[] body(Object... arguments) {
     MessageWriter out = Message.request();
     for (Object argument : arguments) {
@@ -192,7 +191,7 @@ class ForgedRequestsTest {
 
   private static final Message.Kind FAILURE = Message.Kind.FAILURE;
 
-  /** What lies below a directory, with contents. */
+  /** The tree below a directory, with contents. */
   private Map<String, String> tree(String top) throws IOException {
     Map<String, String> found = new TreeMap<>();
     try (Stream<Path> all = Files.walk(directory.resolve(top))) {
@@ -310,7 +309,7 @@ class ForgedRequestsTest {
     return new NewAttributes(null, null, null, size, null, null, 0, false);
   }
 
-  /** A program of the owner's node still makes files, and the source gets them. */
+  /** A program on the owner's node can still create files, and they reach the source. */
   private void assertStillServes() throws Exception {
     String name = "after" + unique;
     mount.mkdir(ROOT, FileName.of(name), 0755, new Caller(unique += 2, 0, 0, 1));
@@ -351,7 +350,7 @@ class ForgedRequestsTest {
     ask("drain", Long.MAX_VALUE);
   }
 
-  /** Bytes that no pmfs would send. */
+  /** Random bytes. */
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 4})
   void randomBytes_haveAnAnswerOrAreMalformed(long seed) throws Exception {
@@ -377,7 +376,7 @@ class ForgedRequestsTest {
     assertThat(outside()).as("seed %s", seed).isEqualTo(before);
   }
 
-  /** Requests in the right form with any values, sense or none. */
+  /** Well-formed requests with arbitrary values. */
   @ParameterizedTest
   @ValueSource(longs = {11, 12, 13, 14})
   void randomRequests_changeNothingOutside(long seed) throws Exception {
@@ -393,7 +392,7 @@ class ForgedRequestsTest {
     assertThat(outside()).as("seed %s", seed).isEqualTo(before);
   }
 
-  /** Those that end a session are tested by themselves. */
+  /** Requests that end a session are tested separately. */
   private static List<String> names() {
     return Arrays.stream(OwnerRequest.values())
         .map(request -> request.title)
@@ -401,7 +400,7 @@ class ForgedRequestsTest {
         .toList();
   }
 
-  /** Random ones, of the types that the method of that name has. */
+  /** Random arguments of the types of the method with that name. */
   private Object[] arguments(Random random, String name) {
     Method method =
         Arrays.stream(OwnedFileSystem.class.getMethods())
@@ -496,7 +495,7 @@ class ForgedRequestsTest {
       {"d/../../outside", "secret", secret},
       {"up", "secret", secret},
       {"", "link", secret},
-      // Of the source, but no unfinished copy of the owner's.
+      // A file of the source, but not an unfinished copy of the owner.
       {"d", "f", file},
     };
     for (Object[] one : targets) {

@@ -45,18 +45,18 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A node whose owner answers what it likes: what the node then shows of its own source. */
+/** A node whose owner returns false answers: what the node then shows of its own source. */
 class LyingOwnerTest {
   private static final long FILE = 2;
   private static final int USER = 65_534;
 
-  /** As the ids of mounts are. */
+  /** An id in the form of mount ids. */
   private static final String GOOD = "1234abcd";
 
   @TempDir Path directory;
   private final OutputCalls calls = new LinuxOutputCalls();
 
-  /** What the owner answers, by the name of the request. */
+  /** The owner's answers, by the name of the request. */
   private final Map<String, Consumer<MessageWriter>> answers = new HashMap<>();
 
   private String mount = GOOD;
@@ -171,7 +171,7 @@ class LyingOwnerTest {
     }
   }
 
-  /** What a user reads of a file of which the owner says that it lies there. */
+  /** The content that a user reads from a file that the owner claims is at the source. */
   private String read(WritableFileSystem from, Opened opened, int uid) throws FsException {
     answers.put("openHere", out -> out.opened(opened));
     answers.put("read", out -> out.text("asked"));
@@ -185,7 +185,7 @@ class LyingOwnerTest {
 
   @ParameterizedTest
   @CsvSource({
-    // The file, the mode that the owner tells, what a user reads: "asked" is the owner's own
+    // The file, the mode that the owner reports, what a user reads: "asked" is the owner's own
     // answer.
     "open/public, 420, the content",
     "open/public, 511, asked",
@@ -205,7 +205,7 @@ class LyingOwnerTest {
     assertThat(read(node, opened, USER)).isEqualTo(text);
   }
 
-  /** Another user has the same file open, which is open at the source already. */
+  /** Another user has the same file open, already at the source. */
   @Test
   void user_ofAFileThatAnotherReads_readsNoMore() throws Exception {
     WritableFileSystem node = join();
@@ -245,7 +245,7 @@ class LyingOwnerTest {
         .isInstanceOf(IllegalArgumentException.class);
   }
 
-  /** A file that is open is read on at the source, by those who may read it there. */
+  /** Reading of an open file continues at the source, for users who may read it there. */
   @ParameterizedTest
   @CsvSource({"open, public, true", "closed, f, false", "open, private, false"})
   void whileTheOwnerIsSilent_theSourceDecides(String in, String name, boolean isRead)
