@@ -1,10 +1,11 @@
 /**
  * Memory outside the heap, and the bytes of a read that lie in it.
  *
- * <p><b>Start reading</b> at {@link DirectMemory}: one {@link BufferPool} for each kind of use,
- * with a sum known at the start. A pool lends a {@link BufferPool.Loan}; each user that retains it
- * releases it. {@link FramePool} caches decompressed frames for the next read. {@link ReadResult}
- * is what a read yields, wherever the bytes are, and {@link ReadSink} receives it piece by piece.
+ * <p><b>Start reading</b> at {@link DirectMemory}: one {@link BufferPool} for each kind of use;
+ * their sum is known at the start. A pool lends a {@link BufferPool.Loan}; each user that retains
+ * it releases it. {@link FramePool} caches decompressed frames for the next read. {@link
+ * ReadResult} is what a read yields, wherever the bytes are, and {@link ReadSink} receives it piece
+ * by piece.
  *
  * <p><b>Threads.</b> The package starts none. A thread that waits for memory checks every 100 ms
  * whether to give up.

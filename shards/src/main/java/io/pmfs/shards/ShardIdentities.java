@@ -9,8 +9,9 @@ import java.util.List;
 
 /**
  * The identities of members. A file has a new identity in each version of its shard, so that copies
- * from a changed shard are not used. So has a directory, so that it is listed again. If the members
- * of all shards are shown together, a change of any shard gives all directories new identities.
+ * from a changed shard are not used. The same holds for a directory, so that it is listed again. If
+ * the members of all shards are shown together, a change of any shard gives all directories new
+ * identities.
  */
 final class ShardIdentities {
   private static final HashFunction HASH = Hashing.murmur3_128();
