@@ -67,7 +67,8 @@ final class LauncherTest {
     for (String other : List.of("pmfs-supervise", "pmfs-for-user", "pmfs-paths", "pmfs-run")) {
       Files.copy(original.resolveSibling(other), launcher.resolveSibling(other));
     }
-    Files.createDirectories(home.resolve("lib"));
+    Files.writeString(
+        Files.createDirectories(home.resolve("lib")).resolve("mount-flags"), MountFlags.text());
     Files.createDirectories(home.resolve("native/jni/" + PROCESSOR + "-Linux"));
     java = Files.createDirectories(home.resolve("jdk/bin")).resolve("java");
     Files.writeString(home.resolve("jdk/release"), "JAVA_VERSION=\"17.0.9\"\n");
@@ -260,10 +261,11 @@ final class LauncherTest {
     supervisorThatShowsItsArguments();
     List<String> line = new ArrayList<>(List.of("--verbose", "mount", "/source", "/mnt"));
     for (MountOption<?> option : MountOption.options()) {
-      line.add(option.commandLineName());
-      if (option.kind() != MountOption.Kind.FLAG) {
-        line.add("value of " + option);
-      }
+      String name = option.commandLineName();
+      line.addAll(
+          option.kind() == MountOption.Kind.FLAG
+              ? List.of("--no-" + name.substring(2), name)
+              : List.of(name, "value of " + option));
     }
     line.addAll(List.of("--config", "/config", "--foreground", "--format"));
 
@@ -565,7 +567,7 @@ final class LauncherTest {
 
   @Test
   void notBuilt_saysHowToBuild() throws Exception {
-    Files.delete(temporary.resolve("lib"));
+    Files.delete(temporary.resolve("lib/mount-flags"));
 
     Result result = run("status");
 

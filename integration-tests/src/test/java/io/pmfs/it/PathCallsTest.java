@@ -69,7 +69,7 @@ final class PathCallsTest {
    */
   private static final String GIVEN =
       """
-      cli.BugreportCommand cli.BugreportPieces cli.PackCommand cli.bugreport.OwnFiles
+      cli.BugreportCommand cli.BugreportPieces cli.MountFlags cli.PackCommand cli.bugreport.OwnFiles
       cli.control.PathList cli.doctor.Examination cli.mount.MountCommand
       cli.status.ProfileCommand cli.tasks.Export cli.tasks.FindingsReport
       daemon.dataset.DatasetSource fuse.Probe fuse.mounting.SessionMount mounts.MountProbe
