@@ -11,7 +11,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** How the kernel decides who may use a file: docs/decisions/0053. */
-enum AccessRule {
+public enum AccessRule {
   /** By modes alone: only the user with the daemon's permissions at the source can enter. */
   MODES,
 
@@ -50,7 +50,7 @@ enum AccessRule {
   }
 
   /** An extended attribute of a file; null if it has none of that name. */
-  static byte @Nullable [] attribute(PmfsFileSystem fileSystem, long inode, FileName name)
+  public static byte @Nullable [] attribute(PmfsFileSystem fileSystem, long inode, FileName name)
       throws FsException {
     if (!name.equals(PosixAcl.ACCESS)) {
       return fileSystem.extendedAttributes(inode).get(name);
@@ -64,7 +64,7 @@ enum AccessRule {
    * Only root sees names of {@code trusted.}: the kernel hides their values, but leaves names to
    * the daemon.
    */
-  static byte[] names(Map<FileName, byte[]> attributes, long uid) {
+  public static byte[] names(Map<FileName, byte[]> attributes, long uid) {
     ByteArrayOutputStream names = new ByteArrayOutputStream();
     for (FileName name : attributes.keySet()) {
       if (uid == 0 || !name.toLatin1().startsWith(TRUSTED)) {

@@ -6,9 +6,9 @@
  * {@link KernelWorkers} are its threads, {@link KernelWorker} fetches and answers, {@link
  * KernelOperations} executes requests, or {@link WritableOperations} if files can be changed,
  * {@link Negotiation} agrees on features with the kernel, and {@link BackingFiles} are the files
- * that the kernel reads without the daemon. {@link JnrBridge} does the same over libfuse 2. {@link
- * io.pmfs.fuse.mounting.Mounting Mounting} has the three ways to mount. {@link
- * io.pmfs.fuse.system.DirectoryStore DirectoryStore} reads the source; {@link
+ * that the kernel reads without the daemon. A {@link BridgeProvider} of another module does the
+ * same over libfuse 2. {@link io.pmfs.fuse.mounting.Mounting Mounting} has the three ways to mount.
+ * {@link io.pmfs.fuse.system.DirectoryStore DirectoryStore} reads the source; {@link
  * io.pmfs.fuse.system.LinuxDaxFiles LinuxDaxFiles} and {@link io.pmfs.fuse.system.PoolFile
  * PoolFile} map persistent memory.
  *
@@ -24,8 +24,6 @@
  *   <li>{@code probe}, once for a new mount: waits until the daemon answers.
  *   <li>{@code fusermount}, until that program has ended; {@code last-requests}, during a hand-over
  *       to another process if the kernel cannot resend requests.
- *   <li>{@link JnrBridge} starts {@code fuse}, which calls libfuse's loop until the session ends.
- *       The other threads are libfuse's.
  *   <li>{@link io.pmfs.fuse.mounting.StaleMountGuard StaleMountGuard} is a process. It survives the
  *       daemon.
  * </ul>

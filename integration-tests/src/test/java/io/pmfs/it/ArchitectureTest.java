@@ -81,6 +81,7 @@ final class ArchitectureTest {
       cluster.client  -> cluster.peers cluster.members stage.formats source metadata
       cluster.peers   -> source posix metadata
       cluster.members -> metadata
+      fuse.jnr        -> fuse fuse.mounting fuse.protocol fuse.system fs source memory posix metadata
       fuse            -> fuse.mounting fuse.protocol fuse.system writable fs source memory posix metadata
       fuse.mounting   -> fuse.protocol fuse.system posix
       fuse.protocol   -> fuse.system source memory posix metadata
@@ -228,7 +229,7 @@ final class ArchitectureTest {
     "org.rocksdb.., table",
     "com.github.luben.zstd.., compression",
     "jnr.., fuse",
-    "ru.serce.., fuse",
+    "ru.serce.., fuse.jnr",
     "com.kenai.., fuse",
     "picocli.., cli",
     "org.tomlj.., settings",

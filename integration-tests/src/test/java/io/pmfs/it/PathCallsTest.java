@@ -54,7 +54,7 @@ final class PathCallsTest {
   private static final String SYSTEM =
       """
       cli.bugreport.KernelFiles cli.doctor.ResourceChecks
-      daemon.process.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.JnrBridge
+      daemon.process.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.jnr.JnrBridge
       fuse.KernelWorkers fuse.mounting.Fusermount fuse.mounting.Mounter
       fuse.mounting.MountingByRoot fuse.mounting.ReadAhead fuse.mounting.StaleMountGuard
       fuse.system.FileUsers fuse.system.GroupWriters fuse.system.Priority fuse.system.Spawn

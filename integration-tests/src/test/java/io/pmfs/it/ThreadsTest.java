@@ -53,7 +53,7 @@ final class ThreadsTest {
   /** Before a mount is announced: without the thread there is no mount. */
   private static final String BEGINNINGS =
       """
-      fuse.JnrBridge fuse.Probe fuse.mounting.Fusermount shards.IndexBuilder
+      fuse.jnr.JnrBridge fuse.Probe fuse.mounting.Fusermount shards.IndexBuilder
       """;
 
   /** In commands that a person waits for, and that end with the error. */

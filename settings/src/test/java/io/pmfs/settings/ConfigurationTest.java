@@ -249,7 +249,7 @@ final class ConfigurationTest {
             + " 0.0.0.0:9464, host:9464 or [::1]:9464; port 0 picks any free port",
         "METRICS          | h:65536 | --metrics: 'h:65536' is not an address; write it as 9464,"
             + " 0.0.0.0:9464, host:9464 or [::1]:9464; port 0 picks any free port",
-        "SLOW_REQUESTS    | never   | --slow-requests: 'never' is not a time; write it as 500ms,"
+        "SLOW_REQUESTS    | never   | --slow-requests: 'never' is not a duration; write it as 500ms,"
             + " 30s, 2m or 1h",
         "READY_TIMEOUT    | 0s      | --ready-timeout: '0s': a duration must be longer than zero",
         "LOG_LEVEL        | loud    | --log-level: 'loud' is not known; choose one of error",

@@ -13,7 +13,7 @@ import io.pmfs.daemon.tasks.PeerTasks;
 import io.pmfs.daemon.tasks.TaskLists;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
-import io.pmfs.fuse.JnrBridge;
+import io.pmfs.fuse.BridgeProvider;
 import io.pmfs.fuse.KernelBridge;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.mounting.MountException;
@@ -339,7 +339,7 @@ public final class DatasetWiring {
     choice.check(settings.mountpoint(), surroundings);
     return choice.isKernel()
         ? new KernelBridge(fileSystem, options, readMode, WORKERS, shared, kernelFlags)
-        : new JnrBridge(fileSystem, options);
+        : BridgeProvider.of(choice.name()).open(fileSystem, options);
   }
 
   private ReadMode readMode(boolean isDirect) {

@@ -35,7 +35,7 @@ public record MountSpec(
         mountpoint, source, allowOther, isWritable, noExec, timeout, KernelProtocol.MAX_READ_BYTES);
   }
 
-  /** The same file system at another place, read in smaller pieces. */
+  /** The same file system at another mount point, read in smaller pieces. */
   public MountSpec at(Path other, int otherMaxReadBytes) {
     return new MountSpec(other, source, allowOther, isWritable, noExec, timeout, otherMaxReadBytes);
   }

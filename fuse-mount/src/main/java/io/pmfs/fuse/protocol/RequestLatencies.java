@@ -111,7 +111,8 @@ public final class RequestLatencies {
       RequestListener receiver = listener;
       if (receiver != null
           && opcode.isAnswered()
-          && (nanos >= receiver.leastNanos() || (nanos >= 0 && receiver.wants(opcode, reply.errno())))) {
+          && (nanos >= receiver.leastNanos()
+              || (nanos >= 0 && receiver.wants(opcode, reply.errno())))) {
         receiver.answered(request.answered(opcode, reply, begin, nanos));
       }
     } catch (RuntimeException | Error e) {

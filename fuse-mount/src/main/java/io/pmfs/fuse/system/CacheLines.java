@@ -19,8 +19,8 @@ final class CacheLines {
     return WRITE_BACK != null
         ? null
         : "this Java cannot write cache lines back to persistent memory: this needs x86-64 or"
-              + " AArch64, and --add-exports java.base/jdk.internal.misc=ALL-UNNAMED (scripts/pmfs"
-              + " sets it)";
+            + " AArch64, and --add-exports java.base/jdk.internal.misc=ALL-UNNAMED (scripts/pmfs"
+            + " sets it)";
   }
 
   private static @Nullable MethodHandle find() {

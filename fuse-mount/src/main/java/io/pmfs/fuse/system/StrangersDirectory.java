@@ -223,7 +223,7 @@ public final class StrangersDirectory implements AutoCloseable {
       return attributes.size();
     }
 
-    /** The bytes from an offset on, at most so many; fewer where the file ends. */
+    /** Reads at most this many bytes at an offset; fewer at the end of the file. */
     public byte[] read(long offset, int most) throws IOException {
       ByteBuffer buffer = ByteBuffer.allocateDirect(most);
       try {

@@ -1,8 +1,10 @@
-package io.pmfs.fuse;
+package io.pmfs.fuse.jnr;
 
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.AccessRule;
+import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.protocol.AnsweredRequest;
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.Opcode;

@@ -1,9 +1,11 @@
-package io.pmfs.fuse;
+package io.pmfs.fuse.jnr;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fuse.Bridge;
+import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountException.Reason;
 import io.pmfs.fuse.mounting.MountSpec;
@@ -34,7 +36,9 @@ import ru.serce.jnrfuse.FuseException;
  * cache answers repeated reads: OPEN is answered ENOSYS once, after which the kernel opens files by
  * itself and keeps their data.
  */
-public final class JnrBridge implements Bridge {
+final class JnrBridge implements Bridge {
+  static final String NAME = "jnr";
+
   private static final Logger log = LoggerFactory.getLogger(JnrBridge.class);
 
   /** The largest read that libfuse 2 requests; see docs/results/read-path.md. */
@@ -55,7 +59,7 @@ public final class JnrBridge implements Bridge {
    *
    * @throws MountException if libfuse is not installed
    */
-  public JnrBridge(PmfsFileSystem fileSystem, MountSpec options) throws MountException {
+  JnrBridge(PmfsFileSystem fileSystem, MountSpec options) throws MountException {
     if (!Charset.defaultCharset().equals(ISO_8859_1)) {
       // jnr-fuse decodes paths with the default charset; only this one preserves every byte.
       throw new IllegalStateException("the JVM must run with -Dfile.encoding=ISO-8859-1");
@@ -75,7 +79,7 @@ public final class JnrBridge implements Bridge {
 
   @Override
   public String name() {
-    return "jnr";
+    return NAME;
   }
 
   @Override
