@@ -458,22 +458,22 @@ public final class PmfsFileSystem {
     }
   }
 
-  /**
-   * Whether to {@link #lend}: only without tiers, because what the kernel reads elsewhere is not
-   * copied to them.
-   */
+  /** Whether to ask for files to {@link #lend}. */
   public boolean lends() {
-    return source.lends() && copies.tiers().isEmpty();
+    return source.lends();
   }
 
   /**
-   * A lent file with a regular file's whole content, for a kernel that reads it without pmfs; null
-   * if there is none. Opens the file at the source, as the first read would.
+   * A file on loan with a regular file's whole content, for a kernel that reads it without pmfs;
+   * null if there is none now. Opens the file at the source, as the first read would, and begins to
+   * copy it.
+   *
+   * @param most bytes that may be lent and not copied yet
    */
-  public @Nullable LentFile lend(long number) {
+  public @Nullable LentFile lend(long number, long most) {
     LentFile file;
     try {
-      file = stager.lend(importer.checked(number));
+      file = stager.lend(importer.checked(number), most);
     } catch (FsException | NamespaceLostException e) {
       return null; // the first read fails too, or looks up the file again
     }

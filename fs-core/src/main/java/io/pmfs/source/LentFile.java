@@ -1,14 +1,19 @@
 package io.pmfs.source;
 
 /**
- * An open file with the whole content of a file of the source, lent by another process to a kernel
- * that reads it without pmfs. The lender keeps it until it is closed.
+ * An open file that holds the whole content of a file of the source, for a kernel that reads it
+ * without pmfs: the file itself, or one that another process has and keeps until this is closed.
  */
 public interface LentFile extends AutoCloseable {
   /** Its file descriptor. */
   int descriptor();
 
-  /** Closes only the descriptor, which is not needed once the kernel has the file. */
+  /** Whether it is a copy, so that reading it asks the source for nothing. */
+  default boolean isCopy() {
+    return false;
+  }
+
+  /** Closes only the descriptor, which is of no use once the kernel has the file. */
   void closeDescriptor();
 
   @Override

@@ -7,6 +7,7 @@ import io.pmfs.metadata.SourceVersion;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.BackingStore;
 import io.pmfs.source.ForwardingStore;
+import io.pmfs.source.LentFile;
 import io.pmfs.source.SourceFile;
 import io.pmfs.stage.formats.Blocks;
 import io.pmfs.tier.BorrowedCopy;
@@ -221,6 +222,12 @@ public final class BorrowingStore extends ForwardingStore {
         destination.position(first);
       }
       return super.read(offset, destination);
+    }
+
+    /** What was copied on this machine is not read from the source. */
+    @Override
+    public @Nullable LentFile lend() {
+      return loan() == null ? super.lend() : null;
     }
 
     @Override

@@ -69,6 +69,7 @@ final class Fetch {
   private int users; // GUARDED_BY(this)
   private @Nullable Ending ending; // GUARDED_BY(this)
   private boolean queued; // GUARDED_BY(this)
+  private boolean lent; // GUARDED_BY(this)
   private volatile boolean readToItsEnd;
 
   /**
@@ -89,7 +90,20 @@ final class Fetch {
     return inode;
   }
 
-  /** Records that a reader has reached the end of the file. */
+  /** The kernel reads the file without pmfs, while it is copied; false if the fetch has ended. */
+  synchronized boolean lend() {
+    if (ending == null) {
+      lent = true;
+      readToItsEnd = true;
+    }
+    return ending == null;
+  }
+
+  synchronized boolean isLent() {
+    return lent;
+  }
+
+  /** A reader has reached the end of the file. */
   void readToItsEnd() {
     readToItsEnd = true;
   }

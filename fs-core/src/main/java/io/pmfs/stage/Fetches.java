@@ -57,6 +57,10 @@ final class Fetches {
   private final CopiedFiles copied = new CopiedFiles(System::nanoTime);
 
   private final AtomicLong active = new AtomicLong();
+
+  /** Of files that the kernel reads by itself and that are not copied yet. */
+  private final AtomicLong lentBytes = new AtomicLong();
+
   private final LongAdder completed = new LongAdder();
   private final LongAdder copiedAgain = new LongAdder();
   private final LongAdder readerBytes = new LongAdder();
@@ -222,6 +226,27 @@ final class Fetches {
     return false;
   }
 
+  /**
+   * Whether the kernel may read the file of a fetch by itself. What it reads stays in the page
+   * cache until it is copied, if there is not too much of it.
+   *
+   * @param most bytes of all such files
+   */
+  boolean lend(Fetch fetch, long most) {
+    synchronized (fetch) {
+      if (fetch.isLent()) {
+        return true;
+      }
+      long size = fetch.inode().attributes().size();
+      boolean fits = lentBytes.addAndGet(size) <= most;
+      if (!fits || !fetch.lend()) {
+        lentBytes.addAndGet(-size);
+        return false;
+      }
+      return true;
+    }
+  }
+
   /** How many threads should fill a fetch at the same time. */
   int streams(Fetch fetch) {
     if (fetch.blockCount() == 1) {
@@ -354,6 +379,9 @@ final class Fetches {
       running.remove(fetch.inode().number(), fetch);
       sources.invalidate(fetch.inode().number());
       active.decrementAndGet();
+      if (fetch.isLent()) {
+        lentBytes.addAndGet(-fetch.inode().attributes().size());
+      }
     }
   }
 

@@ -117,7 +117,7 @@ final class OpenSources implements AutoCloseable {
   @Nullable LentFile lend(Inode inode) throws FsException {
     try (var lease = acquire(inode)) {
       OpenSource open = lease.handle();
-      return open.isTheFile() ? open.file.lend() : null;
+      return open.isUnchanged() ? open.file.lend() : null;
     }
   }
 

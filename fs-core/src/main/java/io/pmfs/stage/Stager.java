@@ -23,6 +23,7 @@ import java.util.OptionalInt;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
@@ -57,6 +58,7 @@ public final class Stager implements AutoCloseable {
 
   private final OriginCounters readers;
   private final OriginCounters peers;
+  private final LongAdder onlyLent = new LongAdder();
 
   /**
    * Reads files of the source, and copies them to tiers with room.
@@ -294,11 +296,41 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * A lent file with the whole content of an inode, for a kernel that reads it without pmfs; null
-   * if the source lends none.
+   * A file on loan with the whole content of an inode that has no copy, for a kernel that reads it
+   * without pmfs; null if the source lends none now. A copy is made at the same time, from the page
+   * cache: if that cannot keep up, nothing is lent.
+   *
+   * @param most bytes that may be lent and not copied yet
    */
-  public @Nullable LentFile lend(Inode inode) throws FsException {
-    return sources.lend(inode);
+  public @Nullable LentFile lend(Inode inode, long most) throws FsException {
+    if (copies.has(inode)) {
+      return null;
+    }
+    LentFile file = sources.lend(inode);
+    if (file != null && !copyBehind(inode, most)) {
+      file.close();
+      return null;
+    }
+    return file;
+  }
+
+  private boolean copyBehind(Inode inode, long most) {
+    Fetch fetch = fetches.forReader(inode);
+    if (fetch != null) {
+      boolean isLent = fetches.lend(fetch, most);
+      return fetchThreads.queue(fetch) && isLent;
+    }
+    boolean isOnlyLent = !copies.has(inode);
+    onlyLent.add(isOnlyLent ? inode.attributes().size() : 0);
+    return isOnlyLent;
+  }
+
+  /**
+   * Bytes of files that were lent and not copied, for want of room; each file counts whole, once
+   * for each time.
+   */
+  public long bytesOnlyLent() {
+    return onlyLent.sum();
   }
 
   /**

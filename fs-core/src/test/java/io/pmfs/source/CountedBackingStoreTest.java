@@ -64,14 +64,14 @@ final class CountedBackingStoreTest {
       for (Method method : BackingStore.class.getMethods()) {
         assertThat(type.getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
             .as(method.getName())
-            .isEqualTo(type);
+            .isNotEqualTo(BackingStore.class);
       }
     }
     Class<?> file = ForwardingStore.ForwardingFile.class;
     for (Method method : SourceFile.class.getMethods()) {
       assertThat(file.getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
           .as(method.getName())
-          .isEqualTo(file);
+          .isNotEqualTo(SourceFile.class);
     }
   }
 

@@ -27,8 +27,9 @@ import org.slf4j.LoggerFactory;
  * on a backing file, every further open uses the same backing file, whose registration therefore
  * stays although its copy may be gone.
  *
- * <p>Without tiers, the source may lend a file: it is registered while its inode is open, and
- * returned after the last close.
+ * <p>The source may lend a file that has no copy: itself, or a copy that somebody else has. It is
+ * registered while its inode is open, and given back when the kernel has it no more. The next open
+ * gets the copy of the tier, if there is one by then.
  *
  * <p>A process that takes over another process's session takes over the open registrations from the
  * ledger. It does not know whether their copies still exist, so it removes each one at the last
@@ -55,8 +56,12 @@ final class BackingFiles {
   private static final int BORROWING = 4;
 
   /**
-   * How long other opens wait for their turn before they are answered without asking the source.
+   * Files that are lent and not copied yet may take one part in this many of the available memory:
+   * what the kernel reads is to stay there until it is copied, and so are the copies.
    */
+  private static final int SHARE_OF_MEMORY = 4;
+
+  /** How long other opens wait for their turn, before they are answered without asking. */
   private static final long TURN_MS = 20;
 
   /** Registers files with the kernel. */
@@ -96,6 +101,10 @@ final class BackingFiles {
       this.gone = lent != null;
     }
 
+    boolean isSource() {
+      return lent != null && !lent.isCopy();
+    }
+
     static Backing throughUs() {
       return new Backing(NONE, 0, null);
     }
@@ -121,6 +130,7 @@ final class BackingFiles {
   private final LongAdder notFiles = new LongAdder();
 
   private final LongAdder leftBytes = new LongAdder();
+  private final LongAdder leftSourceBytes = new LongAdder();
   private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
 
   /** Registered but not open, longest idle first. */
@@ -132,6 +142,7 @@ final class BackingFiles {
   private boolean leaving; // GUARDED_BY(this); see leavesOpensToKernel
   private long copiesGone; // GUARDED_BY(this)
   private volatile @Nullable String unavailable;
+  private volatile boolean lentRefused;
 
   /**
    * The backing files of one session.
@@ -280,7 +291,7 @@ final class BackingFiles {
         boolean isKnownLater = !leaving && (ledger == null || made.slot != NO_SLOT);
         chosen = isKnownLater ? made : Backing.throughUs();
         opened(inode, chosen);
-        leftBytes.add(chosen.size);
+        countBytes(chosen);
       }
     }
     if (chosen != made) {
@@ -310,7 +321,7 @@ final class BackingFiles {
       opened(inode, known);
     }
     count(known, 1);
-    leftBytes.add(known.size);
+    countBytes(known);
     return known;
   }
 
@@ -327,6 +338,10 @@ final class BackingFiles {
       ledger.setOpens(backing.slot, backing.opens);
     }
     return backing.opens;
+  }
+
+  private void countBytes(Backing backing) {
+    (backing.isSource() ? leftSourceBytes : leftBytes).add(backing.size);
   }
 
   /** Undoes one {@link #open}. */
@@ -416,7 +431,7 @@ final class BackingFiles {
 
   private Backing registerLent(long number) throws FsException {
     long size = fileSystem.inode(number).attributes().size();
-    boolean passes = size > 0 && (choice == null || choice.passes(size));
+    boolean passes = !lentRefused && size > 0 && (choice == null || choice.passes(size));
     LentFile lent = passes ? borrow(number) : null;
     if (lent == null) {
       return Backing.throughUs();
@@ -425,7 +440,7 @@ final class BackingFiles {
     try {
       id = registry.register(lent.descriptor(), size);
     } catch (FsException e) {
-      refused(e);
+      refusedLent(e);
     } finally {
       if (id == NONE) {
         lent.close();
@@ -446,7 +461,7 @@ final class BackingFiles {
       return null;
     }
     try {
-      return fileSystem.lend(number);
+      return fileSystem.lend(number, ReadModeChoice.availableMemory() / SHARE_OF_MEMORY);
     } finally {
       borrowing.release();
     }
@@ -462,6 +477,19 @@ final class BackingFiles {
     }
   }
 
+  /** Copies may be on another file system, which the kernel accepts. */
+  private void refusedLent(FsException e) {
+    switch (e.errno()) {
+      case EPERM, ENOMEM, ENFILE, EMFILE, EINTR -> refused(e);
+      default -> {
+        lentRefused = true;
+        log.info(
+            "files without a copy are read through the daemon: the kernel refused one: {}",
+            e.errno());
+      }
+    }
+  }
+
   private void unregister(@Nullable Backing backing) {
     if (backing == null || backing.id == NONE) {
       return;
@@ -472,19 +500,24 @@ final class BackingFiles {
     }
   }
 
-  /** Counts an open answered with a copy's file. */
+  /** Counts an open that was answered with a file for the kernel. */
   void countLeft() {
     left.increment();
   }
 
-  /** How many opens were answered with a copy's file. */
+  /** How many opens were answered with a file for the kernel. */
   long left() {
     return left.sum();
   }
 
-  /** The total size of these files, counted at each open. */
+  /** The total size of the copies so opened; a file counts once for each open. */
   long leftBytes() {
     return leftBytes.sum();
+  }
+
+  /** The total size of the source's files so opened. */
+  long leftSourceBytes() {
+    return leftSourceBytes.sum();
   }
 
   /** Call before closing the device. */

@@ -46,16 +46,21 @@ public interface Bridge {
     return List.of();
   }
 
-  /** How many opens were answered with a copy's file. */
+  /** How many opens since the start were answered with a file for the kernel to read. */
   default long opensLeftToKernel() {
     return 0;
   }
 
   /**
-   * The total size of these files: the bytes that the kernel reads if it reads each file once and
-   * completely.
+   * The total size of those files that are copies: what the kernel reads if it reads each one once
+   * and completely.
    */
   default long bytesLeftToKernel() {
+    return 0;
+  }
+
+  /** The total size of those files that are the source's own. */
+  default long sourceBytesLeftToKernel() {
     return 0;
   }
 

@@ -226,6 +226,12 @@ public final class KernelBridge implements Bridge {
   }
 
   @Override
+  public long sourceBytesLeftToKernel() {
+    BackingFiles files = backing;
+    return files == null ? 0 : files.leftSourceBytes();
+  }
+
+  @Override
   public void mount(Duration timeout) throws MountException {
     SharedSession given = session;
     boolean resumed = given != null && given.resumed();

@@ -141,6 +141,11 @@ public final class Sessions implements Bridge {
   }
 
   @Override
+  public long sourceBytesLeftToKernel() {
+    return first.sourceBytesLeftToKernel();
+  }
+
+  @Override
   public void mount(Duration timeout) throws MountException {
     first.mount(timeout);
   }

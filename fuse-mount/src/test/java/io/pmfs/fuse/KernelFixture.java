@@ -2,6 +2,7 @@ package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.system.DirectoryStore;
+import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.fuse.system.Shell;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
@@ -102,6 +103,18 @@ final class KernelFixture implements AutoCloseable {
       number = fileSystem.find(number, FileName.of(name)).inode();
     }
     return number;
+  }
+
+  /** The source lends its own files. */
+  void lendItself() {
+    faulty.lend(
+        path -> {
+          try {
+            return PassedFile.open(source.resolve(path.toString()));
+          } catch (FsException e) {
+            throw new AssertionError(e);
+          }
+        });
   }
 
   KernelSession session() {

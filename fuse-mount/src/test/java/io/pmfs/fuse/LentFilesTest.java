@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** {@link BackingFiles} over a source that lends files, like the node cache. */
+/** {@link BackingFiles} over a source that lends files: its own, or copies of a node's cache. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class LentFilesTest {
   private KernelFixture fixture;
@@ -57,6 +57,11 @@ final class LentFilesTest {
     @Override
     public int descriptor() {
       return file.descriptor();
+    }
+
+    @Override
+    public boolean isCopy() {
+      return true;
     }
 
     @Override
@@ -215,7 +220,56 @@ final class LentFilesTest {
     assertThat(lent).isEmpty();
   }
 
-  /** Otherwise opens would occupy all workers, and lookups would wait too. */
+  /** The copy is made behind the reader; all opens agree until the last one is closed. */
+  @Test
+  void open_ofTheSourcesFile_isOfTheCopyOnceNobodyHasItOpen(@TempDir Path directory)
+      throws Exception {
+    try (KernelFixture tiered = new KernelFixture(directory, true)) {
+      tiered.lendItself();
+      BackingFiles ours = new BackingFiles(tiered.fileSystem, kernel, null, null);
+      long number = tiered.inode("large");
+      Hold copying = tiered.faulty.on(Operation.READ).by("fetch").hold();
+      int id = ours.open(number);
+      assertThat(id).isPositive();
+      assertThat(ours.leftSourceBytes()).isEqualTo(KernelFixture.LARGE_SIZE);
+      copying.release();
+      tiered.awaitStaged();
+      assertThat(tiered.fileSystem.copyFile(number)).exists();
+      assertThat(ours.open(number)).isEqualTo(id);
+      assertThat(ours.leftBytes()).isZero();
+      ours.release(number);
+      ours.release(number);
+      assertThat(kernel.registered).isEmpty();
+
+      assertThat(ours.open(number)).isPositive().isNotEqualTo(id);
+      assertThat(ours.leftBytes()).isEqualTo(KernelFixture.LARGE_SIZE);
+      assertThat(ours.leftSourceBytes()).isEqualTo(2 * KernelFixture.LARGE_SIZE);
+      ours.release(number);
+      ours.close();
+    }
+  }
+
+  /** A source that cannot be stacked, such as an overlay, does not end passthrough of copies. */
+  @Test
+  void open_ofTheSourcesFileThatTheKernelNeverTakes_isThroughUs_butItsCopyIsNot(
+      @TempDir Path directory) throws Exception {
+    try (KernelFixture tiered = new KernelFixture(directory, true)) {
+      tiered.lendItself();
+      BackingFiles ours = new BackingFiles(tiered.fileSystem, kernel, null, null);
+      long number = tiered.inode("large");
+      kernel.refusal = Errno.ELOOP;
+      assertThat(ours.open(number)).isEqualTo(BackingFiles.NONE);
+      ours.release(number);
+      kernel.refusal = null;
+      assertThat(ours.open(tiered.inode("small"))).isEqualTo(BackingFiles.NONE);
+      tiered.awaitStaged();
+      assertThat(ours.open(number)).isPositive();
+      ours.release(number);
+      ours.close();
+    }
+  }
+
+  /** Else opens would keep all workers, and names could not be looked up either. */
   @Test
   void opens_whileTheSourceHangs_doNotAllWaitForIt() throws Exception {
     Hold hold = fixture.faulty.on(Operation.OPEN).hold();

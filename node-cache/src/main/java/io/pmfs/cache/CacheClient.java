@@ -300,6 +300,11 @@ public final class CacheClient implements AutoCloseable {
     }
 
     @Override
+    public boolean isCopy() {
+      return true;
+    }
+
+    @Override
     public int descriptor() {
       return file.descriptor();
     }

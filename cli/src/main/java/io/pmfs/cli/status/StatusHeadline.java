@@ -146,11 +146,13 @@ final class StatusHeadline {
     Map<String, Long> parts = new LinkedHashMap<>();
     recent.tiers().forEach(tier -> parts.merge(tier.kind(), tier.bytes(), Long::sum));
     parts.put("copies that the kernel reads itself", recent.leftToKernel());
+    long atSource = recent.sourceLeftToKernel() == null ? 0 : recent.sourceLeftToKernel();
+    parts.put("the source's files that the kernel reads itself", atSource);
     parts.put("just copied", recent.fetched());
     parts.put(others(report), recent.fromPeers());
     parts.put("the source", recent.fromSource());
     // A file that the kernel reads by itself counts as if it were read whole.
-    String atMost = recent.leftToKernel() > 0 ? "at most " : "";
+    String atMost = recent.leftToKernel() + atSource > 0 ? "at most " : "";
     return atMost + ByteSize.format(recent.bytes()) + ": " + shares(parts);
   }
 

@@ -50,7 +50,7 @@ final class StatusHeadlineTest {
             + source
             + tiers.stream().mapToLong(RecentReport.TierBytes::bytes).sum();
     RecentReport recent =
-        new RecentReport(bytes, tiers, kernel, fetched, peers, source, operations, idle);
+        new RecentReport(bytes, tiers, kernel, 0L, fetched, peers, source, operations, idle);
     json.add("recent", GSON.toJsonTree(recent));
   }
 

@@ -197,8 +197,8 @@ final class ServedDataset extends ServedMount {
     StagerStatus staging = stager.status();
     long asked = Math.min(stager.bytesAskedForReaders(), source.files().operations().bytes());
     return new RecentReads.Counts(
-        stager.bytesServed() + bridge.bytesLeftToKernel(),
-        asked,
+        stager.bytesServed() + bridge.bytesLeftToKernel() + bridge.sourceBytesLeftToKernel(),
+        asked + stager.bytesOnlyLent(),
         staging.completed(),
         staging.copiedAgain(),
         staging.evicted(),
@@ -210,6 +210,7 @@ final class ServedDataset extends ServedMount {
     return new RecentReads.Origins(
         readers.tiers().stream().map(ReadOrigins.Origin::bytes).toList(),
         bridge.bytesLeftToKernel(),
+        bridge.sourceBytesLeftToKernel(),
         readers.fetched().bytes(),
         readers.source().bytes(),
         (cluster == null ? 0 : cluster.status().bytesFromPeers())

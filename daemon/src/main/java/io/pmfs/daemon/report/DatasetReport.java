@@ -47,7 +47,8 @@ public record DatasetReport(
               metric = "pmfs_fetched_bytes_total")
           long fetched,
       @Figure(
-              value = "opens after which the kernel reads the copy's file by itself",
+              value =
+                  "opens after which the kernel reads the copy's or the source's file by itself",
               metric = "pmfs_passthrough_opens_total")
           long opensLeftToKernel) {
     static final Reads NONE = new Reads(0, 0, 0, 0, 0, 0, 0, 0);

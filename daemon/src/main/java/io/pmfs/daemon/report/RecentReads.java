@@ -38,7 +38,7 @@ public final class RecentReads implements AutoCloseable {
   /**
    * Counts of one daemon since its start.
    *
-   * @param bytes bytes that readers got from the daemon and from copies that the kernel reads by
+   * @param bytes bytes that readers got from the daemon and from files that the kernel reads by
    *     itself, and bytes that peers got from this node
    * @param sourceBytes bytes that the source was asked for because of these reads, not by tasks
    * @param copied copies made
@@ -74,14 +74,21 @@ public final class RecentReads implements AutoCloseable {
    *
    * @param tiers bytes from each tier's whole copies
    * @param leftToKernel bytes of copies that the kernel reads by itself
+   * @param sourceLeftToKernel bytes of the source's files that the kernel reads by itself
    * @param fetched bytes that had just been fetched
    * @param waited bytes for which readers waited for the source or a peer
    * @param peers bytes that arrived from peers or the cache of the node, for any purpose
    * @param source bytes that arrived from the source, for any purpose
    */
   public record Origins(
-      List<Long> tiers, long leftToKernel, long fetched, long waited, long peers, long source) {
-    static final Origins NONE = new Origins(List.of(), 0, 0, 0, 0, 0);
+      List<Long> tiers,
+      long leftToKernel,
+      long sourceLeftToKernel,
+      long fetched,
+      long waited,
+      long peers,
+      long source) {
+    static final Origins NONE = new Origins(List.of(), 0, 0, 0, 0, 0, 0);
 
     public Origins {
       tiers = List.copyOf(tiers);
@@ -94,13 +101,18 @@ public final class RecentReads implements AutoCloseable {
 
     /** All bytes that readers got. */
     long bytes() {
-      return tiers.stream().mapToLong(Long::longValue).sum() + leftToKernel + fetched + waited;
+      return tiers.stream().mapToLong(Long::longValue).sum()
+          + leftToKernel
+          + sourceLeftToKernel
+          + fetched
+          + waited;
     }
 
     Origins minus(Origins earlier) {
       return new Origins(
           IntStream.range(0, tiers.size()).mapToObj(i -> tiers.get(i) - earlier.tier(i)).toList(),
           leftToKernel - earlier.leftToKernel,
+          sourceLeftToKernel - earlier.sourceLeftToKernel,
           fetched - earlier.fetched,
           waited - earlier.waited,
           peers - earlier.peers,

@@ -13,9 +13,13 @@ public record RecentReport(
         long bytes,
     List<TierBytes> tiers,
     @Figure(
-            "bytes of files that the kernel reads by itself (passthrough), each counted as if it"
+            "bytes of copies that the kernel reads by itself (passthrough), each counted as if it"
                 + " were read whole, once for each open")
         long leftToKernel,
+    @Figure(
+            "bytes of the source's files that the kernel reads by itself, counted in the same way;"
+                + " null if the daemon is older than this figure")
+        @Nullable Long sourceLeftToKernel,
     @Figure("bytes that had just been fetched, as in `reads.fetched`") long fetched,
     @Figure(
             "bytes for which a reader waited for a peer, the node's cache or a copy of another job:"
@@ -57,6 +61,7 @@ public record RecentReport(
         origins.bytes(),
         parts,
         origins.leftToKernel(),
+        origins.sourceLeftToKernel(),
         origins.fetched(),
         fromPeers,
         origins.waited() - fromPeers,

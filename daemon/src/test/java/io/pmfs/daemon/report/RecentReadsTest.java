@@ -74,11 +74,11 @@ final class RecentReadsTest {
 
   @Test
   void minus_ofOrigins_countsATierThatWasNotThereFromZero() {
-    Origins earlier = new Origins(List.of(5L), 1, 2, 3, 4, 5);
-    Origins now = new Origins(List.of(15L, 7L), 11, 22, 33, 44, 55);
+    Origins earlier = new Origins(List.of(5L), 1, 6, 2, 3, 4, 5);
+    Origins now = new Origins(List.of(15L, 7L), 11, 66, 22, 33, 44, 55);
 
-    assertThat(now.minus(earlier)).isEqualTo(new Origins(List.of(10L, 7L), 10, 20, 30, 40, 50));
+    assertThat(now.minus(earlier)).isEqualTo(new Origins(List.of(10L, 7L), 10, 60, 20, 30, 40, 50));
     assertThat(now.minus(Origins.NONE)).isEqualTo(now);
-    assertThat(now.bytes()).isEqualTo(15 + 7 + 11 + 22 + 33);
+    assertThat(now.bytes()).isEqualTo(15 + 7 + 11 + 66 + 22 + 33);
   }
 }

@@ -16,7 +16,7 @@ final class RecentReportTest {
 
   @Test
   void of_aSingleNode_saysThatAllWaitedForTheSource() {
-    RecentReport report = of(new Origins(List.of(), 5, 20, 75, 0, 300));
+    RecentReport report = of(new Origins(List.of(), 5, 0, 20, 75, 0, 300));
 
     assertThat(report.bytes()).isEqualTo(100);
     assertThat(report.fromPeers()).isZero();
@@ -27,7 +27,7 @@ final class RecentReportTest {
 
   @Test
   void of_aClusterNode_dividesWhatWasWaitedForAsItArrived() {
-    RecentReport report = of(new Origins(List.of(), 0, 0, 80, 300, 100));
+    RecentReport report = of(new Origins(List.of(), 0, 0, 0, 80, 300, 100));
 
     assertThat(report.fromPeers()).isEqualTo(60);
     assertThat(report.fromSource()).isEqualTo(20);

@@ -101,6 +101,7 @@ public final class SampleReport {
         4000,
         List.of(new RecentReport.TierBytes("pm", 3000), new RecentReport.TierBytes("ssd", 1)),
         0,
+        0L,
         500,
         fromPeers,
         499 - fromPeers,

@@ -5,6 +5,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.BackingStore;
+import io.pmfs.source.LentFile;
 import io.pmfs.source.SourceAccess;
 import io.pmfs.source.SourceFile;
 import io.pmfs.source.SourceStatus;
@@ -44,6 +45,7 @@ public final class DirectoryStore implements BackingStore {
   private final int root;
   private final long rootDevice;
   private final String identity;
+  private final boolean servedByProgram;
 
   /**
    * One buffer for each concurrent listing; reused, because only the garbage collector would free
@@ -73,6 +75,7 @@ public final class DirectoryStore implements BackingStore {
       Pointer status = statx(root, FileName.of(this.path), wanted);
       this.rootDevice = Posix.device(status);
       this.identity = Posix.identity(status);
+      this.servedByProgram = PassedFile.isServedByProgram(root, FileName.of(this.path));
     } catch (FsException e) {
       LIBC.close(root);
       throw e;
@@ -268,6 +271,15 @@ public final class DirectoryStore implements BackingStore {
     return new OpenFile(path, file);
   }
 
+  /**
+   * Not if a program serves the files (FUSE): they may have no page cache, where what the kernel
+   * reads is found when it is copied.
+   */
+  @Override
+  public boolean lends() {
+    return !servedByProgram;
+  }
+
   @Override
   public Map<FileName, byte[]> extendedAttributes(FileName path) throws FsException {
     return at(path, file -> ExtendedAttributes.of(file, path));
@@ -309,6 +321,12 @@ public final class DirectoryStore implements BackingStore {
     @Override
     public int descriptor() {
       return file;
+    }
+
+    /** The file itself. */
+    @Override
+    public @Nullable LentFile lend() {
+      return servedByProgram ? null : PassedFile.duplicate(file);
     }
 
     @Override

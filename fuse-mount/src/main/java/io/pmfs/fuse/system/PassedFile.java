@@ -3,21 +3,26 @@ package io.pmfs.fuse.system;
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.FsException;
+import io.pmfs.source.LentFile;
 import io.pmfs.source.SourceStatus;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
+import org.jspecify.annotations.Nullable;
 
 /** An open file that one process passes to another, by its descriptor. */
-public final class PassedFile implements AutoCloseable {
-  /** Instead of a descriptor. */
+public final class PassedFile implements LentFile {
+  /** Stands for no descriptor. */
   public static final int NONE = -1;
 
   private static final FileName NAME = FileName.of("a passed file");
   private static final byte[] EMPTY_PATH = {0};
 
+  // fcntl(2)
   private static final int F_GETFL = 3;
+  private static final int F_DUPFD_CLOEXEC = 1030;
+
   private static final int O_ACCMODE = 3;
   private static final int O_WRONLY = 1;
   private static final int O_NOATIME = 0x40000;
@@ -49,12 +54,19 @@ public final class PassedFile implements AutoCloseable {
     return new PassedFile(opened);
   }
 
-  /** Valid until this is closed. */
+  /** Good until it is closed. */
+  @Override
   public int descriptor() {
     return descriptor;
   }
 
-  /** Whether it is open for reading, which proves that its opener was allowed to read it. */
+  /** Another descriptor of an open file; null if the process may have no more. */
+  static @Nullable PassedFile duplicate(int descriptor) {
+    int copy = LIBC.fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    return copy < 0 ? null : new PassedFile(copy);
+  }
+
+  /** Whether whoever opened it was allowed to read it: it is open for reading now. */
   public boolean isReadable() throws FsException {
     int flags = flags();
     int access = flags & O_ACCMODE;
@@ -88,9 +100,13 @@ public final class PassedFile implements AutoCloseable {
 
   /** Whether its file system is FUSE, whose daemon chooses inode numbers and change times. */
   public boolean isServedByProgram() throws FsException {
+    return isServedByProgram(descriptor, NAME);
+  }
+
+  static boolean isServedByProgram(int file, FileName name) throws FsException {
     Pointer statfs = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
-    if (Posix.retried(() -> LIBC.fstatfs(descriptor, statfs)) != 0) {
-      throw Posix.failure(NAME);
+    if (Posix.retried(() -> LIBC.fstatfs(file, statfs)) != 0) {
+      throw Posix.failure(name);
     }
     return statfs.getLongLong(0) == FUSE_SUPER_MAGIC;
   }
@@ -154,6 +170,11 @@ public final class PassedFile implements AutoCloseable {
       destination.position(at + Math.toIntExact(count));
     }
     return destination.position() - first;
+  }
+
+  @Override
+  public void closeDescriptor() {
+    close();
   }
 
   @Override

@@ -10,6 +10,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.source.LentFile;
 import io.pmfs.source.SourceFile;
 import io.pmfs.source.SourceStatus;
 import io.pmfs.source.StoreStatistics;
@@ -434,6 +435,22 @@ final class DirectoryStoreTest {
     } finally {
       threads.shutdownNow();
     }
+  }
+
+  @Test
+  void lend_isTheFileItself_andOutlivesIt() throws Exception {
+    Files.write(root.resolve("lent"), new byte[] {1, 2, 3});
+    assertThat(store.lends()).isTrue();
+    LentFile lent;
+    try (SourceFile file = store.open(FileName.of("lent"))) {
+      lent = Objects.requireNonNull(file.lend());
+      assertThat(lent.descriptor()).isNotEqualTo(file.descriptor());
+    }
+    assertThat(lent.isCopy()).isFalse();
+    ByteBuffer read = ByteBuffer.allocateDirect(4);
+    assertThat(PassedFile.read(lent.descriptor(), FileName.of("lent"), 1, read)).isEqualTo(2);
+    lent.closeDescriptor();
+    lent.close();
   }
 
   @Test
