@@ -5,8 +5,6 @@ import java.nio.file.Path;
 
 /** Another mount of the same dataset has the tier's directory. */
 public final class TierInUseException extends FileSystemException {
-  private static final long serialVersionUID = 1L;
-
   TierInUseException(Path directory) {
     super(directory.toString(), null, "in use by another mount of the same dataset");
   }

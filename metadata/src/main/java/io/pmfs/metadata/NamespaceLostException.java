@@ -7,8 +7,6 @@ import io.pmfs.table.StateException;
  * the operation again. {@link Namespace#losses} has risen.
  */
 public final class NamespaceLostException extends StateException {
-  private static final long serialVersionUID = 1L;
-
   NamespaceLostException(String what) {
     super(what + ": the state failed meanwhile", null);
   }

@@ -4,8 +4,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A state could not be opened, read or written. The message is one line and says what to do. */
 public class StateException extends RuntimeException {
-  private static final long serialVersionUID = 1L;
-
   /** How to treat a state that could not be opened. */
   public enum Kind {
     /** The state belongs to another dataset: the user has to name a different directory. */

@@ -4,9 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A store could not be read or written; {@code Database} continues without it. */
 public final class StoreFailure extends StateException {
-  private static final long serialVersionUID = 1L;
-
-  private final transient @Nullable RocksStore store;
+  private final @Nullable RocksStore store;
   private final boolean isWrite;
   private final boolean isDamage;
 

@@ -2,8 +2,8 @@ package io.pmfs.pack;
 
 /** Reading a file failed after a part of it was written to the shard. */
 final class BrokenOffException extends Exception {
-  private final transient PlannedFile file;
-  private final transient Unreadable unreadable;
+  private final PlannedFile file;
+  private final Unreadable unreadable;
 
   BrokenOffException(PlannedFile file, Unreadable unreadable) {
     super(unreadable.path() + ": " + unreadable.reason());

@@ -6,8 +6,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The failure of a command: one line for the user, and the exit status. */
 public final class MountFailure extends Exception {
-  private static final long serialVersionUID = 1L;
-
   /** The message of an unmount that failed because files below the mount are in use. */
   public static final String BUSY = "busy";
 

@@ -195,8 +195,6 @@ public record DatasetDirectory(Path path, String lock) {
 
   /** Thrown instead of removing the only copy of files. */
   static final class UnsavedException extends IOException {
-    private static final long serialVersionUID = 1;
-
     private UnsavedException() {
       super("holds files that are not at the source");
     }

@@ -7,8 +7,6 @@ import java.nio.file.Path;
  * Thrown for a path that another user could change; the reason names the component and the user.
  */
 public final class NotOwnException extends FileSystemException {
-  private static final long serialVersionUID = 1L;
-
   NotOwnException(Path path, String reason) {
     super(path.toString(), null, reason);
   }

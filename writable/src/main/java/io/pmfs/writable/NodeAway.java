@@ -6,8 +6,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Another node of a writable mount does not answer: the cause of other failures. */
 public final class NodeAway extends IOException {
-  private static final long serialVersionUID = 1;
-
   private final String node;
   private final boolean isOwner;
   private final Instant since;

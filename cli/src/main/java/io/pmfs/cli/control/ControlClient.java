@@ -74,8 +74,6 @@ public final class ControlClient {
 
   /** The daemon was not reached, and has received no request. */
   public static final class UnreachableException extends IOException {
-    private static final long serialVersionUID = 1;
-
     UnreachableException(@Nullable Throwable cause) {
       super("no answer: " + reason(cause), cause);
     }
@@ -206,8 +204,6 @@ public final class ControlClient {
 
     /** The daemon accepts no more of the body. */
     private static final class RefusedException extends IOException {
-      private static final long serialVersionUID = 1;
-
       RefusedException(String message, @Nullable Throwable cause) {
         super(message, cause);
       }

@@ -4,8 +4,6 @@ import java.io.IOException;
 
 /** A copy does not match its record. */
 public final class MismatchException extends IOException {
-  private static final long serialVersionUID = 1;
-
   MismatchException(String message) {
     super(message);
   }

@@ -4,8 +4,6 @@ import java.io.IOException;
 
 /** A nearly complete copy found no room for the last step. */
 public final class NoRoomException extends IOException {
-  private static final long serialVersionUID = 1;
-
   NoRoomException(String message) {
     super(message);
   }

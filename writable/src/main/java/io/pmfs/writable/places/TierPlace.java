@@ -57,8 +57,6 @@ final class TierPlace extends LocalPlace {
 
   /** The cause of a failure: the place has no room, or its disk fails. */
   static final class Refusal extends IOException {
-    private static final long serialVersionUID = 1;
-
     private Refusal(FsException answer) {
       super(answer);
     }

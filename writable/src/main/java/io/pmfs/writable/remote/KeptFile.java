@@ -180,8 +180,6 @@ public final class KeptFile {
 
   /** Thrown when the owner must be asked before a change. */
   public static final class AskFirst extends Exception {
-    private static final long serialVersionUID = 1;
-
     /** The first byte that will change. */
     public final long low;
 

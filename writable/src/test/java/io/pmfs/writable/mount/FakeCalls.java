@@ -33,7 +33,6 @@ import org.jspecify.annotations.Nullable;
 final class FakeCalls implements OutputCalls {
   /** A process dies: nothing in it catches this. */
   static final class Death extends Error {
-    private static final long serialVersionUID = 1L;
   }
 
   /** Told of calls that change the source. */
