@@ -19,6 +19,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -314,7 +315,7 @@ public final class CacheService implements AutoCloseable {
     Copier.Work comparison =
         new Copier.Work() {
           @Override
-          public void run(ByteBuffer buffer, Copier.Progress progress) {
+          public void run(ByteBuffer buffer, LongConsumer progress) {
             if (copies.isFound(copy)) {
               copies.compare(copy);
             }

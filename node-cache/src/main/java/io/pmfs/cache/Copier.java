@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -71,7 +72,7 @@ final class Copier implements AutoCloseable {
   /** Makes or compares one copy. */
   interface Work {
     /** Does it; reports the bytes that are done to the progress. */
-    void run(ByteBuffer buffer, Progress progress);
+    void run(ByteBuffer buffer, LongConsumer progress);
 
     /** Is called instead if nothing is done any more. */
     void drop();
@@ -80,11 +81,6 @@ final class Copier implements AutoCloseable {
     default void giveUp() {}
 
     long bytes();
-  }
-
-  /** Counts the bytes of one work. */
-  interface Progress {
-    void done(long bytes);
   }
 
   /** What becomes of work. */

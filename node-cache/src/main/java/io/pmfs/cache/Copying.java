@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongConsumer;
 import java.util.zip.CRC32C;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,7 +51,7 @@ final class Copying implements Copier.Work {
   }
 
   @Override
-  public void run(ByteBuffer buffer, Copier.Progress progress) {
+  public void run(ByteBuffer buffer, LongConsumer progress) {
     try (source) {
       copies.complete(copy, copy(buffer, progress)).forEach(Waiting::answer);
     } catch (IOException | FsException | StateException e) {
@@ -61,7 +62,7 @@ final class Copying implements Copier.Work {
   }
 
   /** Returns the checksum. */
-  private int copy(ByteBuffer buffer, Copier.Progress progress) throws IOException, FsException {
+  private int copy(ByteBuffer buffer, LongConsumer progress) throws IOException, FsException {
     CRC32C crc = new CRC32C();
     long size = copy.key.size();
     source.beginWriteBack(); // else what is mapped could change later without a sign
@@ -79,7 +80,7 @@ final class Copying implements Copier.Work {
           target.write(buffer, at + buffer.position());
         }
         at += count;
-        progress.done(count);
+        progress.accept(count);
         if (at < size) {
           copies.reached(copy, at).forEach(Waiting::answer);
         }

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -38,7 +39,7 @@ final class CopierTest {
     }
 
     @Override
-    public void run(ByteBuffer buffer, Copier.Progress progress) {
+    public void run(ByteBuffer buffer, LongConsumer progress) {
       begun.countDown();
       await(release);
       done.add(name);

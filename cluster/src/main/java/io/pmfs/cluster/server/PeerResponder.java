@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.OptionalInt;
 import java.util.UUID;
 import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -109,13 +110,9 @@ final class PeerResponder {
     }
   }
 
-  private interface Encoder<T> {
-    void encode(ByteBuf out, T value);
-  }
-
-  private static <T> void small(PeerAnswer answer, T value, Encoder<T> encoder) {
+  private static <T> void small(PeerAnswer answer, T value, BiConsumer<ByteBuf, T> encoder) {
     ByteBuf out = Unpooled.buffer();
-    encoder.encode(out, value);
+    encoder.accept(out, value);
     HttpHeaders headers = PeerFormat.headers();
     headers.set(HttpHeaderNames.CONTENT_TYPE, "application/octet-stream");
     answer.full(HttpResponseStatus.OK, headers, out);

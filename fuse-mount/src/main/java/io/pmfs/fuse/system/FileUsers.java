@@ -70,10 +70,6 @@ final class FileUsers {
     }
   }
 
-  interface Call {
-    long make();
-  }
-
   private static int[] ownGroups() {
     int count = Math.max(0, LIBC.getgroups(0, new int[0]));
     int[] groups = new int[count];
@@ -88,18 +84,18 @@ final class FileUsers {
   }
 
   /** Makes a system call as the user that the thread acts as; errno is that of the call. */
-  static long call(Call call) {
+  static long call(Posix.SystemCall call) {
     User user = ACTING.get();
-    return user == null ? call.make() : callAs(user, call);
+    return user == null ? call.run() : callAs(user, call);
   }
 
-  private static long callAs(User user, Call call) {
+  private static long callAs(User user, Posix.SystemCall call) {
     try {
       LIBC.syscall(SYS_SETGROUPS, user.groups.length, user.address);
       LIBC.setfsgid(user.gid);
       // Last, because it drops the capability for the other calls.
       LIBC.setfsuid(user.uid);
-      return call.make();
+      return call.run();
     } finally {
       LIBC.setfsuid(0);
       LIBC.setfsgid(0);

@@ -198,7 +198,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   public int open(int directory, FileName name, int flags, int mode) throws FsException {
     int all = flags | Posix.O_NOFOLLOW | Posix.O_NONBLOCK | Posix.O_CLOEXEC;
     byte[] entry = entry(name);
-    FileUsers.Call call = () -> FILES.openat(directory, entry, all, mode);
+    Posix.SystemCall call = () -> FILES.openat(directory, entry, all, mode);
     boolean isNew = (flags & O_EXCL) != 0;
     int file = (int) (isNew ? retriedUnlessMade(call) : retried(call));
     if (file < 0) {
@@ -351,17 +351,17 @@ public final class LinuxOutputCalls implements OutputCalls {
   }
 
   /** Retries an interrupted call that may be made twice. */
-  private static long retried(FileUsers.Call call) {
+  private static long retried(Posix.SystemCall call) {
     return Posix.retried(() -> FileUsers.call(call));
   }
 
-  private static void set(FileUsers.Call call, FileName name) throws FsException {
+  private static void set(Posix.SystemCall call, FileName name) throws FsException {
     if (retried(call) != 0) {
       throw Posix.failure(name);
     }
   }
 
-  private static long retriedUnlessMade(FileUsers.Call call) {
+  private static long retriedUnlessMade(Posix.SystemCall call) {
     return Posix.retriedUnlessMade(() -> FileUsers.call(call));
   }
 
@@ -369,7 +369,7 @@ public final class LinuxOutputCalls implements OutputCalls {
    * Changes a name; EINTR if it may have been changed: the committer then checks before it
    * continues.
    */
-  private static void make(FileUsers.Call call, FileName name) throws FsException {
+  private static void make(Posix.SystemCall call, FileName name) throws FsException {
     if (retriedUnlessMade(call) != 0) {
       throw Posix.failure(name);
     }
@@ -421,7 +421,7 @@ public final class LinuxOutputCalls implements OutputCalls {
       throws FsException {
     byte[] from = entry(name);
     byte[] to = entry(toName);
-    FileUsers.Call call = () -> FILES.renameat2(directory, from, toDirectory, to, flags);
+    Posix.SystemCall call = () -> FILES.renameat2(directory, from, toDirectory, to, flags);
     if ((flags & RENAME_EXCHANGE) == 0) {
       make(call, toName);
     } else if (Posix.retriedUnlessInterrupted(() -> FileUsers.call(call)) != 0) {

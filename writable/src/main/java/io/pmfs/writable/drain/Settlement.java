@@ -25,6 +25,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -76,7 +77,7 @@ final class Settlement {
       for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
         settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue());
       }
-      Left left = left(last, made, kept);
+      Predicate<Inode> left = left(last, made, kept);
       for (Change change : done) {
         settleInode(update, change, last, left);
       }
@@ -156,12 +157,7 @@ final class Settlement {
         && inode.drainedSize() == inode.attributes().size();
   }
 
-  /** The changes that the source lacks once some changes are recorded. */
-  private interface Left {
-    boolean concerns(Inode inode);
-  }
-
-  private Left left(long last, Set<Long> made, Deferred.@Nullable Entry kept) {
+  private Predicate<Inode> left(long last, Set<Long> made, Deferred.@Nullable Entry kept) {
     long position = Math.max(state.committed(), last);
     return inode ->
         (kept != null && kept.leaves().contains(new Dependency.Node(inode.number())))
@@ -170,7 +166,7 @@ final class Settlement {
             || state.deferred().concerns(inode.number(), made);
   }
 
-  private void settleInode(State.Update update, Change change, long last, Left left)
+  private void settleInode(State.Update update, Change change, long last, Predicate<Inode> left)
       throws FsException {
     Inode inode = update.find(change.inode());
     if (inode != null) {
@@ -186,12 +182,12 @@ final class Settlement {
   }
 
   /** The source may not be able to store the exact times. */
-  private static void settleTimes(State.Update update, Change change, Left left)
+  private static void settleTimes(State.Update update, Change change, Predicate<Inode> left)
       throws FsException {
     Inode inode = update.inode(change.inode());
     Stat seen = inode.seen();
     boolean isQuiet = !inode.is(Inode.WRITING) && inode.is(Inode.ANNOUNCED);
-    if (change.setsTimes() && seen != null && inode.hasHome() && isQuiet && !left.concerns(inode)) {
+    if (change.setsTimes() && seen != null && inode.hasHome() && isQuiet && !left.test(inode)) {
       update.put(Step.agreed(inode, seen));
     }
   }
@@ -201,9 +197,10 @@ final class Settlement {
         || (change instanceof Change.Content content && content.isFirst());
   }
 
-  private void removeForgotten(State.Update update, long number, Left left) throws FsException {
+  private void removeForgotten(State.Update update, long number, Predicate<Inode> left)
+      throws FsException {
     Inode inode = update.find(number);
-    if (inode != null && inode.isRemoved() && inode.is(Inode.FORGOTTEN) && !left.concerns(inode)) {
+    if (inode != null && inode.isRemoved() && inode.is(Inode.FORGOTTEN) && !left.test(inode)) {
       Names.removeNode(state, update, inode);
     }
   }
