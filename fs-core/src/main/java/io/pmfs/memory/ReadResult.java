@@ -45,11 +45,6 @@ public sealed interface ReadResult {
       void to(ByteBuffer destination) throws IOException;
     }
 
-    /** A mapping that can always be read. */
-    public Mapping(ByteBuffer memory) {
-      this(memory, destination -> destination.put(memory.duplicate()));
-    }
-
     @Override
     public int size() {
       return memory.remaining();

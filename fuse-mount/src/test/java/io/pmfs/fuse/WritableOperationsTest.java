@@ -93,7 +93,7 @@ final class WritableOperationsTest {
     return switch (method) {
       case "lookup" -> arguments[1].toString().equals("absent") ? null : node();
       case "attributes", "mkdir", "mknod", "symlink", "link", "setAttributes" -> node();
-      case "open", "create", "createUnnamed" -> new Opened(node(), HANDLE, isOnlyWritten);
+      case "open", "create", "createUnnamed" -> new Opened(node(), HANDLE, isOnlyWritten, 0, null);
       case "parent" -> 99L;
       case "readSymbolicLink" -> FileName.of("target");
       case "extendedAttribute" ->

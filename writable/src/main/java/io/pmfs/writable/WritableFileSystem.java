@@ -137,12 +137,7 @@ public interface WritableFileSystem extends AutoCloseable {
    * @param source where nodes other than the owner can read the content; null if only the owner can
    */
   record Opened(
-      Node node, long handle, boolean isOnlyWritten, long generation, @Nullable AtSource source) {
-    /** A file whose content the calling node does not keep. */
-    public Opened(Node node, long handle, boolean isOnlyWritten) {
-      this(node, handle, isOnlyWritten, 0, null);
-    }
-  }
+      Node node, long handle, boolean isOnlyWritten, long generation, @Nullable AtSource source) {}
 
   /**
    * A file at the source.

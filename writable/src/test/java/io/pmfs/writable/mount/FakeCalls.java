@@ -32,8 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class FakeCalls implements OutputCalls {
   /** A process dies: nothing in it catches this. */
-  static final class Death extends Error {
-  }
+  static final class Death extends Error {}
 
   /** Told of calls that change the source. */
   interface Watcher {

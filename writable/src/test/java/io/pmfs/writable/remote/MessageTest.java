@@ -101,7 +101,7 @@ class MessageTest {
         sample(NODE, MessageWriter::node, MessageReader::node),
         sample(new Entry(NAME, 4, FileType.FIFO, 5), MessageWriter::entry, MessageReader::entry),
         sample(opened, MessageWriter::opened, MessageReader::opened),
-        sample(new Opened(NODE, 4, false), MessageWriter::opened, MessageReader::opened),
+        sample(new Opened(NODE, 4, false, 0, null), MessageWriter::opened, MessageReader::opened),
         sample(all, MessageWriter::newAttributes, MessageReader::newAttributes),
         sample(none, MessageWriter::newAttributes, MessageReader::newAttributes),
         sample(

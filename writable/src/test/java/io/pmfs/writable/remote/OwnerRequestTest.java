@@ -162,7 +162,7 @@ class OwnerRequestTest {
     if (type == Node.class) {
       return NODE;
     } else if (type == Opened.class) {
-      return new Opened(NODE, 4, true);
+      return new Opened(NODE, 4, true, 0, null);
     } else if (type == long.class) {
       return 1L << 40;
     } else if (type == int.class) {
