@@ -29,11 +29,13 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -51,8 +53,12 @@ final class Driver implements AutoCloseable {
   private final Path synced;
   final Path places;
   final Path others;
+
+  /** Whose programs make the calling thread's changes. */
+  final ThreadLocal<Integer> user = ThreadLocal.withInitial(() -> 0);
+
   private WritableMount mount;
-  private long unique = 2;
+  private final AtomicLong unique = new AtomicLong(2);
   private long session = 1;
   private long capacity = 1L << 40;
   private String bootId = "first";
@@ -193,12 +199,11 @@ final class Driver implements AutoCloseable {
   }
 
   Caller caller() {
-    unique += 2;
-    return new Caller(unique, 0, 0, 1);
+    return new Caller(unique.addAndGet(2), user.get(), user.get(), 1);
   }
 
   long lastUnique() {
-    return unique;
+    return unique.get();
   }
 
   static FileName name(String text) {
@@ -538,6 +543,44 @@ final class Driver implements AutoCloseable {
                 (key, value) -> extended.put(key.toString(), new String(value, ISO_8859_1)));
             details.put(below, detail(child.uid, child.gid, child.modified, extended));
             addDetails(details, below, child);
+          }
+        });
+  }
+
+  /** How many names everything but directories has, and which is the first. */
+  Map<String, String> links() throws FsException {
+    Map<String, String> links = new TreeMap<>();
+    Map<Long, String> first = new HashMap<>();
+    for (String path : tree().keySet()) {
+      Node node = node(path);
+      if (node.attributes().type() != FileType.DIRECTORY) {
+        first.putIfAbsent(node.inode(), path);
+        links.put(path, node.attributes().linkCount() + " " + first.get(node.inode()));
+      }
+    }
+    return links;
+  }
+
+  /** The same of the source. */
+  Map<String, String> sourceLinks() {
+    Map<String, String> links = new TreeMap<>();
+    addLinks(links, "", calls.sourceRoot(), new IdentityHashMap<>());
+    return links;
+  }
+
+  private static void addLinks(
+      Map<String, String> links,
+      String path,
+      FakeCalls.Node node,
+      Map<FakeCalls.Node, String> first) {
+    node.children.forEach(
+        (name, child) -> {
+          String below = path.isEmpty() ? name.toString() : path + "/" + name;
+          if (child.isDirectory()) {
+            addLinks(links, below, child, first);
+          } else if (!TemporaryNames.contains(name)) {
+            first.putIfAbsent(child, below);
+            links.put(below, child.links + " " + first.get(child));
           }
         });
   }

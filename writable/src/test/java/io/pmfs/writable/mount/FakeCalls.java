@@ -38,7 +38,11 @@ final class FakeCalls implements OutputCalls {
   interface Watcher {
     default void before(String call, FileName name) throws FsException {}
 
-    default void after(String call, FileName name) {}
+    /** The call was made; if this fails, its answer is lost. */
+    default void after(String call, FileName name) throws FsException {}
+
+    /** A directory or file of the source is looked at. */
+    default void looking(FileName name) throws FsException {}
 
     /** A status was taken, and its caller does not have it yet. */
     default void looked(FileName name) {}
@@ -107,6 +111,7 @@ final class FakeCalls implements OutputCalls {
   private Watcher watcher = new Watcher() {};
   private @Nullable FsException away;
   private boolean isHanging;
+  private boolean hasBirths = true;
   private boolean listsNumbers = true;
   private int hanging;
   private int syncs;
@@ -140,6 +145,11 @@ final class FakeCalls implements OutputCalls {
   /** Listings have no inode numbers from now on, as those of some FUSE file systems. */
   synchronized void listNoNumbers() {
     listsNumbers = false;
+  }
+
+  /** From now on, times of birth are unknown, as with NFS. */
+  synchronized void forgetBirths() {
+    hasBirths = false;
   }
 
   /** No call at the source returns until this is over. */
@@ -404,7 +414,7 @@ final class FakeCalls implements OutputCalls {
     }
   }
 
-  private void after(Node node, String call, FileName name) {
+  private void after(Node node, String call, FileName name) throws FsException {
     if (node.isSource) {
       watcher.after(call, name);
     }
@@ -424,6 +434,9 @@ final class FakeCalls implements OutputCalls {
   @Override
   public synchronized int openDirectory(int base, FileName path) throws FsException {
     Node at = node(base);
+    if (at.isSource) {
+      watcher.looking(path);
+    }
     if (path.size() > 0) {
       for (String part : path.toString().split("/", -1)) {
         if (!at.isDirectory()) {
@@ -499,11 +512,14 @@ final class FakeCalls implements OutputCalls {
   @Override
   public synchronized Stat status(int directory, FileName name) throws FsException {
     Node node = child(directory, name);
+    if (node.isSource) {
+      watcher.looking(name);
+    }
     Stat stat =
         new Stat(
             1,
             node.number,
-            node.birth,
+            hasBirths || roots.containsValue(node) ? node.birth : Instant.EPOCH,
             new Attributes(
                 node.mode,
                 node.links,
@@ -710,6 +726,12 @@ final class FakeCalls implements OutputCalls {
     if (replaced != null && flags == RENAME_NOREPLACE) {
       throw new FsException(Errno.EEXIST, toName.toString());
     }
+    if (isWithin(moved, to) || (flags == RENAME_EXCHANGE && isWithin(replaced, from))) {
+      throw new FsException(Errno.EINVAL, toName.toString());
+    }
+    if (replaced == moved) {
+      return; // Two names of one file.
+    }
     if (flags == RENAME_EXCHANGE) {
       if (replaced == null) {
         throw new FsException(Errno.ENOENT, toName.toString());
@@ -731,6 +753,7 @@ final class FakeCalls implements OutputCalls {
       to.children.put(toName, moved);
       if (replaced != null) {
         replaced.links = replaced.isDirectory() ? 0 : replaced.links - 1;
+        replaced.changed = now();
         removeIfUnnamed(replaced);
       }
     }
@@ -738,6 +761,12 @@ final class FakeCalls implements OutputCalls {
     touch(from);
     touch(to);
     after(to, "rename", toName);
+  }
+
+  private static boolean isWithin(@Nullable Node above, Node node) {
+    return above == node
+        || (above != null
+            && above.children.values().stream().anyMatch(child -> isWithin(child, node)));
   }
 
   @Override
