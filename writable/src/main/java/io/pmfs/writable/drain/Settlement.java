@@ -102,14 +102,17 @@ final class Settlement {
     return others;
   }
 
-  /** Removes a name's row if the source has the name as the mount does. */
+  /**
+   * Removes a name's row if the source has the name as the mount does: it lacks no change of it,
+   * also not an earlier one than those that came to nothing.
+   */
   private void settleName(State.Update update, At name, long last, Set<Long> made)
       throws FsException {
     NameRow row = state.name(name.directory(), name.name());
     boolean isMade =
         row != null
-            && row.change() <= last
-            && (made.contains(row.change()) || !state.deferred().contains(row.change()));
+            && row.change() <= Math.max(state.committed(), last)
+            && !state.deferred().concerns(name, made);
     if (row != null && row.announced() && isMade) {
       update.deleteName(name.directory(), name.name());
       if (!row.isRemoved()) {

@@ -152,6 +152,11 @@ public final class Deferred {
     return !except.containsAll(found);
   }
 
+  /** Whether changes of a name are deferred, ignoring some changes. */
+  public boolean concerns(At name, Set<Long> except) {
+    return !except.containsAll(sequences(new Dependency.Name(name)));
+  }
+
   /**
    * The first deferred change that another one depends on.
    *

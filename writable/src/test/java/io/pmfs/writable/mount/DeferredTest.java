@@ -219,4 +219,25 @@ class DeferredTest {
         .doesNotContainKey("old");
     assertThat(driver.temporaries()).isEmpty();
   }
+
+  /** The name stays as the mount has it until the source does. */
+  @Test
+  void file_thatCameAndWent_underANameWhoseRemovalIsSetAside_doesNotShowTheOldOne()
+      throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("unlink"));
+    driver.unlink("old");
+    driver.drainAll();
+    driver.put("old", "new");
+    driver.drainAll();
+    driver.unlink("old");
+    driver.drainAll();
+    assertThat(driver.tree()).containsOnlyKeys("d");
+    accept();
+    driver.mount().retry(Driver.name(""));
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsOnlyKeys("d");
+    driver.calls.makeAtSource("old", "another program's");
+    driver.restart();
+    assertThat(driver.tree()).containsEntry("old", "file 644 another program's");
+  }
 }
