@@ -676,7 +676,7 @@ public final class Step {
       calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
     } catch (FsException e) {
       switch (e.errno()) {
-        case EPERM, EACCES, EBADF, EINVAL, EOPNOTSUPP, EROFS, ENOSPC, EDQUOT, ENOENT -> {}
+        case EPERM, EACCES, EBADF, EINVAL, EOPNOTSUPP, EROFS, ENOENT -> {}
         default -> throw e;
       }
     }

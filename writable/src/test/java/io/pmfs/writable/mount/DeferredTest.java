@@ -240,4 +240,17 @@ class DeferredTest {
     driver.restart();
     assertThat(driver.tree()).containsEntry("old", "file 644 another program's");
   }
+
+  @Test
+  void directory_whoseTimesDidNotFit_getsThem() throws Exception {
+    refuse(Errno.ENOSPC, (call, name) -> call.equals("utimes"));
+    driver.mkdir("e");
+    driver.unlink("old");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsOnlyKeys("d", "e");
+    accept();
+    driver.drainAll();
+    assertThat(driver.sourceTimes()).isEqualTo(driver.times());
+    assertThat(driver.mount().drain(0)).isTrue();
+  }
 }
