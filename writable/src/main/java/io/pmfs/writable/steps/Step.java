@@ -206,12 +206,19 @@ public final class Step {
     return intent != null && (isInPlace || intent.isOf(there));
   }
 
-  /** Like {@link #isVersion}, with the times of a later change that was made together with it. */
+  /**
+   * Like {@link #isVersion}, with the times that the content had before it was merged with a later
+   * change, or those of a change that an earlier attempt made together with it.
+   */
   private boolean isVersionWithOtherTimes(Stat there, Change.Content change) {
     Attributes found = there.attributes();
     return found.type() == change.attributes().type()
         && found.size() == change.size()
-        && isTimeSet(found.modificationTime(), change.inode());
+        && (isTimeSet(found.modificationTime(), change.inode())
+            || contents(change.inode()).stream()
+                .anyMatch(
+                    content ->
+                        content.sequence() == change.sequence() && isVersion(there, content)));
   }
 
   /** Whether an unrecorded change of a node sets this time. */

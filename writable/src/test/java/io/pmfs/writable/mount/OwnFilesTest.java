@@ -1,15 +1,19 @@
 package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.HashSet;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -185,6 +189,55 @@ class OwnFilesTest {
         .containsOnlyKeys("a", "before")
         .containsEntry("a", "file 644 onetwothreefour");
     assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  /** The process dies after a rename; later, calls of these names fail once each. */
+  private void dieAfterRename(String path, String... failing) throws FsException {
+    Set<String> left = new HashSet<>(Set.of(failing));
+    boolean[] isDead = {false};
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (isDead[0] && left.remove(call)) {
+              throw new FsException(Errno.EBUSY, call);
+            }
+          }
+
+          @Override
+          public void after(String call, FileName name) {
+            if (!isDead[0] && call.equals("rename")) {
+              isDead[0] = true;
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    assertThatThrownBy(driver::drainAll).isInstanceOf(FakeCalls.Death.class);
+    driver.restart();
+    setTimes(path);
+    driver.mount().step(); // Together with what was refused before.
+    driver.drainAll();
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().failures()).isEmpty();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+    assertThat(driver.sourceDetails()).isEqualTo(driver.details());
+  }
+
+  /**
+   * The content and its new times are one step, which must know what the content alone has made.
+   */
+  @Test
+  void versionOfADeadProcess_whoseTimesAreSetBeforeTheNextAttemptFails_isOwn() throws Exception {
+    driver.put("a", "content");
+    dieAfterRename("a", "rename");
+  }
+
+  @Test
+  void versionOfADeadProcess_underOneOfTwoNames_whoseTimesAreSet_isOwn() throws Exception {
+    driver.link("before", "other");
+    driver.drainAll();
+    driver.overwrite("before", 0, "new");
+    dieAfterRename("before", "link", "rename");
   }
 
   /** Copies that are made ahead of their turn do not hide what a dead process had finished. */
