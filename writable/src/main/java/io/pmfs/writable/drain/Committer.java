@@ -80,6 +80,12 @@ public final class Committer {
   /** The change whose step may have been made at the source without being recorded. */
   private long attempted;
 
+  /**
+   * Whether a rename may be at the source that is not recorded. Then nothing else is made before it
+   * is found, because directories may be elsewhere than the tables say.
+   */
+  private boolean isUnsure = true;
+
   /** Whether the window has contents that can be copied ahead. */
   private boolean isMoreToCopy;
 
@@ -128,14 +134,31 @@ public final class Committer {
   public void finishRenames() throws FsException {
     step.begin(window);
     try {
-      for (Deferred.Entry entry : List.copyOf(state.deferred().all())) {
-        if (entry.change() instanceof Change.Rename rename && renameStep.isMade(rename)) {
-          make(new Batch(List.of(rename), List.of(rename)));
-        }
-      }
+      finishDeferred();
     } finally {
       step.closeDirectories();
       step.tree().endMove();
+    }
+  }
+
+  private void finishDeferred() throws FsException {
+    for (Deferred.Entry entry : List.copyOf(state.deferred().all())) {
+      if (entry.change() instanceof Change.Rename rename && isFound(rename)) {
+        make(new Batch(List.of(rename), List.of(rename)));
+        step.tree().endMove();
+      }
+    }
+  }
+
+  /** Whether a rename is at the source. One in a directory that may not be seen is not. */
+  private boolean isFound(Change.Rename rename) throws FsException {
+    try {
+      return renameStep.isMade(rename);
+    } catch (FsException e) {
+      if (!Refusal.of(e).isAside()) {
+        throw e;
+      }
+      return false;
     }
   }
 
@@ -158,6 +181,15 @@ public final class Committer {
     step.begin(window);
     try {
       fillWindow();
+      if (isUnsure) {
+        finishDeferred();
+        boolean isNext = isRenameNext();
+        boolean isDone = isNext && stepOnce();
+        isUnsure = false;
+        if (isNext) {
+          return isDone;
+        }
+      }
       return tryAgain() || stepOnce();
     } catch (FsException | RuntimeException | Error e) {
       step.closeDirectories();
@@ -251,6 +283,13 @@ public final class Committer {
   }
 
   private void make(Batch what) throws FsException {
+    boolean wasUnsure = isUnsure;
+    isUnsure |= what.steps().stream().anyMatch(change -> change instanceof Change.Rename);
+    makeAndRecord(what);
+    isUnsure = wasUnsure;
+  }
+
+  private void makeAndRecord(Batch what) throws FsException {
     List<Change> done = what.done();
     for (Change left : done) {
       if (left instanceof Change.Content content && !isMade(content, what.steps())) {
@@ -643,7 +682,7 @@ public final class Committer {
       try {
         recording = recording.and(steps.make(change));
       } catch (FsException e) {
-        if (change instanceof Change.Rename rename && renameStep.isMade(rename)) {
+        if (change instanceof Change.Rename rename && isFound(rename)) {
           // Others look there: it is recorded before anything else is made.
           recording = recording.and(renameStep.apply(rename));
         } else {

@@ -115,7 +115,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
       WritableMount mount = new WritableMount(new State(store, clock), settings, calls);
       mount.sessions.begin(settings, bootId.getBytes(StandardCharsets.UTF_8));
       return mount;
-    } catch (FsException | RuntimeException e) {
+    } catch (FsException | RuntimeException | Error e) {
       store.close();
       throw e;
     }

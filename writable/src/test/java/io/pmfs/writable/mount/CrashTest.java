@@ -287,4 +287,90 @@ class CrashTest {
       useMoved(driver);
     }
   }
+
+  private static void putAs(Driver driver, int user, String path, String text) throws FsException {
+    driver.user.set(user);
+    driver.put(path, text);
+    driver.user.set(0);
+  }
+
+  /**
+   * Makes changes until a directory was renamed, below which another user's files do not fit.
+   *
+   * @param isDeath whether the process dies after the rename; if not, it does not learn of it
+   */
+  private static void renameAboveRefused(Driver driver, boolean isDeath) throws FsException {
+    driver.mkdir("d");
+    driver.drainAll();
+    boolean[] isMade = {false};
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("write")) {
+              throw new FsException(Errno.ENOSPC, call);
+            }
+          }
+
+          @Override
+          public void looking(FileName name) throws FsException {
+            if (isMade[0]) {
+              throw new FsException(Errno.EBUSY, "a look at " + name);
+            }
+          }
+
+          @Override
+          public void after(String call, FileName name) throws FsException {
+            isMade[0] |= call.equals("rename");
+            if (isMade[0] && isDeath) {
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    putAs(driver, 1, "d/one", "below");
+    putAs(driver, 1, "d/two", "below");
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().refused()).isEqualTo(2);
+    driver.rename("d", "e", 0);
+    assertThatThrownBy(driver::drainAll)
+        .isInstanceOf(isDeath ? FakeCalls.Death.class : FsException.class);
+    assertThat(driver.sourceTree()).containsOnlyKeys("e");
+    driver.calls.watch(new FakeCalls.Watcher() {});
+  }
+
+  private static void assertSameWithoutConflict(Driver driver) throws FsException {
+    assertSame(driver);
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+    assertThat(driver.sourceTree()).containsOnlyKeys("e", "e/one", "e/two");
+  }
+
+  /** What waits below the directory is not tried before the tables know where that is. */
+  @Test
+  void renameOfADirectory_thatWasMade_isRecordedBeforeAnythingBelowIsTried() throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      renameAboveRefused(driver, true);
+      driver.restart();
+      assertSameWithoutConflict(driver);
+    }
+  }
+
+  @Test
+  void renameOfADirectory_thatWasMade_isRecordedOnceTheSourceAnswers() throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      renameAboveRefused(driver, true);
+      driver.calls.setAway(new FsException(Errno.EHOSTDOWN, "away"));
+      driver.restart();
+      driver.calls.setAway(null);
+      assertSameWithoutConflict(driver);
+    }
+  }
+
+  @Test
+  void renameOfADirectory_whoseResultIsNotSeen_isRecordedBeforeAnythingBelowIsTried()
+      throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      renameAboveRefused(driver, false);
+      assertSameWithoutConflict(driver);
+    }
+  }
 }

@@ -253,4 +253,30 @@ class DeferredTest {
     assertThat(driver.sourceTimes()).isEqualTo(driver.times());
     assertThat(driver.mount().drain(0)).isTrue();
   }
+
+  @Test
+  void rename_fromADirectoryThatMayNotBeSeen_holdsUpNothingAfterARestart() throws Exception {
+    driver.put("d/f", "content");
+    driver.drainAll();
+    driver.rename("d/f", "f", 0);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void looking(FileName name) throws FsException {
+            if (name.equals(Driver.name("d"))) {
+              throw new FsException(Errno.EACCES, "a look at " + name);
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().refused()).isOne();
+    driver.restart();
+    driver.mkdir("e");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKeys("e", "d/f");
+    accept();
+    driver.mount().retry(Driver.name(""));
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree()).containsKey("f");
+  }
 }
