@@ -58,7 +58,7 @@ public final class Tables {
   /** Data files that the source has too, in the order in which they were drained. */
   public static final Table CLEAN = new Table("clean", false);
 
-  /** Conflict files, by sequence number. */
+  /** Conflict files, by sequence number and path. */
   public static final Table CONFLICTS = new Table("conflicts", false);
 
   /** Directories of data files, by the place numbers in {@link DataRow}. */

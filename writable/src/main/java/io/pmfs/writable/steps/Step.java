@@ -728,7 +728,8 @@ public final class Step {
             .number(isGivenUp ? 1 : 0)
             .toBytes();
     return update -> {
-      update.put(Tables.CONFLICTS, Tables.key(change.sequence()), row);
+      // By path, too: a change may concern several names of a file.
+      update.put(Tables.CONFLICTS, Tables.key(change.sequence(), FileName.of(path)), row);
       update.afterwards(() -> conflicts.add(path, reason, isGivenUp));
     };
   }

@@ -99,6 +99,37 @@ class RewriteTest {
   }
 
   @Test
+  void namesThatMayNotBeReplaced_areAllReported_alsoByTheNextProcess() throws Exception {
+    for (String name : List.of("b", "c")) {
+      link(name);
+    }
+    for (String name : List.of("a", "b", "c")) {
+      driver.node(name);
+    }
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename") && !name.equals(Driver.name("a"))) {
+              throw new FsException(Errno.EACCES, call);
+            }
+          }
+        });
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().failures())
+        .extracting("path")
+        .containsExactly("b", "c");
+    driver.restart();
+    assertThat(driver.mount().drainStatus().failures())
+        .extracting("path")
+        .containsExactly("b", "c");
+    driver.mount().acknowledge();
+    driver.restart();
+    assertThat(driver.mount().drainStatus().failures()).isEmpty();
+  }
+
+  @Test
   void thirdName_isKnownToo() throws Exception {
     link("b");
     link("c");
