@@ -67,7 +67,7 @@ public final class FileData {
       throws FsException {
     try {
       if (!readIfReady(file, offset, size, sink)) {
-        file.lock().writeLock().lock();
+        file.await(file.lock().writeLock());
         try {
           Inode inode = file.prepareRead(state.inode(file.number()));
           readFrom(file, inode, offset, size, sink);
@@ -87,7 +87,7 @@ public final class FileData {
   /** Reads under the shared lock if the file is open already. */
   private boolean readIfReady(OutputFile file, long offset, int size, ReadSink sink)
       throws FsException {
-    file.lock().readLock().lock();
+    file.await(file.lock().readLock());
     try {
       Inode inode = state.inode(file.number());
       if (!file.isReadable(inode)) {

@@ -19,7 +19,9 @@ import io.pmfs.writable.tree.SourceTree;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -33,6 +35,9 @@ import org.slf4j.LoggerFactory;
 @SuppressWarnings("try")
 public final class OutputFile {
   private static final Logger log = LoggerFactory.getLogger(OutputFile.class);
+
+  /** How often a request that waits for the lock checks whether it was interrupted. */
+  private static final long POLL_MILLIS = 200;
 
   private final long number;
   private final OutputFiles files;
@@ -126,6 +131,22 @@ public final class OutputFile {
     if (open != null) {
       files.tree().closeLater(open.descriptor());
       source = null;
+    }
+  }
+
+  /**
+   * Takes a part of its lock, whose holder may be waiting for the source.
+   *
+   * @throws FsException with EINTR if the request or its thread is interrupted meanwhile
+   */
+  void await(Lock part) throws FsException {
+    try {
+      while (!part.tryLock(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+        files.tree().looks().checkInterrupted();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "waiting for inode " + number, e);
     }
   }
 
@@ -229,7 +250,7 @@ public final class OutputFile {
    * @throws FsException if the node has lost content that is still needed
    */
   boolean isToBeReadAgain(FsException e) throws FsException {
-    lock.writeLock().lock();
+    await(lock.writeLock());
     try {
       return isReplaced(e) || isUnneeded(e);
     } finally {
@@ -321,7 +342,7 @@ public final class OutputFile {
     if (size >= 0 && !isRemote()) {
       return attributes(inode);
     }
-    lock.writeLock().lock();
+    await(lock.writeLock());
     try {
       Inode now = files.state().inode(number);
       if (!now.is(Inode.WRITING)) {

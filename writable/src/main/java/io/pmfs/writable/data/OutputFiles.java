@@ -110,11 +110,20 @@ public final class OutputFiles implements WrittenFiles {
     }
   }
 
-  /** Waits until nothing else uses the content of a file. */
-  public Locked lock(long number) {
+  /**
+   * Waits until nothing else uses the content of a file.
+   *
+   * @throws FsException with EINTR if the request or its thread is interrupted meanwhile
+   */
+  public Locked lock(long number) throws FsException {
     OutputFile file = acquire(number);
-    file.lock().writeLock().lock();
-    return new Locked(file);
+    try {
+      file.await(file.lock().writeLock());
+      return new Locked(file);
+    } catch (FsException e) {
+      release(file);
+      throw e;
+    }
   }
 
   /** Like {@link #lock(long)}, without waiting: null if the content is in use. */

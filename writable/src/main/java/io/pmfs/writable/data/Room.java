@@ -271,6 +271,8 @@ public final class Room {
     /**
      * Waits a moment for the source; returns false if the source has everything that waited when
      * the search began.
+     *
+     * @throws FsException with EINTR if the request or its thread is interrupted meanwhile
      */
     private boolean isAwaited() throws FsException {
       long head = state.head();
@@ -280,6 +282,7 @@ public final class Room {
         return false;
       }
       try {
+        files.tree().looks().checkInterrupted();
         state.awaitChange(head, committed, WAIT_MILLIS);
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
