@@ -3,13 +3,13 @@ package io.pmfs.benchmarks;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** The tests of benchmarks/cluster-model, which are written in Python as it is. */
 final class ClusterModelTest {
@@ -18,10 +18,7 @@ final class ClusterModelTest {
 
   @Test
   @Timeout(600)
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = "the model of clusters; -Dpmfs.cluster=all runs it")
+  @OnRequest(value = "cluster", what = "the model of clusters")
   void clusterModel_againstClosedForms_agrees() throws Exception {
     assumeTrue(
         hasPython(), "no python3 of 3.10 or newer: scripts/install-requirements test installs it");

@@ -10,6 +10,7 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
+import io.pmfs.posix.Await;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
@@ -22,7 +23,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -77,7 +77,7 @@ final class BugreportCommandTest {
         CompletableFuture.supplyAsync(
             () -> its.execute(line), task -> new Thread(task, "daemon").start());
     daemon = running;
-    await(() -> its.output().contains("mounted on") || running.isDone());
+    Await.until("mounted", () -> its.output().contains("mounted on") || running.isDone());
     assertThat(running).as(its.errors()).isNotDone();
   }
 
@@ -149,7 +149,7 @@ final class BugreportCommandTest {
       publishSilent(registration, silent);
       CompletableFuture<Integer> running =
           CompletableFuture.supplyAsync(() -> world.execute("bugreport", "-o", file.toString()));
-      await(() -> !world.stops.isEmpty());
+      Await.until("the command can be stopped", () -> !world.stops.isEmpty());
       assertThat(file).exists();
 
       assertThat(world.stops.get(0).getAsBoolean()).isTrue();
@@ -170,14 +170,6 @@ final class BugreportCommandTest {
     String path = registration.socket().toString();
     registration.publish(
         DaemonRecord.of(world.directory.resolve("mnt").toString(), "/src", 1, path, "/none.log"));
-  }
-
-  private static void await(BooleanSupplier condition) {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime()).as("deadline").isLessThan(deadline);
-      Thread.onSpinWait();
-    }
   }
 
   @Test

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.machine.NativeText;
 import io.pmfs.memory.DirectMemory;
+import io.pmfs.posix.Await;
 import io.pmfs.settings.MountOption;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -344,8 +345,9 @@ final class LauncherTest {
   @Test
   void javaOptions_thatJavaRefuses_areOneLine() throws Exception {
     fakeJava(
-        "case \"$*\" in *-XX:Wrong*-version) echo 'Unrecognized VM option'; echo more; exit 1;; esac;"
-            + " printf '%s\\n' \"$@\"");
+        "case \"$*\" in *-XX:Wrong*-version) echo 'Unrecognized VM option'; echo more; exit 1;;"
+            + " esac; printf '%s\\n"
+            + "' \"$@\"");
     assertThat(run(List.of("PMFS_JAVA_OPTIONS=-Da=b"), "mount", "--foreground", "/a").out())
         .contains("-Da=b\n");
     for (String command : List.of("mount", "node-cache", "pack")) {
@@ -354,7 +356,8 @@ final class LauncherTest {
               new Result(
                   2,
                   "",
-                  "pmfs: PMFS_JAVA_OPTIONS: java refuses '-XX:Wrong': Unrecognized VM option; correct or unset it\n"));
+                  "pmfs: PMFS_JAVA_OPTIONS: java refuses '-XX:Wrong': Unrecognized VM option;"
+                      + " correct or unset it\n"));
     }
   }
 
@@ -659,9 +662,7 @@ final class LauncherTest {
   private static ProcessHandle process(Path pidFile) throws IOException {
     long pid = Long.parseLong(Files.readString(pidFile).strip());
     Path name = Path.of("/proc/" + pid + "/comm");
-    while (!Files.readString(name).equals("sleep\n")) {
-      Thread.onSpinWait(); // the class has a time limit
-    }
+    Await.until("the daemon sleeps", () -> Files.readString(name).equals("sleep\n"));
     return ProcessHandle.of(pid).orElseThrow();
   }
 

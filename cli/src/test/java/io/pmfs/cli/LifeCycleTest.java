@@ -12,6 +12,7 @@ import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
+import io.pmfs.posix.Await;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,7 +20,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -105,7 +105,8 @@ final class LifeCycleTest {
         .isEqualTo(
             "pmfs: "
                 + path("mnt")
-                + ": its daemon has trouble: thread pmfs-slow-peers: java.lang.StackOverflowError\n");
+                + ": its daemon has trouble: thread pmfs-slow-peers:"
+                + " java.lang.StackOverflowError\n");
     datasets.get(0).threadFailure = null;
     assertThat(world.execute("status", "mnt")).isZero();
   }
@@ -346,7 +347,7 @@ final class LifeCycleTest {
             () -> daemonWorld.execute(arguments.toArray(String[]::new)),
             task -> new Thread(task, "daemon").start());
     daemons.add(daemon);
-    await(() -> daemon.isDone() || daemonWorld.output().contains("mounted on"));
+    Await.until("mounted", () -> daemon.isDone() || daemonWorld.output().contains("mounted on"));
     assertThat(daemon).as(daemonWorld.errors()).isNotDone();
   }
 
@@ -365,14 +366,6 @@ final class LifeCycleTest {
   private Path onlyLogFile() throws Exception {
     try (var files = Files.list(path("run"))) {
       return files.filter(f -> f.toString().endsWith(".log")).findFirst().orElseThrow();
-    }
-  }
-
-  private static void await(BooleanSupplier condition) {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime()).as("deadline").isLessThan(deadline);
-      Thread.onSpinWait();
     }
   }
 }

@@ -2,8 +2,8 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import io.pmfs.stage.copies.RemoteCopies;
-import io.pmfs.tier.Await;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;

@@ -3,9 +3,9 @@ package io.pmfs.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.cluster.members.Member;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
-import io.pmfs.tier.Await;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -7,6 +7,7 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
+import io.pmfs.posix.Await;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.TestMachine;
 import java.nio.file.Files;
@@ -64,10 +65,7 @@ final class PreviousMountTest {
   void replace_predecessorThatEnds_waitsForItAndSaysSo() throws Exception {
     publish("0:40");
     CompletableFuture<Registration> taken = replace(Duration.ofSeconds(60));
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-    while (world.errors().isEmpty() && System.nanoTime() < deadline) {
-      Thread.onSpinWait();
-    }
+    Await.until("it says what it waits for", () -> !world.errors().isEmpty());
     assertThat(world.errors())
         .isEqualTo(
             "pmfs: %s: waiting for pmfs (pid 4711), which is stopping there, 60 s at most\n"

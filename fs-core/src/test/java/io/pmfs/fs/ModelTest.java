@@ -3,22 +3,22 @@ package io.pmfs.fs;
 import static io.pmfs.source.FaultyStore.Operation.OPEN;
 import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.Requested;
 import io.pmfs.source.FakeStore;
 import io.pmfs.source.FaultyStore;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.LeastRecentlyUsed;
 import io.pmfs.stage.formats.Bundling;
 import io.pmfs.tasks.Dataset;
-import io.pmfs.tier.Await;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.Hold;
@@ -77,11 +77,10 @@ final class ModelTest {
   @ParameterizedTest(name = "seed {0}")
   @MethodSource("seeds")
   void operations_random_answerAsTheSource(long seed) throws Exception {
-    assumeTrue(
-        seed <= SEEDS_OF_EVERY_RUN
-            || Long.getLong("pmfs.model.seed") != null
-            || "all".equals(System.getProperty("pmfs.large")),
-        "more random operations; -Dpmfs.large=all runs them");
+    Requested.assume(
+        "large",
+        seed <= SEEDS_OF_EVERY_RUN || Long.getLong("pmfs.model.seed") != null,
+        "more random operations");
     Random random = new Random(seed);
     isRenumbered = seed % 3 == 2;
     long[] capacities = {

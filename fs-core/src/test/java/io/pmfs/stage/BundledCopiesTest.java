@@ -6,6 +6,7 @@ import io.pmfs.compression.ZstdCodec;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.Inode;
+import io.pmfs.posix.Await;
 import io.pmfs.stage.copies.Placement;
 import io.pmfs.stage.formats.Blocks;
 import io.pmfs.stage.formats.Bundling;
@@ -312,7 +313,7 @@ final class BundledCopiesTest {
         }
       }
       Inode another = stage.file("another", 5000, RAW_LIMIT);
-      io.pmfs.tier.Await.until(
+      Await.until(
           "it is copied",
           () -> {
             stage.read(another);

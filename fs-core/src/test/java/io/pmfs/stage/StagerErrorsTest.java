@@ -3,10 +3,10 @@ package io.pmfs.stage;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.Inode;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.source.FaultyStore.Answer;
 import io.pmfs.stage.formats.Blocks;
-import io.pmfs.tier.Await;
 import io.pmfs.tier.FaultyTier;
 import java.nio.file.Path;
 import java.util.ArrayList;

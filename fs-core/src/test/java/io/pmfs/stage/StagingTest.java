@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.source.FakeStore;
 import io.pmfs.stage.Staging.Outcome.Result;
 import io.pmfs.stage.copies.Placement;
 import io.pmfs.stage.formats.Blocks;
-import io.pmfs.tier.Await;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.Hold;

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.posix.NoThreads;
@@ -17,7 +18,6 @@ import io.pmfs.source.FaultyStore.Operation;
 import io.pmfs.stage.copies.LeastRecentlyUsed;
 import io.pmfs.tasks.TaskFinding.Kind;
 import io.pmfs.tasks.TaskProgress.State;
-import io.pmfs.tier.Await;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.Hold;

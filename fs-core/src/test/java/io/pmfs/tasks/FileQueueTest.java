@@ -2,7 +2,7 @@ package io.pmfs.tasks;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.tier.Await;
+import io.pmfs.posix.Await;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;

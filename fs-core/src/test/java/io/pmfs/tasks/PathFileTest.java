@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.OnRequest;
 import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -19,7 +20,6 @@ import java.util.List;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 final class PathFileTest {
@@ -135,10 +135,7 @@ final class PathFileTest {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.large",
-      matches = "all",
-      disabledReason = "a list of ten million lines; -Dpmfs.large=all runs it")
+  @OnRequest(value = "large", what = "a list of ten million lines")
   void cursor_ofTenMillionLines_takesNoHeap() throws Exception {
     assertTakesNoHeap(10_000_000);
   }

@@ -6,13 +6,13 @@ import static io.pmfs.source.FaultyStore.Operation.STATUS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.source.FakeStore;
 import io.pmfs.stage.Pace;
 import io.pmfs.stage.Staging;
 import io.pmfs.stage.copies.Placement;
 import io.pmfs.tasks.TaskProgress.State;
-import io.pmfs.tier.Await;
 import io.pmfs.tier.Hold;
 import java.io.OutputStream;
 import java.nio.channels.FileChannel;

@@ -1,9 +1,9 @@
 package io.pmfs.tier;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.metadata.Extent;
+import io.pmfs.posix.Requested;
 import io.pmfs.source.FakeStore;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -39,9 +39,7 @@ final class PoolCrashTest {
   @RepeatedTest(5)
   void operations_atRandomWithPowerCuts_loseNothingThatWasRecorded(RepetitionInfo repetition)
       throws Exception {
-    assumeTrue(
-        repetition.getCurrentRepetition() <= 2 || "all".equals(System.getProperty("pmfs.large")),
-        "more random operations; -Dpmfs.large=all runs them");
+    Requested.assume("large", repetition.getCurrentRepetition() <= 2, "more random operations");
     long seed = new Random().nextLong();
     Random random = new Random(seed);
     PoolTier tier = open(Tier.Usage.NONE, random);

@@ -6,6 +6,7 @@ import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.fuse.system.Shell;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.CountedBackingStore;
 import io.pmfs.source.FaultyStore;
@@ -28,7 +29,6 @@ import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.locks.LockSupport;
 
 /** A real file system over a small real tree. */
 final class KernelFixture implements AutoCloseable {
@@ -123,13 +123,7 @@ final class KernelFixture implements AutoCloseable {
   }
 
   void awaitStaged() {
-    long end = System.nanoTime() + 30_000_000_000L;
-    while (!stager.status().idle()) {
-      if (System.nanoTime() - end > 0) {
-        throw new AssertionError("staging does not become idle");
-      }
-      LockSupport.parkNanos(1_000_000);
-    }
+    Await.until("staging is idle", () -> stager.status().idle());
   }
 
   @Override

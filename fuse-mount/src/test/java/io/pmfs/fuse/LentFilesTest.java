@@ -6,6 +6,7 @@ import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.FaultyStore.Operation;
@@ -280,11 +281,7 @@ final class LentFilesTest {
         long number = fixture.inode("directory", "e" + i + "x".repeat(i));
         opens.add(threads.submit(() -> files.open(number)));
       }
-      long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-      while (opens.stream().filter(Future::isDone).count() < 16) {
-        assertThat(System.nanoTime()).isLessThan(end);
-        Thread.onSpinWait();
-      }
+      Await.until("16 are open", () -> opens.stream().filter(Future::isDone).count() >= 16);
       assertThat(hold.count()).isEqualTo(4);
       hold.release();
       for (Future<Integer> open : opens) {

@@ -2,10 +2,10 @@ package io.pmfs.fuse;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -40,7 +40,7 @@ final class ListenersTest {
     waitUntilWaiting(Listeners.MOST);
     requests.release(100);
     answers.release(100);
-    await(answered, 100);
+    Await.until(100 + " answered", () -> answered.get() >= 100);
 
     assertThat(mostWaiting.get()).isEqualTo(Listeners.MOST);
   }
@@ -52,7 +52,7 @@ final class ListenersTest {
     // None is answered: each request needs its own worker, up to the last one.
     requests.release(WORKERS);
 
-    await(taken, WORKERS);
+    Await.until(WORKERS + " taken", () -> taken.get() >= WORKERS);
     assertThat(answered.get()).isZero();
   }
 
@@ -67,11 +67,11 @@ final class ListenersTest {
       }
       requests.release();
     }
-    await(answered, total);
+    Await.until(total + " answered", () -> answered.get() >= total);
 
     requests.release(WORKERS);
 
-    await(taken, total + WORKERS);
+    Await.until(total + WORKERS + " taken", () -> taken.get() >= total + WORKERS);
   }
 
   @Test
@@ -112,15 +112,7 @@ final class ListenersTest {
     }
   }
 
-  private static void await(AtomicInteger count, int least) throws InterruptedException {
-    while (count.get() < least) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
-  }
-
   private void waitUntilWaiting(int number) throws InterruptedException {
-    while (waiting.get() != number) {
-      TimeUnit.MILLISECONDS.sleep(1);
-    }
+    Await.until(number + " wait", () -> waiting.get() == number);
   }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 import io.pmfs.daemon.requests.LogLine;
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

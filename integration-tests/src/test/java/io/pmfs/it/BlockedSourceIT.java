@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import io.pmfs.tier.Hold;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -19,7 +21,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** A source that does not answer reads. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -28,7 +29,8 @@ final class BlockedSourceIT {
   private static final int DAEMON_WORKERS = 64;
 
   private static final String COMPARE_ALL =
-      "for i in $(seq 0 2 127); do cmp $1/file$i $2/file$i & cmp $1/d$i/file $2/d$i/file & done; wait";
+      "for i in $(seq 0 2 127); do cmp $1/file$i $2/file$i & cmp $1/d$i/file $2/d$i/file & done;"
+          + " wait";
 
   private Scratch scratch;
   private Path tree;
@@ -131,10 +133,7 @@ final class BlockedSourceIT {
    * others than reads, and those wait for directories here.
    */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.large",
-      matches = "all",
-      disabledReason = "waits for the watchdog; -Dpmfs.large=all runs it")
+  @OnRequest(value = "large", what = "waits for the watchdog")
   void workers_thatAllWaitForTheSource_longerThanTheWatchdogAllows_keepTheDaemon()
       throws Exception {
     try (Installation slow = new Installation().environment("PMFS_WATCHDOG", "1000");

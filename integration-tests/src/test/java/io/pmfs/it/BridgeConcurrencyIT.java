@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.Dataset.Item;
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,7 +21,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -96,10 +96,7 @@ final class BridgeConcurrencyIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.large",
-      matches = "all",
-      disabledReason = "a directory of 100,000 names; -Dpmfs.large=all runs it")
+  @OnRequest(value = "large", what = "a directory of 100,000 names")
   void largeDirectory_listedTwiceWhileItIsRead_isWhole() throws Exception {
     Path source = pmfs.directory("source");
     String make = "seq -f %07g " + ENTRIES + " | xargs -n 2000 touch";

@@ -1,8 +1,9 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -36,9 +37,7 @@ enum BridgeMode {
 
   /** Leaves a suite out of the ordinary run in all modes but one. */
   void runsInEveryRunIf(BridgeMode chosen) {
-    assumeTrue(
-        this == chosen || "all".equals(System.getProperty("pmfs.modes")),
-        "the same in another read mode or bridge; -Dpmfs.modes=all runs it");
+    Requested.assume("modes", this == chosen, "the same in another read mode or bridge");
   }
 
   /** Skips the test where this machine cannot mount this way. */

@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -12,7 +14,6 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** {@code pmfs bugreport} of real daemons: one that runs, one that hangs, one that was killed. */
 final class BugreportIT {
@@ -97,10 +98,7 @@ final class BugreportIT {
 
   /** And of one that is broken off meanwhile. */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.jobs",
-      matches = "all",
-      disabledReason = "jobs and bug reports that take minutes; -Dpmfs.jobs=all runs it")
+  @OnRequest("jobs")
   void bugreport_ofAHungDaemon_hasTheKernelsView() throws Exception {
     MountedPmfs mount = pmfs.mount(source);
     Command.run("kill", "-STOP", Long.toString(mount.daemon())).expect(0);

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -29,9 +30,6 @@ import org.jspecify.annotations.Nullable;
  * when all have met.
  */
 final class ClusterBed implements AutoCloseable {
-  /** Why a test of clusters is left out. */
-  static final String LONG = "clusters, their faults and containers; -Dpmfs.cluster=all runs it";
-
   static final Duration PATIENCE = Duration.ofSeconds(90);
 
   /** Where a test counts exactly: a node of a busy machine may be silent for a while. */

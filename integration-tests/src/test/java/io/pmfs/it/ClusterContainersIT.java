@@ -2,6 +2,8 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -18,7 +20,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -27,7 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * each byte leaves the source once, and what their readers see when one of them is gone.
  */
 @Tag("docker")
-@EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
+@OnRequest("cluster")
 @Tag("alone") // says how long the slowest read took
 final class ClusterContainersIT {
   private static final Duration PATIENCE = Duration.ofMinutes(2);

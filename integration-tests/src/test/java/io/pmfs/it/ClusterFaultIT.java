@@ -2,6 +2,8 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,7 +14,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInfo;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -21,7 +22,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * while the source lives, and none waits without end. Files are copied by their owners only, so
  * that the others have to ask.
  */
-@EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
+@OnRequest("cluster")
 @Tag("alone") // says how long the slowest read took
 final class ClusterFaultIT {
   private static final int READERS_PER_NODE = 2;

@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.ClusterBed.Asked;
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,7 +15,6 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -76,10 +76,7 @@ final class ClusterIT {
 
   /** By what arrives at the source, and not by what the daemons count. */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void firstEpoch_opensListsAndLooksAtEachNameOnceForAllNodes() {
     try (ClusterBed bed = new ClusterBed(4, SIZES)) {
       mountAll(bed);
@@ -116,10 +113,7 @@ final class ClusterIT {
 
   /** Then each node compares each name with the source itself, once; contents are as before. */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void firstEpoch_ofMountsThatOthersEnter_looksAtEachNameOnceOnEachNode() {
     int nodes = 4;
     try (ClusterBed bed = new ClusterBed(nodes, SIZES)) {
@@ -146,10 +140,7 @@ final class ClusterIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void epochs_withTiersOfTwoFifths_askTheSourceForEachByteOnce() {
     try (ClusterBed bed = new ClusterBed(4, MANY)) {
       long capacity = bed.bytes() * 2 / 5;
@@ -163,10 +154,7 @@ final class ClusterIT {
   }
 
   @ParameterizedTest
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   @CsvSource({"never, 1", "keep, 4"})
   void remoteCopies_areMadeAsAskedFor(String when, int copiesOfEach) {
     try (ClusterBed bed = new ClusterBed(4, SIZES)) {
@@ -178,10 +166,7 @@ final class ClusterIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void replicas_outliveANode() {
     try (ClusterBed bed = new ClusterBed(4, SIZES)) {
       mountAll(bed, "--remote-copies", "never", "--replicas", "2");
@@ -195,10 +180,7 @@ final class ClusterIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void stage_onOneNode_isSharedByAll() {
     try (ClusterBed bed = new ClusterBed(4, SIZES)) {
       mountAll(bed, "--remote-copies", "never");
@@ -239,10 +221,7 @@ final class ClusterIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void clustersOnTheSameNodes_doNotMeet() {
     try (ClusterBed bed = new ClusterBed(2, SIZES)) {
       Path other = bed.scratch().directory("other");
@@ -263,10 +242,7 @@ final class ClusterIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void directory_ofACluster_andALateNode() {
     try (ClusterBed bed = new ClusterBed(3, SIZES)) {
       Path directory = bed.scratch().directory("rendezvous");
@@ -288,10 +264,7 @@ final class ClusterIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void nodes_ofASlurmJob_meet() {
     try (ClusterBed bed = new ClusterBed(3, SIZES)) {
       for (Node node : bed.nodes()) {

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,7 +10,6 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Whom a node of a cluster answers, and with whom it joins. */
 final class ClusterSecretIT {
@@ -54,10 +54,7 @@ final class ClusterSecretIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void node_withAnotherSecret_staysAloneAndWorks() {
     Path other = bed.scratch().root().resolve("other");
     ClusterBed.writeSecret(other, "a secret of nobody else", "rw-------");
@@ -77,10 +74,7 @@ final class ClusterSecretIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void requests_ofStrangers_areRefusedAndCounted() {
     bed.mountAll();
     Node server = bed.node(0);

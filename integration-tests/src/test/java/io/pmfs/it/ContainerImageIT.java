@@ -12,6 +12,8 @@ import com.github.dockerjava.api.model.MountType;
 import com.google.gson.Gson;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,7 +28,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.testcontainers.DockerClientFactory;
@@ -42,10 +43,7 @@ import org.yaml.snakeyaml.Yaml;
  * rslave for HostToContainer.
  */
 @Tag("docker")
-@EnabledIfSystemProperty(
-    named = "pmfs.package",
-    matches = "all",
-    disabledReason = "the container image; -Dpmfs.package=all runs it (scripts/package --test)")
+@OnRequest(value = "package", what = "the container image")
 final class ContainerImageIT {
   private static final Path CHECKOUT =
       Installation.launcherOfCheckout().resolve("../..").normalize();

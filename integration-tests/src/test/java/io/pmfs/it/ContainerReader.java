@@ -1,5 +1,6 @@
 package io.pmfs.it;
 
+import io.pmfs.posix.Await;
 import java.time.Duration;
 import java.util.List;
 

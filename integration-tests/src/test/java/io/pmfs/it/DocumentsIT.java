@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,7 +16,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
  * The examples in README and in the pages for users and administrators work as they are printed:
@@ -23,10 +23,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
  * a user with the tar.gz. {@link DocumentedExample} says what is left out and why.
  */
 @Tag("docker")
-@EnabledIfSystemProperty(
-    named = "pmfs.package",
-    matches = "all",
-    disabledReason = "the documents' examples in a fresh Debian; -Dpmfs.package=all runs it")
+@OnRequest(value = "package", what = "the documents' examples in a fresh Debian")
 final class DocumentsIT {
   private static final Path CHECKOUT =
       Installation.launcherOfCheckout().resolve("../..").normalize();

@@ -1,5 +1,6 @@
 package io.pmfs.it;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -3,12 +3,12 @@ package io.pmfs.it;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The first change of docs/changing.md, applied to this checkout. */
@@ -39,7 +39,7 @@ final class FirstChangeTest {
 
   /** Compiles most modules, which takes minutes. */
   @Test
-  @EnabledIfSystemProperty(named = "pmfs.large", matches = "all")
+  @OnRequest(value = "large", what = "the commands of docs/changing.md")
   void patch_appliedToACopy_passesTheTestsOfThePage() throws Exception {
     Path copy = temporary.resolve("pmfs");
     run(temporary, "git", "clone", "-q", ROOT.toString(), copy.toString());

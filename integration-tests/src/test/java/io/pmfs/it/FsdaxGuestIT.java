@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -23,9 +23,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class FsdaxGuestIT {
   /** For a busy machine: of two idle cores it takes a sixth of that at most. */
   private static final int TIMEOUT_SECONDS = 900;
-
-  private static final String LONG =
-      "in virtual machines with persistent memory; -Dpmfs.vm=all runs it";
 
   /** Exit status of scripts/dax-vm where it cannot run. */
   private static final int SKIPPED = 77;
@@ -40,7 +37,7 @@ final class FsdaxGuestIT {
    * @param classes whose tests run
    */
   @ParameterizedTest
-  @EnabledIfSystemProperty(named = "pmfs.vm", matches = "all", disabledReason = LONG)
+  @OnRequest(value = "vm", what = "in virtual machines with persistent memory")
   @CsvSource({
     "nvdimm, ext4, DaxProbeFsdaxTest FsdaxTierTest ZeroCopyIT",
     "virtio-pmem, ext4, DaxProbeFsdaxTest"
@@ -51,7 +48,7 @@ final class FsdaxGuestIT {
 
   /** The rest of them. */
   @ParameterizedTest
-  @EnabledIfSystemProperty(named = "pmfs.vm", matches = "all", disabledReason = LONG)
+  @OnRequest(value = "vm", what = "in virtual machines with persistent memory")
   @CsvSource({
     "nvdimm, ext4, DaxAttributeTest PoolMappingTest FsdaxIT DevdaxTierTest",
     "nvdimm, xfs, DaxProbeFsdaxTest DaxAttributeTest PoolMappingTest FsdaxTierTest ZeroCopyIT",

@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.pmfs.posix.Await;
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
@@ -68,7 +70,7 @@ final class Installation implements AutoCloseable {
     if (Machine.isEmulated()) {
       environment.put("PMFS_WATCHDOG", "300");
     }
-    if (!"all".equals(System.getProperty("pmfs.modes"))) {
+    if (!Requested.is("modes")) {
       // Most daemons here live for seconds, and would spend a third of them on compiling well.
       environment.put("PMFS_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
     }

@@ -1,13 +1,13 @@
 package io.pmfs.it;
 
 import io.pmfs.it.LaggingBed.Way;
+import io.pmfs.posix.OnRequest;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -50,20 +50,14 @@ final class LaggingNodeIT {
 
   @ParameterizedTest(name = "{0} on {1} nodes")
   @MethodSource("ways")
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void oneNodeLags_othersReadAndKeepWhatTheirOwnSourceShows(Way way, int nodes) {
     check(way, nodes, FILES);
   }
 
   /** Two of them can agree on a version that is gone: decision 55. */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void severalNodesLag_nobodyReadsOrKeepsAMixture() {
     try (LaggingBed bed = new LaggingBed(3, Lag.EVERYTHING, LaggingBed.mixed(FILES))) {
       bed.change(bed.node(0), bed.node(1));
@@ -76,10 +70,7 @@ final class LaggingNodeIT {
   /** What a client of NFS shows that has attributes in its cache, but not the content. */
   @ParameterizedTest
   @EnumSource(names = {"ATTRIBUTES", "ATTRIBUTES_UNTIL_READ"})
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void attributesOfOneNodeLag_othersReadAndKeepWhatTheirOwnSourceShows(Lag lag) {
     try (LaggingBed bed = new LaggingBed(3, lag, LaggingBed.mixed(FILES))) {
       bed.begin(Way.COLD);
@@ -91,10 +82,7 @@ final class LaggingNodeIT {
   /** Until they mount again the nodes may read either, or have errors; they keep no mixture. */
   @ParameterizedTest(name = "{0} nodes")
   @ValueSource(ints = {2, 3, 4})
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void filesChangeWhileTheyAreRead_andOneNodeLags_nothingWrongIsKept(int nodes) {
     try (LaggingBed bed = new LaggingBed(nodes, Lag.EVERYTHING, LaggingBed.mixed(FILES))) {
       bed.mount(Way.COLD);
@@ -130,10 +118,7 @@ final class LaggingNodeIT {
 
   @ParameterizedTest
   @EnumSource(Fault.class)
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void oneNodeLagsAndAnotherFails_theRestReadWhatTheirOwnSourceShows(Fault fault) {
     int files = 2 * FILES;
     try (LaggingBed bed = new LaggingBed(4, Lag.EVERYTHING, LaggingBed.small(files))) {

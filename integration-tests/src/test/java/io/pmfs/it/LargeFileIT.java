@@ -3,11 +3,11 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -21,10 +21,7 @@ final class LargeFileIT {
   @Parameter BridgeMode mode;
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.large",
-      matches = "all",
-      disabledReason = "a file of 5 GiB; -Dpmfs.large=all runs it")
+  @OnRequest(value = "large", what = "a file of 5 GiB")
   void file_ofFiveGib_isStagedAndServedFromItsCopy() {
     mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     mode.require();

@@ -2,6 +2,8 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,10 +11,9 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Four nodes behind slow links read one large file at the same time. */
-@EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
+@OnRequest("cluster")
 final class LargeFileTogetherIT {
   private static final int BYTES = 96 << 20;
   private static final int LINK_BYTES_PER_SECOND = 25_000_000;

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
@@ -9,13 +10,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** A real tree of at least 20,000 files, compared in whole. */
-@EnabledIfSystemProperty(
-    named = "pmfs.large",
-    matches = "all",
-    disabledReason = "a real tree of 20,000 files; -Dpmfs.large=all runs it")
+@OnRequest(value = "large", what = "a real tree of 20,000 files")
 final class LargeTreeIT {
   private static final int MIN_FILES = 20_000;
 

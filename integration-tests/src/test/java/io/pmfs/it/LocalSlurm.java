@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;

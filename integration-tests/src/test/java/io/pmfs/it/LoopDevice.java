@@ -1,5 +1,6 @@
 package io.pmfs.it;
 
+import io.pmfs.posix.Await;
 import java.nio.file.Path;
 import java.time.Duration;
 

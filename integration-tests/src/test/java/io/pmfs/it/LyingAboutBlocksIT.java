@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -15,7 +16,6 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Three nodes read the same large files at the same time, while a fourth member says what it likes
  * about their blocks.
  */
-@EnabledIfSystemProperty(named = "pmfs.cluster", matches = "all", disabledReason = ClusterBed.LONG)
+@OnRequest("cluster")
 @Tag("alone") // says how long the slowest read took
 final class LyingAboutBlocksIT {
   /** A reader waits 4 s for all peers together. */

@@ -6,6 +6,7 @@ import io.netty.handler.codec.http.DefaultHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.pmfs.cluster.members.ClusterSecret;
 import io.pmfs.cluster.peers.RequestSignature;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,7 +17,6 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -74,10 +74,7 @@ final class LyingMemberIT {
 
   @ParameterizedTest
   @ValueSource(strings = {"--read-mode=passthrough", "--bridge=jnr"})
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "the same in another read mode or bridge; -Dpmfs.modes=all runs it")
+  @OnRequest(value = "modes", what = "the same in another read mode or bridge")
   void user_ofAnHonestNodeThatServesInAnotherWay_getsWhatTheSourcePermits(String way)
       throws Exception {
     assertGetsWhatTheSourcePermits(way);
@@ -111,10 +108,7 @@ final class LyingMemberIT {
       """;
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void peer_askedForAPathThroughALinkThatWasSwappedIn_getsNothing() throws IOException {
     Node node = bed.node(1);
     bed.mount(node, "--allow-other");

@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -20,7 +22,6 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -34,10 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * what the others are writing at the moment, so that all together may exceed their room by the
  * copies in progress.
  */
-@EnabledIfSystemProperty(
-    named = "pmfs.large",
-    matches = "all",
-    disabledReason = "64 mount points of 16 datasets; -Dpmfs.large=all runs it")
+@OnRequest(value = "large", what = "64 mount points of 16 datasets")
 final class ManyMountsIT {
   private static final Duration PATIENCE = Duration.ofMinutes(2);
   private static final int DATASETS = 16;

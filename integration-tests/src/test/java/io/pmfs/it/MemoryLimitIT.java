@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,13 +14,9 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** A daemon in a cgroup with 300 MiB of memory, and a dataset of three times that. */
-@EnabledIfSystemProperty(
-    named = "pmfs.large",
-    matches = "all",
-    disabledReason = "reads 900 MiB several times; -Dpmfs.large=all runs it")
+@OnRequest(value = "large", what = "reads 900 MiB several times")
 final class MemoryLimitIT {
   private static final Path MEMORY = Path.of("/sys/fs/cgroup/memory");
   private static final Duration LIFETIME = Duration.ofMinutes(8);

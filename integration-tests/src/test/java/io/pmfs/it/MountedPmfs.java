@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

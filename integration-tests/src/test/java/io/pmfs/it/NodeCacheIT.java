@@ -7,7 +7,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -24,7 +26,7 @@ import org.junit.jupiter.api.Test;
 /** {@code pmfs node-cache}, and mounts of several users. */
 final class NodeCacheIT {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
-  private static final int ROUNDS = "all".equals(System.getProperty("pmfs.large")) ? 5 : 2;
+  private static final int ROUNDS = Requested.count("large", 5, 2);
 
   /** One of the reasons for a refusal, in the service's protocol. */
   private static final long NOT_LISTED = 2;

@@ -5,6 +5,8 @@ import static io.pmfs.it.NodeCacheBed.BOB;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.FileVisitResult;
@@ -24,16 +26,12 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
  * Whatever of a node's cache and its mounts is killed, only readers of a mount notice whose own
  * daemon has no supervisor.
  */
-@EnabledIfSystemProperty(
-    named = "pmfs.large",
-    matches = "all",
-    disabledReason = "35 kills of a service, daemons and supervisors; -Dpmfs.large=all runs it")
+@OnRequest(value = "large", what = "35 kills of a service, daemons and supervisors")
 final class NodeCacheKillsIT {
   private static final int ROUNDS = 5;
   private static final int MORE = 30;

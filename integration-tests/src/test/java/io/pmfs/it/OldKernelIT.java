@@ -4,6 +4,7 @@ import static io.pmfs.source.FaultyStore.Operation.LIST;
 import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import io.pmfs.tier.Hold;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -12,13 +13,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** More files open in passthrough than the list of them has room for at first. */
-@EnabledIfSystemProperty(
-    named = "pmfs.large",
-    matches = "all",
-    disabledReason = "17,000 open files; -Dpmfs.large=all runs it")
+@OnRequest(value = "large", what = "17,000 open files")
 final class OpenFilesIT {
   private static final int FILES = 17_000;
   private static final Duration LIFETIME = Duration.ofMinutes(10);

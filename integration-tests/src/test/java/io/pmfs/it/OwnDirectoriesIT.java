@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -142,7 +143,7 @@ final class OwnDirectoriesIT {
   void directory_ofAnotherUser_isRefused(Kind kind) throws IOException {
     List<Attack> attacks = List.of(Attack.values());
     int turn = List.of(Kind.values()).indexOf(kind);
-    boolean isAll = "all".equals(System.getProperty("pmfs.modes"));
+    boolean isAll = Requested.is("modes");
     for (int i = 0; i < (isAll ? attacks.size() : 1); i++) {
       Attack attack = attacks.get((turn + i) % attacks.size());
       boolean isAbove = (turn + i + turn / attacks.size()) % 2 == 0;
@@ -276,7 +277,9 @@ final class OwnDirectoriesIT {
       OtherUser.run(
               "sh",
               "-c",
-              "umask 0; d=$0; mkdir -p \"$d/copies\" && cd \"$d\" && for l in source lock LOCK ballast not-at-the-source CURRENT settings; do ln -s \"$1\" $l || exit; done; ln -s \"$2\" copies/00; ln -s \"$2\" bundles",
+              "umask 0; d=$0; mkdir -p \"$d/copies\" && cd \"$d\" && for l in source lock LOCK"
+                  + " ballast not-at-the-source CURRENT settings; do ln -s \"$1\" $l || exit; done;"
+                  + " ln -s \"$2\" copies/00; ln -s \"$2\" bundles",
               shared.resolve(place).toString(),
               canary.toString(),
               outside.toString())

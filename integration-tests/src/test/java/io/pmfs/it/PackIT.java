@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Files;
@@ -37,7 +38,8 @@ final class PackIT {
     shell(
         source,
         "mkdir -p a/b a/empty 'sp ace' deep/$(printf 'd%.0s' $(seq 120))",
-        "for i in $(seq 60); do head -c $((i * 777)) /dev/urandom > a/$i.bin; echo $i > a/$i.cls; done",
+        "for i in $(seq 60); do head -c $((i * 777)) /dev/urandom > a/$i.bin; echo $i > a/$i.cls;"
+            + " done",
         "seq 100000 > a/b/text; head -c 3000000 /dev/urandom > large; : > nothing",
         "truncate -s 5000000 sparse",
         "printf x > \"$(printf 'bad\\377\\376')\"; printf y > \"$(printf 'bad\\377%0120d' 1)\"",

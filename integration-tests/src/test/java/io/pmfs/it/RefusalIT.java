@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

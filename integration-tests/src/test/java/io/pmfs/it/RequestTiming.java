@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.nio.file.ExtendedOpenOption;
+import io.pmfs.posix.Await;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierSettings;
@@ -92,7 +93,8 @@ final class RequestTiming {
     double error = 1.25 * (ratios.get(n * 3 / 4) - ratios.get(n / 4)) / 1.35 / Math.sqrt(n);
     System.out.printf(
         Locale.ROOT,
-        "timing: reads of %7d bytes take %8.2f us; with the timing %+.2f %% (median of %d rounds, +- %.2f)%n",
+        "timing: reads of %7d bytes take %8.2f us; with the timing %+.2f %% (median of %d rounds,"
+            + " +- %.2f)%n",
         size,
         off.get(n / 2) / 1e3,
         100 * (ratios.get(n / 2) - 1),

@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.ProcessBuilder.Redirect;
@@ -37,12 +39,6 @@ final class RunIT {
     sign = pmfs.scratch().root().resolve("sign");
     out = pmfs.scratch().root().resolve("out");
     err = pmfs.scratch().root().resolve("err");
-  }
-
-  private static void requireAll() {
-    assumeTrue(
-        "all".equals(System.getProperty("pmfs.jobs")),
-        "jobs and bug reports that take minutes; -Dpmfs.jobs=all runs it");
   }
 
   private String[] line(Path mountpoint, List<String> options, String... command) {
@@ -167,8 +163,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_withPurge_dropsItsCopiesAndItsMountpoint() {
-    requireAll();
     Path made = pmfs.scratch().root().resolve("made");
     pmfs.run(line(made, List.of("--stage", "--purge"), "test", "-d", made.toString())).expect(0);
     assertThat(made).doesNotExist();
@@ -177,17 +173,17 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_withPurge_leavesCopiesThatWereThere() {
-    requireAll();
     run(List.of("--stage"), "true").expect(0);
     run(List.of("--purge"), "true").expect(0);
     assertThat(pmfs.copies()).isNotEmpty();
   }
 
   @ParameterizedTest
+  @OnRequest("jobs")
   @CsvSource({"TERM,9", "INT,9", "HUP,9", "USR1,9"})
   void run_signal_isPassedOnAndNothingStays(String name, int status) throws Exception {
-    requireAll();
     Process run = start(pmfs.mountpoint(), List.of(), HANDLER.formatted(name, name));
     signal(name, run.pid());
     assertThat(exit(run)).isEqualTo(status);
@@ -196,8 +192,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_twoSignals_bothReachTheCommand() throws Exception {
-    requireAll();
     Process run =
         start(
             pmfs.mountpoint(),
@@ -214,8 +210,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_commandEndedBySignal_is128AndTheSignal() {
-    requireAll();
     run(List.of(), "sh", "-c", "kill -KILL $$").expect(137);
     assertNothingLeft();
   }
@@ -234,8 +230,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void kill9_ofTheRun_commandGoesOnAndNothingStaysAfterIt() throws Exception {
-    requireAll();
     Process run =
         start(
             pmfs.mountpoint(),
@@ -251,8 +247,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_processThatOutlivesTheCommand_isNamedAndTheMountDetached() throws Exception {
-    requireAll();
     Process run =
         start(
             pmfs.mountpoint(),
@@ -269,8 +265,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_severalOnOneMountpoint_shareItAndTheLastUnmounts() throws Exception {
-    requireAll();
     Process first =
         start(
             pmfs.mountpoint(),
@@ -285,8 +281,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_severalOfOneDatasetOnOtherMountpoints_shareItsCopies() throws Exception {
-    requireAll();
     Process first =
         start(pmfs.mountpoint(), List.of(), ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done");
     Path other = pmfs.scratch().root().resolve("other");
@@ -300,7 +296,8 @@ final class RunIT {
                 List.of(),
                 "bash",
                 "-c",
-                ": >\"$0-2\"; while [ -e \"$0-2\" ]; do diff -r \"$1\" \"$PMFS_MOUNT\" || exit; done",
+                ": >\"$0-2\"; while [ -e \"$0-2\" ]; do diff -r \"$1\" \"$PMFS_MOUNT\" || exit;"
+                    + " done",
                 sign.toString(),
                 dataset.root().toString()));
     Path secondSign = Path.of(sign + "-2");
@@ -317,8 +314,8 @@ final class RunIT {
 
   /** Running or not, block by block: what is damaged comes from the source. */
   @Test
+  @OnRequest("jobs")
   void run_inAnotherJob_readsCopiesThatOthersHaveMade() throws Exception {
-    requireAll();
     dataset = Dataset.create(pmfs.directory("larger"), 3_000_000, 3_000_000, 10_000);
     pmfs.environment("SLURM_JOB_ID", "41");
     Process first =
@@ -363,8 +360,8 @@ final class RunIT {
 
   /** As the tier that a prologue names. */
   @Test
+  @OnRequest("jobs")
   void run_withAnotherTier_readsTheCopiesThatAreThere() {
-    requireAll();
     run(List.of("--stage"), "true").expect(0);
     // A configuration names no tier.
     Await.until(
@@ -401,8 +398,8 @@ final class RunIT {
 
   /** The first job's daemon ends with that job. */
   @Test
+  @OnRequest("jobs")
   void run_whileAnotherJobHasTheDataset_keepsCopiesOfItsOwn() throws Exception {
-    requireAll();
     pmfs.environment("SLURM_JOB_ID", "41");
     Process first =
         pmfs.start(
@@ -433,9 +430,9 @@ final class RunIT {
 
   /** As a scheduler ends a job or a step with all its processes. */
   @ParameterizedTest
+  @OnRequest("jobs")
   @ValueSource(strings = {"0", "7"})
   void cgroupKill_ofTheMountOfAnotherRun_isMountedAgainAndNoSuccess(int status) throws Exception {
-    requireAll();
     Path group = cgroup();
     Path first = pmfs.scratch().root().resolve("first");
     Path firstSign = Path.of(sign + "-1");
@@ -501,8 +498,8 @@ final class RunIT {
 
   /** It may have read an empty directory. */
   @Test
+  @OnRequest("jobs")
   void umount_whileTheCommandRuns_isUndoneAndNoSuccess() {
-    requireAll();
     Command ran =
         run(
             List.of(),
@@ -526,9 +523,9 @@ final class RunIT {
             List.of("--allow-other"),
             "bash",
             "-c",
-            "kill -KILL $(\"$0\" status --json \"$PMFS_MOUNT\" | grep -oP '\"pid\": \\K\\d+' | head -n 1);"
-                + " while grep -q \"$PMFS_MOUNT .*fuse.pmfs\" /proc/self/mountinfo; do sleep 0.1; done;"
-                + " sleep 5; diff -r \"$1\" \"$PMFS_MOUNT\" && echo same",
+            "kill -KILL $(\"$0\" status --json \"$PMFS_MOUNT\" | grep -oP '\"pid\": \\K\\d+' | head"
+                + " -n 1); while grep -q \"$PMFS_MOUNT .*fuse.pmfs\" /proc/self/mountinfo; do sleep"
+                + " 0.1; done; sleep 5; diff -r \"$1\" \"$PMFS_MOUNT\" && echo same",
             Installation.launcherOfCheckout().toString(),
             dataset.root().toString());
     assertThat(ran.out()).isEqualTo("same\n");
@@ -543,8 +540,8 @@ final class RunIT {
 
   /** Neither may take the other's mount with it; the script's is there for all. */
   @Test
+  @OnRequest("jobs")
   void run_inAnotherStepOfAJob_sharesOnlyTheScriptsDaemon() throws Exception {
-    requireAll();
     pmfs.environment("SLURM_JOB_ID", "41");
     String shares = "shares the daemon of";
     for (String step : new String[] {null, "0"}) {
@@ -575,8 +572,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_onAMountThatWasThere_leavesIt() {
-    requireAll();
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       run(List.of(), "ls", mount.mountpoint().toString()).expect(0);
       assertThat(Mounts.at(mount.mountpoint())).isTrue();
@@ -588,8 +585,8 @@ final class RunIT {
    * the kernel gives to a mount.
    */
   @Test
+  @OnRequest("jobs")
   void run_whoseMountpointIsAnothersByThen_leavesThat() throws Exception {
-    requireAll();
     Path elsewhere = pmfs.directory("elsewhere");
     try (Installation next = new Installation()) {
       Path source = Dataset.create(next.directory("source"), 1000).root();
@@ -612,8 +609,8 @@ final class RunIT {
   }
 
   @Test
+  @OnRequest("jobs")
   void run_thatCannotMount_saysWhyOrRunsOnTheSource() {
-    requireAll();
     String tier = "ssd:/proc/nowhere";
     Command refused = run(List.of("--tier", tier), "echo", "ran");
     refused.expect(122);

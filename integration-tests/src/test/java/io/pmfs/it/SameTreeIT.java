@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,7 +16,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -155,10 +155,7 @@ final class SameTreeIT {
 
   @ParameterizedTest
   @ValueSource(longs = {11, 12, 13, 14, 15, 16})
-  @EnabledIfSystemProperty(
-      named = "pmfs.large",
-      matches = "all",
-      disabledReason = "takes minutes; -Dpmfs.large=all runs it")
+  @OnRequest("large")
   void randomChanges_whileTheDaemonIsKilled_arriveAll(long seed) throws Exception {
     pmfs.environment("PMFS_CRASH_LIMIT", "1000");
     try (MountedPmfs mount = mount("--tier", "ssd:" + pmfs.tier() + (seed % 2 == 0 ? ":2M" : ""))) {
@@ -176,10 +173,7 @@ final class SameTreeIT {
   /** Databases, compilers, benchmarks and stressors, which check themselves what they read. */
   @ParameterizedTest
   @MethodSource("programs")
-  @EnabledIfSystemProperty(
-      named = "pmfs.large",
-      matches = "all",
-      disabledReason = "takes minutes; -Dpmfs.large=all runs it")
+  @OnRequest("large")
   void whatProgramsWrote_arrives(String program) {
     Map<String, String> environment = Map.of("TMPDIR", pmfs.directory("logs").toString());
     try (MountedPmfs mount = mount()) {

@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;

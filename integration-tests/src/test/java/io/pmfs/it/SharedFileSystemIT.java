@@ -2,6 +2,8 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,16 +11,12 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
 
 /** Real shared file systems as sources: every byte, whatever they do with inode numbers. */
-@EnabledIfSystemProperty(
-    named = "pmfs.shared",
-    matches = "all",
-    disabledReason = "real shared file systems; -Dpmfs.shared=all runs it")
+@OnRequest(value = "shared", what = "real shared file systems")
 final class SharedFileSystemIT {
   private static final Duration LIFETIME = Duration.ofMinutes(5);
   private static final Duration RECOVERY = Duration.ofMinutes(2);

@@ -2,6 +2,9 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,12 +15,11 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Several mounts of one dataset by a user without root: one daemon with a session for each. */
 final class SharedMountByUserIT {
   /** Of one mount point, while another one is read. */
-  private static final int MOUNTS = "all".equals(System.getProperty("pmfs.large")) ? 200 : 6;
+  private static final int MOUNTS = Requested.count("large", 200, 6);
 
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int FILES = 8;
@@ -143,10 +145,7 @@ final class SharedMountByUserIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "as for root; -Dpmfs.modes=all runs it")
+  @OnRequest(value = "modes", what = "as for root")
   void umount_ofTheFirst_leavesTheSecondItsReadersAndItsDaemon() throws Exception {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -275,10 +274,7 @@ final class SharedMountByUserIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "as for root; -Dpmfs.modes=all runs it")
+  @OnRequest(value = "modes", what = "as for root")
   void mountAndUmount_manyTimes_disturbNoReader() throws Exception {
     MountedPmfs mount = pmfs.mount(Duration.ofMinutes(10), dataset.root());
     Path ends = pmfs.directory("signs").resolve("ends");
@@ -350,10 +346,7 @@ final class SharedMountByUserIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "as for root; -Dpmfs.modes=all runs it")
+  @OnRequest(value = "modes", what = "as for root")
   void mount_afterTheMost_isInUse() {
     MountedPmfs mount = pmfs.mount(dataset.root());
     List<Path> joined = new ArrayList<>();

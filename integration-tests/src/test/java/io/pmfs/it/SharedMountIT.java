@@ -2,6 +2,8 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Files;
@@ -18,7 +20,7 @@ import org.junit.jupiter.api.Test;
 /** Several mounts of one dataset by root: one daemon, which ends with the last of them. */
 final class SharedMountIT {
   /** Of one mount point, while another one is read. */
-  private static final int MOUNTS = "all".equals(System.getProperty("pmfs.large")) ? 200 : 6;
+  private static final int MOUNTS = Requested.count("large", 200, 6);
 
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 

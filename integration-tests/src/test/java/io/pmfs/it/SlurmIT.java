@@ -1,8 +1,9 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -29,6 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Jobs of a real Slurm around which scripts/slurm mounts and unmounts. However a job ends, the node
  * takes the next one, and nothing of it is left.
  */
+@OnRequest(value = "jobs", what = "jobs under Slurm")
 final class SlurmIT {
   private static final Duration LONG = Duration.ofMinutes(3);
   private static final int TASKS = 10;
@@ -43,8 +45,6 @@ final class SlurmIT {
 
   @BeforeEach
   void start() throws IOException {
-    assumeTrue(
-        "all".equals(System.getProperty("pmfs.jobs")), "jobs under Slurm; -Dpmfs.jobs=all runs it");
     Machine.requireFuse();
     Machine.requireRoot();
     Machine.requireCommand("useradd");

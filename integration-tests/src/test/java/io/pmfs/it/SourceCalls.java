@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

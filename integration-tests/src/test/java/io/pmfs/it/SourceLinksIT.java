@@ -1,8 +1,8 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,9 +48,7 @@ final class SourceLinksIT {
 
   @BeforeEach
   void install() throws IOException {
-    assumeTrue(
-        errno != EPERM || "all".equals(System.getProperty("pmfs.modes")),
-        "the same with another errno; -Dpmfs.modes=all runs it");
+    Requested.assume("modes", errno != EPERM, "the same with another errno");
     Machine.requireRoot();
     Machine.requireFuse();
     pmfs =

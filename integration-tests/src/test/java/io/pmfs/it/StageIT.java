@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.Dataset.Item;
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -19,7 +21,6 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -135,7 +136,8 @@ final class StageIT {
           .containsExactly("pmfs: no/such: line 5: there is no such path");
       assertThat(lines(report))
           .containsExactly(
-              "{\"path\":\"no/such\",\"outcome\":\"not-found\",\"reason\":\"line 5: there is no such path\"}");
+              "{\"path\":\"no/such\",\"outcome\":\"not-found\",\"reason\":\"line 5: there is no"
+                  + " such path\"}");
     }
   }
 
@@ -459,10 +461,7 @@ final class StageIT {
 
   /** The daemon has its usual heap. */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.large",
-      matches = "all",
-      disabledReason = "a list as long as ImageNet; -Dpmfs.large=all runs it")
+  @OnRequest(value = "large", what = "a list as long as ImageNet")
   void stage_orderOfImageNetsLengthTwice_isTakenAndLeavesNothing() {
     assertTakenTwice(1_281_167);
   }

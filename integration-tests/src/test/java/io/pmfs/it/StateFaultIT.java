@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.Dataset.Item;
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -15,7 +17,6 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
  * The disk of tier and state, which by default is one, fails under readers of names that were never
@@ -147,10 +148,7 @@ final class StateFaultIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "the same with another fault; -Dpmfs.modes=all runs it")
+  @OnRequest(value = "modes", what = "the same with another fault")
   void disk_fullUntilItIsFreed_namesAreReadAndThenRecorded() {
     try (MountedPmfs mount = mount()) {
       readKnown(mount);
@@ -205,10 +203,7 @@ final class StateFaultIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "the same with another fault; -Dpmfs.modes=all runs it")
+  @OnRequest(value = "modes", what = "the same with another fault")
   void disk_replacedByANewOne_isRecordedOnThat() {
     try (MountedPmfs mount = mount()) {
       readKnown(mount);

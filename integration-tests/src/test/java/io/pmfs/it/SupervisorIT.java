@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -13,7 +15,6 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -113,10 +114,7 @@ final class SupervisorIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "the same several times; -Dpmfs.modes=all runs it")
+  @OnRequest(value = "modes", what = "the same several times")
   void kill9_whileTheSupervisorIsStoppedAgainAndAgain_isGoneOnWith() throws Exception {
     killWhileTheSupervisorIsStopped(4);
   }

@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static io.pmfs.it.NodeCacheBed.ADA;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -14,7 +16,6 @@ import java.util.Random;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
  * Errors are thrown in threads of a daemon that have to live, each kind at several calls: each of
@@ -68,10 +69,7 @@ final class ThrownErrorsIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "the same, read-only; -Dpmfs.modes=all runs it")
+  @OnRequest(value = "modes", what = "the same, read-only")
   void threads_ofAMount_goOnAfterErrors() throws Exception {
     Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(FILES, 5000));
     try (MountedPmfs mount =
@@ -114,10 +112,7 @@ final class ThrownErrorsIT {
 
   /** What a thread had taken for a user's request is given back: all files have copies at last. */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.modes",
-      matches = "all",
-      disabledReason = "takes minutes; -Dpmfs.modes=all runs it")
+  @OnRequest("modes")
   void threads_ofANodeCacheAndItsMounts_goOnAfterErrors() throws Exception {
     try (NodeCacheBed bed = new NodeCacheBed()) {
       Path service = bed.makeErrorSwitch(NodeCacheBed.SERVICE);
@@ -168,10 +163,7 @@ final class ThrownErrorsIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void threads_ofANodeOfACluster_goOnAfterErrors() throws Exception {
     Nodes.require();
     try (ClusterBed bed = new ClusterBed(2, Dataset.sizes(PARTS * 10, 3000))) {

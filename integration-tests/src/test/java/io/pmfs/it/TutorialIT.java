@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.Test;
  * docs/tutorial.md does what it says: its commands run in one shell, with fewer photos. {@code
  * target/tutorial} has what they printed and drew.
  */
+@OnRequest(value = "jobs", what = "the tutorial, with a job under Slurm")
 final class TutorialIT {
   private static final Path CHECKOUT =
       Installation.launcherOfCheckout().resolve("../..").normalize();
@@ -47,9 +49,6 @@ final class TutorialIT {
 
   @BeforeEach
   void start() {
-    assumeTrue(
-        "all".equals(System.getProperty("pmfs.jobs")),
-        "the tutorial, with a job under Slurm; -Dpmfs.jobs=all runs it");
     Machine.requireFuse();
     Machine.requireRoot();
     Machine.requireCommand("bindfs");

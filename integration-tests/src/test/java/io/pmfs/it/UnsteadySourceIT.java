@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -7,6 +7,8 @@ import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonObject;
 import io.pmfs.daemon.metrics.PageReport;
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +22,6 @@ import javax.imageio.ImageIO;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -28,10 +29,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * The page that {@code --metrics} answers, in a browser. Pictures are compared with those in
  * src/test/resources/page; {@code -Dpmfs.page=record} replaces those instead.
  */
-@EnabledIfSystemProperty(
-    named = "pmfs.browser",
-    matches = "all",
-    disabledReason = "the web page in a browser; -Dpmfs.browser=all runs it")
+@OnRequest(value = "browser", what = "the web page in a browser")
 final class WebPageIT {
   private static final String HOSTILE = "<img src=x onerror=document.title='owned'><b>&amp;";
   private static final Path STORED = Path.of("src", "test", "resources", "page").toAbsolutePath();
@@ -212,7 +210,8 @@ final class WebPageIT {
     }
     return String.format(
         Locale.ROOT,
-        "%.2f %% of the pixels differ, and %.0f %% of the worst square; compare%n%s with%n%s:%n%s%n%s",
+        "%.2f %% of the pixels differ, and %.0f %% of the worst square; compare%n%s"
+            + " with%n%s:%n%s%n%s",
         comparison.percent(),
         comparison.worstPercent(),
         actual,

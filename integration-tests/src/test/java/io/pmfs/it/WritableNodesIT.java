@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -17,7 +19,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Writable mounts of one directory on several nodes: docs/semantics.md, section 13. */
 final class WritableNodesIT {
@@ -189,10 +190,7 @@ final class WritableNodesIT {
 
   /** Each line is written, closed and expected by the other node, whatever dies. */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void daemons_thatAreKilledInTurn_loseNothingAndRepeatNothing() throws Exception {
     mountBoth();
     AtomicBoolean ends = new AtomicBoolean();
@@ -275,10 +273,7 @@ final class WritableNodesIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void content_thatOnlyTheSourceHas_isReadThereByEachNode() {
     mountBoth();
     writeLarge(other(), "large");
@@ -296,10 +291,7 @@ final class WritableNodesIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void content_ofANodeThatIsAway_waitsForIt() {
     mountBoth("--drain-rate", "1M");
     writeLarge(other(), "large");
@@ -331,10 +323,7 @@ final class WritableNodesIT {
   }
 
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void node_thatIsCutOff_failsToChangeAndLosesItsTurn() throws Exception {
     mountBoth();
     Path file = at(other(), "log");
@@ -431,10 +420,7 @@ final class WritableNodesIT {
 
   /** More than it takes to find that the group has no owner yet, and than an operation waits. */
   @Test
-  @EnabledIfSystemProperty(
-      named = "pmfs.cluster",
-      matches = "all",
-      disabledReason = ClusterBed.LONG)
+  @OnRequest("cluster")
   void mount_ownerComesLate_isWaitedForAsLongAsReadyTimeoutSays() {
     CompletableFuture<?> mounting =
         CompletableFuture.runAsync(

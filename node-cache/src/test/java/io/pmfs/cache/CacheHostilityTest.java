@@ -7,6 +7,7 @@ import io.pmfs.cache.CacheMessage.Refusal;
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.LibC;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -184,10 +185,7 @@ final class CacheHostilityTest {
 
   /** Connections that were closed just now may still count, or still be accepted. */
   private void awaitWorking() throws Exception {
-    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-    while (!isAdmitted() && System.nanoTime() - end < 0) {
-      Thread.onSpinWait();
-    }
+    Await.until("admitted", this::isAdmitted);
     assertWorks();
   }
 
@@ -262,11 +260,10 @@ final class CacheHostilityTest {
   }
 
   private void awaitUsedFiles(long most) {
-    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-    while (service.report().room().usedFiles() > most) {
-      assertThat(System.nanoTime()).as(service.report().toJson()).isLessThan(end);
-      Thread.onSpinWait();
-    }
+    Await.until(
+        () -> most + " files in use: " + service.report().toJson(),
+        Await.DEADLINE,
+        () -> service.report().room().usedFiles() <= most);
   }
 
   @Test

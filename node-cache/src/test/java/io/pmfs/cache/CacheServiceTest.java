@@ -10,6 +10,7 @@ import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.CountedBackingStore;
 import io.pmfs.source.LentFile;
@@ -265,11 +266,7 @@ final class CacheServiceTest {
   }
 
   private void awaitOpenBytes(long bytes) {
-    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-    while (openBytes() != bytes) {
-      assertThat(System.nanoTime()).isLessThan(end);
-      Thread.onSpinWait();
-    }
+    Await.until(bytes + " bytes are open", () -> openBytes() == bytes);
   }
 
   @Test
@@ -281,13 +278,12 @@ final class CacheServiceTest {
     assertThat(mount.sourceBytes()).isEqualTo(content.length);
 
     open(CAPACITY);
-    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-    while (service.report().answered() == 0 && System.nanoTime() - end < 0) {
-      assertThat(mount.read("f", content.length)).isEqualTo(content);
-      Thread.onSpinWait();
-    }
-
-    assertThat(service.report().answered()).isPositive();
+    Await.until(
+        "the service is asked again",
+        () -> {
+          assertThat(mount.read("f", content.length)).isEqualTo(content);
+          return service.report().answered() > 0;
+        });
   }
 
   @Test

@@ -2,6 +2,7 @@ package io.pmfs.cache;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -141,18 +142,18 @@ final class CopierTest {
       assertThat(many.add(EVE, another)).isEqualTo(Copier.Place.WAITS);
 
       // The threads of the second user begin when those of the first are replaced.
-      while (another.begun.getCount() > 0 || count("gave up of") < 2 * 48) {
-        many.replaceHanging(System.nanoTime());
-        Thread.onSpinWait();
-      }
+      Await.until(
+          "hanging threads are replaced",
+          () -> {
+            many.replaceHanging(System.nanoTime());
+            return another.begun.getCount() == 0 && count("gave up of") >= 2 * 48;
+          });
       another.release.countDown();
       await(another.ended);
 
       assertThat(many.add(ADA, new Held("more", 1))).isEqualTo(Copier.Place.REFUSED);
       hanging.forEach(work -> work.release.countDown());
-      while (many.running() > 0) {
-        Thread.onSpinWait();
-      }
+      Await.until("nothing runs", () -> many.running() == 0);
       Held again = new Held("again", 1);
       assertThat(many.add(ADA, again)).isNotEqualTo(Copier.Place.REFUSED);
       await(again.begun);

@@ -3,6 +3,7 @@ package io.pmfs.cache;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -10,14 +11,10 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Memory and the time of a start do not grow with the number of copies. */
-@EnabledIfSystemProperty(
-    named = "pmfs.large",
-    matches = "all",
-    disabledReason = "makes 2 million copies; -Dpmfs.large=all runs it")
+@OnRequest(value = "large", what = "makes 2 million copies")
 final class ManyCopiesTest {
   private static final int COPIES = Integer.getInteger("pmfs.cache.copies", 2_000_000);
 

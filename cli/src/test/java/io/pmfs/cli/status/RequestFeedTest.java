@@ -24,6 +24,7 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.metadata.FileName;
 import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.posix.Await;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
@@ -41,7 +42,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -119,12 +119,6 @@ final class RequestFeedTest {
     }
   }
 
-  private static void await(BooleanSupplier condition) {
-    while (!condition.getAsBoolean()) {
-      LockSupport.parkNanos(1_000_000);
-    }
-  }
-
   private RequestStream listen(List<String> lines, CountDownLatch ended) throws IOException {
     return RequestStream.open(socket, LIMIT, lines::add, ended::countDown);
   }
@@ -136,10 +130,10 @@ final class RequestFeedTest {
     try (RequestStream stream = listen(lines, new CountDownLatch(1))) {
       assertThat(log.leastNanos()).isZero();
       answer(1000);
-      await(() -> lines.size() == 1000);
+      Await.until("the lines arrive", () -> lines.size() == 1000);
       assertThat(stream).isNotNull();
     }
-    await(() -> log.leastNanos() == OFF);
+    Await.until("nobody listens", () -> log.leastNanos() == OFF);
 
     assertThat(lines.get(999)).contains("x999\",4096,0): OK (1000) <0.002000>");
   }
@@ -160,7 +154,7 @@ final class RequestFeedTest {
     } finally {
       open.forEach(RequestStream::close);
     }
-    await(() -> log.leastNanos() == OFF);
+    Await.until("nobody listens", () -> log.leastNanos() == OFF);
   }
 
   @Test
@@ -169,7 +163,7 @@ final class RequestFeedTest {
     List<String> lines = new CopyOnWriteArrayList<>();
     try (RequestStream stream = listen(lines, ended)) {
       answer(10);
-      await(() -> lines.size() == 10);
+      Await.until("the lines arrive", () -> lines.size() == 10);
       server.close();
       ended.await();
       assertThat(stream).isNotNull();
@@ -187,10 +181,10 @@ final class RequestFeedTest {
     try (SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX)) {
       client.connect(UnixDomainSocketAddress.of(socket));
       client.write(ByteBuffer.wrap("GET /requests HTTP/1.1\r\nHost: pmfs\r\n\r\n".getBytes(UTF_8)));
-      await(() -> log.leastNanos() == 0);
+      Await.until("someone listens", () -> log.leastNanos() == 0);
       log.add((lines, count) -> told.addAndGet(count)); // it comes after the client
       answer(20_000);
-      await(() -> told.get() == 20_000);
+      Await.until("all are told", () -> told.get() == 20_000);
       Thread reader =
           new Thread(
               () ->
@@ -215,7 +209,7 @@ final class RequestFeedTest {
         LockSupport.parkNanos(5_000_000);
       }
       long all = sent;
-      await(() -> requests.get() + missing.get() == all);
+      Await.until("all are counted", () -> requests.get() + missing.get() == all);
     }
     assertThat(requests.get()).isBetween(1L, sent - 1);
   }
@@ -225,11 +219,11 @@ final class RequestFeedTest {
     SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
     client.connect(UnixDomainSocketAddress.of(socket));
     client.write(ByteBuffer.wrap("GET /requests HTTP/1.1\r\nHost: pmfs\r\n\r\n".getBytes(UTF_8)));
-    await(() -> log.leastNanos() == 0);
+    Await.until("someone listens", () -> log.leastNanos() == 0);
     answer(100);
     client.close();
 
-    await(() -> log.leastNanos() == OFF);
+    Await.until("nobody listens", () -> log.leastNanos() == OFF);
     assertThat(ControlClient.ask(socket, HttpMethod.GET, "/version", LIMIT).status())
         .isEqualTo(200);
   }
@@ -238,9 +232,9 @@ final class RequestFeedTest {
   void watch_untilInterrupted_showsIntervalsAndTheSum() throws Exception {
     TestWorld world = new TestWorld(temporary);
     CompletableFuture<Integer> status = watch(world, null);
-    await(() -> log.leastNanos() == 0);
+    Await.until("someone listens", () -> log.leastNanos() == 0);
     answer(500);
-    await(() -> requestsIn(world.output()) == 500);
+    Await.until("the lines are printed", () -> requestsIn(world.output()) == 500);
     world.interrupts.forEach(interrupt -> interrupt.accept(130));
 
     assertThat(status.get()).isZero();
@@ -266,7 +260,7 @@ final class RequestFeedTest {
   void watch_daemonEnds_saysSoAndShowsTheSum() throws Exception {
     TestWorld world = new TestWorld(temporary);
     CompletableFuture<Integer> status = watch(world, Duration.ofMinutes(10));
-    await(() -> log.leastNanos() == 0);
+    Await.until("someone listens", () -> log.leastNanos() == 0);
     server.close();
 
     assertThat(status.get()).isEqualTo(ExitStatus.PARTLY);

@@ -10,6 +10,7 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -20,7 +21,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,12 +37,12 @@ final class StatusOfStrangersTest {
 
   /** Listens as the user who runs it, and answers each connection with a text, some times over. */
   private static final String SERVER =
-      "use IO::Socket::UNIX; my ($path, $text, $times) = @ARGV;"
-          + "my $listening = IO::Socket::UNIX->new(Local => $path, Listen => 64) or die $!;"
-          + "chmod 0777, $path; $| = 1; print qq(ready\\n); $SIG{PIPE} = 'IGNORE'; my @open;"
-          + "while (my $client = $listening->accept) { push @open, $client;"
-          + "for (my $i = 0; $i < $times; $i++) { last unless print $client $text; } $client->flush;"
-          + "}";
+      "use IO::Socket::UNIX; my ($path, $text, $times) = @ARGV;my $listening ="
+          + " IO::Socket::UNIX->new(Local => $path, Listen => 64) or die $!;chmod 0777, $path; $| ="
+          + " 1; print qq(ready\\n"
+          + "); $SIG{PIPE} = 'IGNORE'; my @open;while (my $client = $listening->accept) { push"
+          + " @open, $client;for (my $i = 0; $i < $times; $i++) { last unless print $client $text;"
+          + " } $client->flush;}";
 
   private static final String OK = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
 
@@ -77,15 +77,7 @@ final class StatusOfStrangersTest {
     daemons.add(
         CompletableFuture.supplyAsync(
             () -> daemonWorld.execute("mount", "--foreground", "src", "mnt")));
-    await(() -> daemonWorld.output().contains("mounted on"));
-  }
-
-  private static void await(BooleanSupplier condition) throws InterruptedException {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime()).as("in time").isLessThan(deadline);
-      TimeUnit.MILLISECONDS.sleep(10);
-    }
+    Await.until("mounted", () -> daemonWorld.output().contains("mounted on"));
   }
 
   @AfterEach

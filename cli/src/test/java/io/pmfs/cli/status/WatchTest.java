@@ -11,6 +11,7 @@ import io.pmfs.daemon.report.TierReport;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.mounts.DaemonRecord;
+import io.pmfs.posix.Await;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -197,9 +198,7 @@ final class WatchTest {
     Thread interrupter =
         new Thread(
             () -> {
-              while (world.interrupts.isEmpty()) {
-                Thread.onSpinWait();
-              }
+              Await.until("it can be interrupted", () -> !world.interrupts.isEmpty());
               world.interrupts.get(0).accept(130);
             });
     interrupter.start();

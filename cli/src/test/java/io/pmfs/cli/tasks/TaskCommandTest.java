@@ -17,6 +17,7 @@ import io.pmfs.machine.ExitStatus;
 import io.pmfs.metadata.FileName;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
+import io.pmfs.posix.Await;
 import io.pmfs.tasks.ScratchFiles;
 import io.pmfs.tasks.TaskFinding;
 import io.pmfs.tasks.TaskPaths;
@@ -32,7 +33,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -192,7 +192,7 @@ final class TaskCommandTest {
 
     assertThat(world.errors()).contains("list:49999: /etc: outside of ");
     assertThat(tasks.started).isEmpty();
-    await(() -> isEmpty(lists));
+    Await.until("the list is removed", () -> isEmpty(lists));
   }
 
   @Test
@@ -210,7 +210,7 @@ final class TaskCommandTest {
     assertThat(world.execute("stage", "--list", "-", "mnt")).isEqualTo(ExitStatus.FAILED);
 
     assertThat(world.errors()).contains("staging is running; --wait waits for it");
-    await(() -> isEmpty(lists));
+    Await.until("the list is removed", () -> isEmpty(lists));
   }
 
   @Test
@@ -222,7 +222,7 @@ final class TaskCommandTest {
 
     tasks.last().is(FakeTasks.progress(State.ENDED, 2, 0, 0, 0));
 
-    await(() -> isEmpty(lists));
+    Await.until("the list is removed", () -> isEmpty(lists));
   }
 
   private static boolean isEmpty(Path directory) {
@@ -384,7 +384,8 @@ final class TaskCommandTest {
     assertThat(lines).hasSize(2501);
     assertThat(lines.get(0))
         .isEqualTo(
-            "{\"path\":\"a\ufffd\\\"\\n\",\"escapedPath\":\"a%FF\\\"%0A\",\"outcome\":\"no-room\",\"reason\":\"why\"}");
+            "{\"path\":\"a\ufffd\\\"\\n"
+                + "\",\"escapedPath\":\"a%FF\\\"%0A\",\"outcome\":\"no-room\",\"reason\":\"why\"}");
     assertThat(lines.get(2500))
         .isEqualTo("{\"path\":\"f2499\",\"outcome\":\"not-found\",\"reason\":\"why\"}");
   }
@@ -440,7 +441,7 @@ final class TaskCommandTest {
   void interrupt_running_cancelsAndSumsUp() throws Exception {
     tasks.outcome = null;
     CompletableFuture<Integer> command = inBackground("stage", "mnt");
-    await(() -> !tasks.started.isEmpty());
+    Await.until("the task begins", () -> !tasks.started.isEmpty());
 
     world.interrupts.get(0).accept(130);
 
@@ -468,7 +469,7 @@ final class TaskCommandTest {
     tasks.outcome = null;
     serve(new KeptTasks(tasks, file));
     CompletableFuture<Integer> command = inBackground("stage", "mnt");
-    await(() -> Files.exists(file) && !tasks.started.isEmpty());
+    Await.until("the task begins", () -> Files.exists(file) && !tasks.started.isEmpty());
     server.close();
     registration.close();
 
@@ -550,7 +551,7 @@ final class TaskCommandTest {
   void daemon_replacedByOneThatKnowsNothing_fails() throws Exception {
     tasks.outcome = null;
     CompletableFuture<Integer> command = inBackground("stage", "mnt");
-    await(() -> !tasks.started.isEmpty());
+    Await.until("the task begins", () -> !tasks.started.isEmpty());
     server.close();
     registration.close();
     serve(new KeptTasks(new FakeTasks(), null));
@@ -563,7 +564,7 @@ final class TaskCommandTest {
   void mount_thatEnds_endsTheWaiting() throws Exception {
     tasks.outcome = null;
     CompletableFuture<Integer> command = inBackground("stage", "mnt");
-    await(() -> !tasks.started.isEmpty());
+    Await.until("the task begins", () -> !tasks.started.isEmpty());
     world.mountinfo();
     server.close();
 
@@ -575,13 +576,5 @@ final class TaskCommandTest {
   private CompletableFuture<Integer> inBackground(String... arguments) {
     return CompletableFuture.supplyAsync(
         () -> world.execute(arguments), task -> new Thread(task, "command").start());
-  }
-
-  private static void await(BooleanSupplier condition) {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime()).as("deadline").isLessThan(deadline);
-      Thread.onSpinWait();
-    }
   }
 }

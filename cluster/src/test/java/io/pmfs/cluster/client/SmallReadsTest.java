@@ -11,7 +11,7 @@ import io.pmfs.cluster.peers.FakeService;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerFormat;
 import io.pmfs.metadata.FileName;
-import io.pmfs.tier.Await;
+import io.pmfs.posix.Await;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -2,7 +2,7 @@ package io.pmfs.cluster.members;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.tier.Await;
+import io.pmfs.posix.Await;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.List;

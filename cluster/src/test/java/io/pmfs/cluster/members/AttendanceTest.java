@@ -3,6 +3,7 @@ package io.pmfs.cluster.members;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Await;
 import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -61,11 +62,9 @@ final class AttendanceTest {
   /** The file is written by a thread. */
   private void awaitKept(String text) throws Exception {
     Path file = state.resolve(Attendance.FILE);
-    long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-    while (!Files.exists(file) || !Files.readString(file, UTF_8).contains(text)) {
-      assertThat(System.nanoTime()).isLessThan(end);
-      Thread.sleep(10);
-    }
+    Await.until(
+        text + " is kept",
+        () -> Files.exists(file) && Files.readString(file, UTF_8).contains(text));
   }
 
   @Test

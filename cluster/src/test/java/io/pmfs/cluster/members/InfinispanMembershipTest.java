@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -23,7 +24,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -85,18 +85,13 @@ final class InfinispanMembershipTest {
     return membership.view().members().stream().map(Member::name).sorted().toList();
   }
 
-  private static void await(BooleanSupplier state) throws InterruptedException {
-    long end = System.nanoTime() + PATIENCE.toNanos();
-    while (!state.getAsBoolean()) {
-      assertThat(System.nanoTime()).as("waiting for a state").isLessThan(end);
-      Thread.sleep(20);
-    }
-  }
-
   private static void awaitNames(Membership membership, String... names)
       throws InterruptedException {
     try {
-      await(() -> names(membership).equals(List.of(names)));
+      Await.until(
+          membership + " sees " + List.of(names),
+          PATIENCE,
+          () -> names(membership).equals(List.of(names)));
     } catch (AssertionError e) {
       assertThat(names(membership)).containsExactly(names);
     }
@@ -156,7 +151,7 @@ final class InfinispanMembershipTest {
     assertThat(third.farewells()).containsExactly(member("a"));
     Membership later = join("d");
     awaitNames(later, "c", "d");
-    await(() -> later.farewells().equals(List.of(member("a"))));
+    Await.until("a said goodbye", PATIENCE, () -> later.farewells().equals(List.of(member("a"))));
   }
 
   @Test
@@ -270,14 +265,14 @@ final class InfinispanMembershipTest {
               }
             });
       }
-      await(() -> trickling.get() >= 5);
+      Await.until("bytes trickle", PATIENCE, () -> trickling.get() >= 5);
       Thread.sleep(500);
 
       Membership second = join("b");
 
       awaitNames(first, "a", "b");
       awaitNames(second, "a", "b");
-      await(() -> trickling.get() > 5);
+      Await.until("bytes trickle", PATIENCE, () -> trickling.get() > 5);
     } finally {
       isOver.set(true);
       threads.shutdownNow();
@@ -337,7 +332,7 @@ final class InfinispanMembershipTest {
     for (Membership each : others) {
       awaitNames(each, "a", "b", "p");
     }
-    await(() -> output().contains(" view a,b,p"));
+    Await.until("the process sees all", PATIENCE, () -> output().contains(" view a,b,p"));
     // Otherwise it would make its remaining announcements of this view when it continues.
     Thread.sleep(2_000);
     signal(process, "STOP");
@@ -372,7 +367,7 @@ final class InfinispanMembershipTest {
     awaitNames(first, "a", "p");
     process.destroyForcibly();
     join("p");
-    await(() -> first.view().members().contains(member("p")));
+    Await.until("p is there", PATIENCE, () -> first.view().members().contains(member("p")));
     assertThat(names(first)).containsExactly("a", "p");
   }
 

@@ -3,6 +3,7 @@ package io.pmfs.cluster.members;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.google.common.base.Throwables;
+import io.pmfs.posix.Await;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -108,13 +109,9 @@ final class JoiningProcess {
   }
 
   private void awaitAll(int count) throws InterruptedException {
-    long end = System.nanoTime() + PATIENCE.toNanos();
-    while (!members.stream().allMatch(member -> member.view().members().size() == count)) {
-      if (System.nanoTime() > end) {
-        throw new IllegalStateException(
-            "not " + count + ": " + members.stream().map(m -> m.view().members().size()).toList());
-      }
-      Thread.sleep(10);
-    }
+    Await.until(
+        () -> count + " in " + members.stream().map(m -> m.view().members().size()).toList(),
+        PATIENCE,
+        () -> members.stream().allMatch(member -> member.view().members().size() == count));
   }
 }

@@ -3,6 +3,7 @@ package io.pmfs.cluster.members;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -10,7 +11,6 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -20,10 +20,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * nodes of their list are absent. They are in a network namespace of the test. Prints what it
  * measured, which is in docs/results/cluster.md.
  */
-@EnabledIfSystemProperty(
-    named = "pmfs.cluster",
-    matches = "all",
-    disabledReason = "takes minutes: run with -Dpmfs.cluster=all")
+@OnRequest("cluster")
 final class JoiningTest {
   private static final int MEMBERS = 16;
   private static final int ABSENT = 64;

@@ -13,6 +13,7 @@ import io.pmfs.cluster.peers.PeerFormat;
 import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceVersion;
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
@@ -29,7 +30,6 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
@@ -172,17 +172,10 @@ final class PeerServerTest {
     }
   }
 
-  private static void await(BooleanSupplier condition) throws InterruptedException {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime()).as("time to wait").isLessThan(deadline);
-      Thread.sleep(5);
-    }
-  }
-
   /** Waits until earlier connections have ended and good requests are answered. */
   private void awaitGoodAnswers() throws InterruptedException {
-    await(
+    Await.until(
+        "good requests are answered",
         () -> {
           try {
             assertAnswersGoodOnes();
@@ -370,7 +363,7 @@ final class PeerServerTest {
         connections.add(one);
         one.send(asMember(batch(body)));
       }
-      await(() -> service.reads.get() > 60);
+      Await.until("files are read", () -> service.reads.get() > 60);
       int before;
       do {
         before = service.reads.get();
@@ -383,8 +376,8 @@ final class PeerServerTest {
         assertThat(one.socket.getInputStream().read()).isEqualTo('H');
         one.drain(items.size() * large.length);
       }
-      await(() -> service.reads.get() == batches * items.size());
-      await(() -> server.statistics().active() == 0);
+      Await.until("files are read", () -> service.reads.get() == batches * items.size());
+      Await.until("requests begin or end", () -> server.statistics().active() == 0);
     } finally {
       for (RawConnection one : connections) {
         one.close();
@@ -497,7 +490,7 @@ final class PeerServerTest {
         connections.add(connection);
         connection.send(get("held"));
         int sent = i + 1;
-        await(() -> server.statistics().requests() == sent);
+        Await.until("all are served", () -> server.statistics().requests() == sent);
       }
       // Two requests are being answered, four wait.
       assertThat(connections.get(6).answer()).startsWith("HTTP/1.1 503 ");
@@ -578,8 +571,8 @@ final class PeerServerTest {
     putLarge(onDisk);
     try (RawConnection connection = new RawConnection(server.address(), 4096)) {
       connection.send(get("large"));
-      await(() -> refused("stalled") == 1);
-      await(() -> server.statistics().active() == 0);
+      Await.until("refused", () -> refused("stalled") == 1);
+      Await.until("requests begin or end", () -> server.statistics().active() == 0);
     }
     assertAnswersGoodOnes();
   }
@@ -601,13 +594,13 @@ final class PeerServerTest {
       Thread.sleep(500); // until no buffer on the way has room
       assertAnswersGoodOnes();
       // The reader may have the end of an answer before the server knows that it sent it.
-      await(() -> server.statistics().active() == 4);
+      Await.until("requests begin or end", () -> server.statistics().active() == 4);
     } finally {
       for (RawConnection one : slow) {
         one.close();
       }
     }
-    await(() -> server.statistics().active() == 0);
+    Await.until("requests begin or end", () -> server.statistics().active() == 0);
   }
 
   @Test
@@ -623,7 +616,7 @@ final class PeerServerTest {
       }
     }
     service.gate.release(100);
-    await(() -> server.statistics().active() == 0);
+    Await.until("requests begin or end", () -> server.statistics().active() == 0);
     awaitGoodAnswers();
   }
 
@@ -633,7 +626,7 @@ final class PeerServerTest {
     service.held = "held";
     try (RawConnection connection = new RawConnection(server)) {
       connection.send(get("held") + get("f") + get("none"));
-      await(() -> server.statistics().active() == 1);
+      Await.until("requests begin or end", () -> server.statistics().active() == 1);
       service.gate.release(100);
       assertThat(lastAnswer(connection)).startsWith("HTTP/1.1 200");
       assertThat(lastAnswer(connection)).startsWith("HTTP/1.1 200");
@@ -660,10 +653,10 @@ final class PeerServerTest {
         requests.append(get("held")).append(get("f"));
       }
       connection.send(requests.toString());
-      await(() -> server.statistics().active() == 1);
+      Await.until("requests begin or end", () -> server.statistics().active() == 1);
     }
     service.gate.release(1000);
-    await(() -> server.statistics().active() == 0);
+    Await.until("requests begin or end", () -> server.statistics().active() == 0);
     awaitGoodAnswers();
   }
 
@@ -674,7 +667,7 @@ final class PeerServerTest {
       for (int i = 0; i < 30; i++) {
         connections.add(new RawConnection(server));
       }
-      await(() -> refused("connections") == 10);
+      Await.until("refused", () -> refused("connections") == 10);
       assertThat(connections.get(0).send(get("f")).answer()).startsWith("HTTP/1.1 200");
     } finally {
       for (RawConnection connection : connections) {
@@ -725,7 +718,7 @@ final class PeerServerTest {
         // It may close the connection while more is sent, or when there are too many.
       }
     }
-    await(() -> server.statistics().active() == 0);
+    Await.until("requests begin or end", () -> server.statistics().active() == 0);
     awaitGoodAnswers();
   }
 

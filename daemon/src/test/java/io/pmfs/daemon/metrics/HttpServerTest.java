@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -190,9 +191,7 @@ final class HttpServerTest {
         socket.getOutputStream().write("GET /hold HTTP/1.1\r\n\r\n".getBytes(UTF_8));
         sockets.add(socket);
       }
-      while (answered(sockets) < tooMany) {
-        Thread.onSpinWait();
-      }
+      Await.until("those that are too many are answered", () -> answered(sockets) >= tooMany);
       hold.countDown();
       List<String> answers = new ArrayList<>();
       for (Socket socket : sockets) {

@@ -24,6 +24,7 @@ import io.pmfs.memory.ReadResult;
 import io.pmfs.memory.ReadSink;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
+import io.pmfs.posix.Await;
 import io.pmfs.source.CountedBackingStore;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
@@ -123,9 +124,7 @@ public final class MeasuredDataset implements AutoCloseable {
             piece.copyTo(buffer.clear());
           }
         });
-    while (!stager.status().idle()) {
-      Thread.onSpinWait();
-    }
+    Await.until("staging is idle", () -> stager.status().idle());
   }
 
   /** Its counts. */

@@ -9,6 +9,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import io.pmfs.daemon.dataset.FakeDataset;
+import io.pmfs.posix.Await;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -130,11 +131,8 @@ final class MetricsTest {
   /** These metrics exist only after a garbage collection, which the JVM reports with a delay. */
   private void awaitCollection() {
     System.gc();
-    long end = System.nanoTime() + 30_000_000_000L;
-    while (!metrics.text().contains("jvm_gc_pause_seconds_count")) {
-      assertThat(System.nanoTime()).isLessThan(end);
-      Thread.onSpinWait();
-    }
+    Await.until(
+        "the collection is reported", () -> metrics.text().contains("jvm_gc_pause_seconds_count"));
   }
 
   /** A row: {@code | `pmfs_reads_total` | counter | labels | meaning |}. */

@@ -7,6 +7,7 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.metadata.FileName;
 import io.pmfs.places.OwnPath;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +17,7 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
@@ -52,9 +54,7 @@ final class RequestLogTest {
     }
 
     List<LogLine> await(int count) {
-      while (lines.size() < count) {
-        LockSupport.parkNanos(1_000_000);
-      }
+      Await.until(count + " lines", () -> lines.size() >= count);
       return lines;
     }
 
@@ -132,9 +132,7 @@ final class RequestLogTest {
         asker.join(); // none of them waits for the writer
       }
       held.countDown();
-      while (reader.requests() + reader.missing() < 1001) {
-        LockSupport.parkNanos(1_000_000);
-      }
+      Await.until("all are counted", () -> reader.requests() + reader.missing() >= 1001);
 
       assertThat(reader.requests()).isBetween(95L, 101L); // a thread may be about to take back
       assertThat(reader.requests() + reader.missing()).isEqualTo(1001);
@@ -178,15 +176,11 @@ final class RequestLogTest {
   void answered_slowRequest_isSaidWithoutAnAccessLog() {
     try (RequestLog log = log(names::get, 100).start()) {
       log.answered(Lines.answered(3, 12 * SECOND));
-      while (slowLines.isEmpty()) {
-        LockSupport.parkNanos(1_000_000);
-      }
+      Await.until("a slow request is said", () -> !slowLines.isEmpty());
       // The writer sleeps by now and must be woken.
       LockSupport.parkNanos(SECOND);
       log.answered(Lines.answered(3, 13 * SECOND));
-      while (slowLines.size() < 2) {
-        LockSupport.parkNanos(1_000_000);
-      }
+      Await.until("both are said", () -> slowLines.size() >= 2);
     }
     assertThat(slowLines.get(1)).contains("read (\"/train/a\",131072,0) took 13.000 s: OK (1000)");
   }
@@ -205,19 +199,19 @@ final class RequestLogTest {
     }
   }
 
+  private static boolean isStale(FailedRequests.@Nullable Last last) {
+    return last != null && last.errno().equals("ESTALE");
+  }
+
   /** Nothing wakes the writer for it. */
   @Test
   void start_requestThatWaits_isSaidWithinASecondOrTwo() {
     inProgress.add(Lines.asked(3, 12 * SECOND));
     try (RequestLog log = log(names::get, 100).start()) {
-      while (slowLines.isEmpty()) {
-        LockSupport.parkNanos(1_000_000);
-      }
+      Await.until("a slow request is said", () -> !slowLines.isEmpty());
       assertThat(slowLines.get(0)).contains("read (\"/train/a\",131072,0) has waited for 1");
       log.answered(Lines.answered(3, 13 * SECOND));
-      while (slowLines.size() < 2) {
-        LockSupport.parkNanos(1_000_000);
-      }
+      Await.until("both are said", () -> slowLines.size() >= 2);
       assertThat(slowLines.get(1)).contains("took 13.000 s: OK");
     }
   }
@@ -236,11 +230,8 @@ final class RequestLogTest {
 
       assertThat(log.failed().total()).isEqualTo(2);
       assertThat(log.failed().lately()).isEqualTo(2);
-      FailedRequests.Last last = log.failed().last();
-      while (last == null || !last.errno().equals("ESTALE")) {
-        LockSupport.parkNanos(1_000_000);
-        last = log.failed().last();
-      }
+      Await.until("the last failure is known", () -> isStale(log.failed().last()));
+      FailedRequests.Last last = Objects.requireNonNull(log.failed().last());
       assertThat(last.call().target()).isEqualTo("/train/a");
     }
   }

@@ -18,8 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Nodes of a cluster in one process: their requests to each other are method calls. */
@@ -119,15 +117,5 @@ public final class FakeNodes {
     node.start(null);
     nodes.put(name, node);
     return node;
-  }
-
-  static void await(BooleanSupplier condition) throws InterruptedException {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-    while (!condition.getAsBoolean()) {
-      if (System.nanoTime() - deadline > 0) {
-        throw new AssertionError("deadline");
-      }
-      TimeUnit.MILLISECONDS.sleep(2);
-    }
   }
 }

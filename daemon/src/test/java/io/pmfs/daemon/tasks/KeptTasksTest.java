@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.tasks.PathFile;
 import io.pmfs.tasks.ScratchFiles;
 import io.pmfs.tasks.TaskPaths;
@@ -20,8 +21,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -86,7 +85,7 @@ final class KeptTasksTest {
   void resume_afterTheTaskEnded_doesNothing() {
     first().start(REQUEST);
     fakes.last().is(FakeTasks.progress(State.ENDED, 1, 0, 0, 0));
-    await(() -> !Files.exists(file));
+    Await.until("the task is forgotten", () -> !Files.exists(file));
 
     next().resume();
 
@@ -253,7 +252,7 @@ final class KeptTasksTest {
     assertThat(nextFakes.last().paths).containsExactly(FileName.of("a"), FileName.of("b"));
     assertThat(files()).hasSize(1);
     nextFakes.last().is(FakeTasks.progress(State.ENDED, 2, 0, 0, 0));
-    await(() -> files().length == 0);
+    Await.until("the files are removed", () -> files().length == 0);
   }
 
   @Test
@@ -350,7 +349,7 @@ final class KeptTasksTest {
   void resume_ofAPrefetch_goesOnWhereItWas() throws Exception {
     first().start(ORDER);
     fakes.last().position = 1;
-    await(() -> text(file).contains("\"from\":1"));
+    Await.until("the position is kept", () -> text(file).contains("\"from\":1"));
 
     next().resume();
 
@@ -386,13 +385,5 @@ final class KeptTasksTest {
     tasks.start(REQUEST);
 
     assertThat(one.closed).isTrue();
-  }
-
-  private static void await(BooleanSupplier condition) {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime()).as("deadline").isLessThan(deadline);
-      Thread.onSpinWait();
-    }
   }
 }

@@ -9,6 +9,7 @@ import io.pmfs.daemon.report.PeerReason;
 import io.pmfs.daemon.report.TaskReport;
 import io.pmfs.daemon.report.TaskSummary;
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.NoThreads;
 import io.pmfs.tasks.TaskFinding;
 import io.pmfs.tasks.TaskPaths;
@@ -46,12 +47,12 @@ final class SharedTaskTest {
   }
 
   private TaskReport outcome() throws InterruptedException {
-    FakeNodes.await(() -> !report().isRunning());
+    Await.until("the task ends", () -> !report().isRunning());
     return report();
   }
 
   private static void ends(FakeNodes.Node node, int done, int noRoom) throws InterruptedException {
-    FakeNodes.await(() -> !node.fakes.started.isEmpty());
+    Await.until("the node begins", () -> !node.fakes.started.isEmpty());
     node.fakes.last().is(FakeTasks.progress(State.ENDED, done, 0, noRoom, 0));
   }
 
@@ -77,7 +78,7 @@ final class SharedTaskTest {
   void stage_whileAnotherNodeIsAtIt_runs() throws Exception {
     here.tasks.start(REQUEST);
     ends(here, 3, 0);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
 
     assertThat(report().isRunning()).isTrue();
     assertThat(report().totalFiles()).isEqualTo(13);
@@ -168,14 +169,14 @@ final class SharedTaskTest {
     there.isSilent = false;
     here.isSilent = false;
     // Both have heard of the other's before either ends.
-    FakeNodes.await(() -> report().nodes() == 2);
-    FakeNodes.await(() -> Objects.requireNonNull(there.tasks.latest()).nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
+    Await.until("two nodes work", () -> Objects.requireNonNull(there.tasks.latest()).nodes() == 2);
     ends(here, 3, 0);
     ends(there, 4, 0);
 
     TaskReport report = outcome();
     assertThat(report.done()).isEqualTo(7);
-    FakeNodes.await(() -> !Objects.requireNonNull(there.tasks.latest()).isRunning());
+    Await.until("the task ends", () -> !Objects.requireNonNull(there.tasks.latest()).isRunning());
     assertThat(Objects.requireNonNull(there.tasks.latest()).done()).isEqualTo(7);
     assertThat(here.fakes.started).hasSize(1);
     assertThat(there.fakes.started).hasSize(1);
@@ -184,7 +185,7 @@ final class SharedTaskTest {
   @Test
   void cancel_whileBothAreAtIt_stopsBoth() throws Exception {
     here.tasks.start(REQUEST);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
 
     here.tasks.cancel();
 
@@ -201,7 +202,7 @@ final class SharedTaskTest {
     here.tasks.start(REQUEST);
     there.tasks.start(REQUEST);
     there.isSilent = false;
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
 
     here.tasks.cancel();
 
@@ -212,7 +213,7 @@ final class SharedTaskTest {
   @Test
   void stage_partThatIsCancelledThere_isAFinding() throws Exception {
     here.tasks.start(REQUEST);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
     there.tasks.cancel();
     ends(here, 3, 0);
 
@@ -223,7 +224,7 @@ final class SharedTaskTest {
   @Test
   void stage_partThatFails_isAFinding() throws Exception {
     here.tasks.start(REQUEST);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
     there.fakes.last().is(FakeTasks.progress(State.FAILED, 0, 0, 0, 0));
     ends(here, 3, 0);
 
@@ -235,7 +236,7 @@ final class SharedTaskTest {
   @Test
   void stage_peerThatLeaves_isAFindingInTheEnd() throws Exception {
     here.tasks.start(REQUEST);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
     there.leave();
     ends(here, 3, 0);
 
@@ -249,7 +250,7 @@ final class SharedTaskTest {
   @Test
   void stage_peerThatIsStartedAgain_isAskedAgain() throws Exception {
     here.tasks.start(REQUEST);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
     there.leave();
     there.start(null);
     ends(there, 4, 0);
@@ -265,13 +266,14 @@ final class SharedTaskTest {
     there.leave();
     there.start(file);
     here.tasks.start(REQUEST);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
     there.tasks.handOver();
     there.leave();
     nodes.asked.clear();
     there.start(file);
     there.tasks.resume();
-    FakeNodes.await(
+    Await.until(
+        "the node reports",
         () -> nodes.asked.containsAll(List.of("n1 n2 POST task", "n1 n2 GET task/latest")));
     ends(there, 4, 0);
     ends(here, 3, 0);
@@ -286,7 +288,7 @@ final class SharedTaskTest {
     here.leave();
     here.start(file);
     here.tasks.start(REQUEST);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
     here.tasks.handOver();
     var door = there.leave();
     here.leave();
@@ -294,7 +296,7 @@ final class SharedTaskTest {
 
     here.tasks.resume();
     there.answersWith(door);
-    FakeNodes.await(() -> report().nodes() == 2);
+    Await.until("two nodes work", () -> report().nodes() == 2);
     ends(here, 3, 0);
     ends(there, 4, 0);
 

@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Inode;
+import io.pmfs.posix.Await;
 import io.pmfs.stage.Pace;
 import io.pmfs.stage.Stage;
 import io.pmfs.stage.Staging;
 import io.pmfs.stage.formats.Bundling;
-import io.pmfs.tier.Await;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.common.base.Ticker;
 import com.google.common.util.concurrent.Uninterruptibles;
-import io.pmfs.tier.Await;
+import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -238,10 +238,9 @@ final class HandleTableTest {
     Await.until(
         "the idle handle is closed",
         () -> {
-          acquire(table, 8).close();
-          // Expired entries are removed during other accesses, but not those of every number.
-          for (int other = 100; other < 120; other++) {
-            acquire(table, other).close();
+          // Expired entries are removed by other accesses, but not by each one, or of every number.
+          for (int i = 0; i < 64 * 20; i++) {
+            acquire(table, 100 + i % 20).close();
           }
           return !Objects.requireNonNull(opened.peek()).isOpen();
         });

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.Requested;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
@@ -21,7 +22,7 @@ class CrashTest {
   private static final int MAX_CALLS = 500;
 
   /** How many calls are passed over: none with -Dpmfs.large=all. */
-  static final int STEP = "all".equals(System.getProperty("pmfs.large")) ? 1 : 3;
+  static final int STEP = Requested.is("large") ? 1 : 3;
 
   @TempDir Path directory;
 

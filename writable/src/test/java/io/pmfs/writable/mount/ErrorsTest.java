@@ -3,6 +3,7 @@ package io.pmfs.writable.mount;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -79,9 +80,7 @@ class ErrorsTest {
           .isTrue();
       assertThat(driver.sourceTree()).as("call %d: %s", at, error).isEqualTo(wanted);
       // The committer says that it goes on after it has gone on.
-      while (!driver.mount().drainStatus().failures().isEmpty()) {
-        Thread.onSpinWait();
-      }
+      Await.until("no failure", () -> driver.mount().drainStatus().failures().isEmpty());
       assertThat(driver.temporaries()).as("call %d: %s", at, error).isEmpty();
     }
     return count.get() > at;
@@ -140,9 +139,7 @@ class ErrorsTest {
             }
           });
       driver.put("a", "content");
-      while (attempts.get() < ATTEMPTS_OF_SECONDS) {
-        Thread.sleep(10);
-      }
+      Await.until("seconds pass", () -> attempts.get() >= ATTEMPTS_OF_SECONDS);
       for (int i = 0; i < 2; i++) {
         long begin = System.nanoTime();
         assertThat(driver.mount().drain(DRAIN_MILLIS)).isFalse();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.Interrupts;
@@ -71,9 +72,8 @@ class HangingSourceTest {
   /** Another program makes a file, and the mount has seen it. */
   private void makeAtSource(String path, String text) throws Exception {
     driver.calls.makeAtSource(path, text);
-    while (driver.find(path) == null) {
-      Thread.sleep(1); // A listing that took long is not made again at once.
-    }
+    // A listing that took long is not made again at once.
+    Await.until(path + " is seen", () -> driver.find(path) != null);
   }
 
   private interface Work {
@@ -244,9 +244,7 @@ class HangingSourceTest {
     assertThat(soon(() -> driver.read("d/file"))).isEqualTo("content");
     driver.calls.makeAtSource("d/file", "changed by another");
     driver.calls.setHanging(false);
-    while (readAgain("d/file").equals("content")) {
-      Thread.sleep(1);
-    }
+    Await.until("the change is seen", () -> !readAgain("d/file").equals("content"));
     assertThat(driver.read("d/file")).isEqualTo("changed by another");
   }
 

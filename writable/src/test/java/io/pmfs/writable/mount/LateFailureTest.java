@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.Random;
@@ -21,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class LateFailureTest {
   private static final int CHANGES = 150;
-  private static final int SEEDS = "all".equals(System.getProperty("pmfs.large")) ? 300 : 8;
+  private static final int SEEDS = Requested.count("large", 300, 8);
 
   /** So many of 100 calls at the source fail. */
   private static final int[] FAILING = {6, 6, 20, 40};

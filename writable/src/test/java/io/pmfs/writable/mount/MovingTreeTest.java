@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
@@ -24,7 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class MovingTreeTest {
   private static final int CHANGES = 120;
-  private static final int SEEDS = "all".equals(System.getProperty("pmfs.large")) ? 300 : 24;
+  private static final int SEEDS = Requested.count("large", 300, 24);
 
   /** So long a call at the source lasts for a change that waits for its end. */
   private static final long PATIENCE_NANOS = 20_000_000;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
@@ -263,9 +264,7 @@ class OwnFilesTest {
             }
           });
       own.put("a", "content");
-      while (!isDead.get()) {
-        Thread.onSpinWait();
-      }
+      Await.until("it died", isDead::get);
       own.restart();
       own.calls.watch(new FakeCalls.Watcher() {});
       assertThat(own.mount().drain(20_000)).isTrue();

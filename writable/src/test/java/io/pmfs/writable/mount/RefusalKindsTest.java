@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.Requested;
 import io.pmfs.writable.DrainStatus.Failure;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -49,9 +50,7 @@ class RefusalKindsTest {
 
   /** One answer of each sort; all of them take minutes. */
   private static final List<Errno> TRIED =
-      "all".equals(System.getProperty("pmfs.large"))
-          ? ERRORS
-          : List.of(Errno.EPERM, Errno.EACCES, Errno.ENOSPC, Errno.EIO);
+      Requested.is("large") ? ERRORS : List.of(Errno.EPERM, Errno.EACCES, Errno.ENOSPC, Errno.EIO);
 
   /** Names that only changes have which are not refused. */
   private static final List<String> OTHERS = List.of("free", "free-link", "old", "other");

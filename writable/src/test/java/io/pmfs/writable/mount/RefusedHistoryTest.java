@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.Requested;
 import io.pmfs.writable.DrainStatus.Failure;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
@@ -34,7 +35,7 @@ class RefusedHistoryTest {
   private static final List<Errno> ERRORS =
       List.of(Errno.ENOSPC, Errno.EDQUOT, Errno.EACCES, Errno.EPERM, Errno.EFBIG, Errno.ESTALE);
 
-  private static final int SEEDS = "all".equals(System.getProperty("pmfs.large")) ? 600 : 40;
+  private static final int SEEDS = Requested.count("large", 600, 40);
 
   static LongStream seeds() {
     String one = System.getProperty("pmfs.seed");

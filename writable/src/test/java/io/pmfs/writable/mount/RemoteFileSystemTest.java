@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.posix.NoThreads;
@@ -219,9 +220,7 @@ class RemoteFileSystemTest {
               }
             });
     maker.start();
-    while (owner.find("a") == null) {
-      Thread.onSpinWait();
-    }
+    Await.until("a is made", () -> owner.find("a") != null);
     link.isCut = true;
     nodes.restartOwner();
     link.lostAnswers = 0;

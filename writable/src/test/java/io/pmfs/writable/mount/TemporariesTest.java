@@ -3,11 +3,11 @@ package io.pmfs.writable.mount;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.nio.file.Path;
 import java.time.InstantSource;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -50,18 +50,6 @@ class TemporariesTest {
     driver.close();
   }
 
-  private interface Condition {
-    boolean isMet();
-  }
-
-  private void await(Condition condition) throws InterruptedException {
-    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(DEADLINE_MILLIS);
-    while (!condition.isMet()) {
-      assertThat(System.nanoTime() - end).isNegative();
-      Thread.sleep(1);
-    }
-  }
-
   private int temporaries() {
     synchronized (driver.calls) {
       return driver.temporaries().size();
@@ -70,9 +58,9 @@ class TemporariesTest {
 
   /** Lets the changes go on when a content was copied. */
   private void drain() throws Exception {
-    await(() -> temporaries() > 0);
+    Await.until("there are temporaries", () -> temporaries() > 0);
     isHeld = false;
-    await(() -> driver.mount().drainStatus().waitingChanges() == 0);
+    Await.until("all arrived", () -> driver.mount().drainStatus().waitingChanges() == 0);
     assertThat(driver.mount().drainStatus().failures()).isEmpty();
     assertThat(temporaries()).isZero();
     assertThat(driver.sourceTree()).isEqualTo(driver.tree());

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
@@ -523,15 +524,10 @@ class WritableMountTest {
             }
           });
       own.mkdir("a");
-      while (own.mount().drainStatus().refused() == 0) {
-        Thread.sleep(10);
-      }
+      Await.until("a change is refused", () -> own.mount().drainStatus().refused() > 0);
       hoursBack.set(1);
       own.calls.watch(new FakeCalls.Watcher() {});
-      for (int i = 0; i < 500 && own.mount().drainStatus().waitingChanges() > 0; i++) {
-        Thread.sleep(20);
-      }
-      assertThat(own.mount().drainStatus().waitingChanges()).isZero();
+      Await.until("no change waits", () -> own.mount().drainStatus().waitingChanges() == 0);
     }
   }
 
