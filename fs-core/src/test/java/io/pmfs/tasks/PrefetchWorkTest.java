@@ -163,10 +163,7 @@ final class PrefetchWorkTest {
   @Test
   void prefetch_ofPinnedFiles_leavesThemAlone() throws Exception {
     try (Dataset dataset = dataset(1L << 30)) {
-      FileTask pin =
-          dataset.tasks.start(
-              new TaskRequest.Stage(
-                  TaskPaths.of(List.of(FileName.of(name(0)))), LIMITS, null, true, false, false));
+      FileTask pin = dataset.tasks.start(StageRequest.of(name(0)).pinned().request());
       assertThat(pin.await(Duration.ofSeconds(20))).isTrue();
       FileTask task = start(dataset, List.of(0, 1, 2));
       for (int i = 0; i < 3; i++) {

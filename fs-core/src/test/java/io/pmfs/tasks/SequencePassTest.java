@@ -3,7 +3,6 @@ package io.pmfs.tasks;
 import static io.pmfs.source.FaultyStore.Operation.OPEN_NEXT;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.source.FakeStore;
 import io.pmfs.source.FaultyStore;
@@ -13,7 +12,6 @@ import io.pmfs.tasks.TaskProgress.State;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -60,15 +58,7 @@ final class SequencePassTest {
   }
 
   private static FileTask stage(Dataset dataset, String... paths) throws Exception {
-    FileTask task =
-        dataset.tasks.start(
-            new TaskRequest.Stage(
-                TaskPaths.of(Arrays.stream(paths).map(FileName::of).toList()),
-                new TaskRequest.Limits(4, 0, 0),
-                null,
-                false,
-                false,
-                false));
+    FileTask task = dataset.tasks.start(StageRequest.of(paths).request());
     assertThat(task.await(Duration.ofSeconds(60))).isTrue();
     assertThat(task.progress().state()).isEqualTo(State.ENDED);
     return task;
@@ -145,15 +135,7 @@ final class SequencePassTest {
     try (Dataset dataset = packed(ROOM)) {
       dataset.readNames();
       long start = System.nanoTime();
-      FileTask task =
-          dataset.tasks.start(
-              new TaskRequest.Stage(
-                  TaskPaths.of(List.of(FileName.of(""))),
-                  new TaskRequest.Limits(4, 0, 20),
-                  null,
-                  false,
-                  false,
-                  false));
+      FileTask task = dataset.tasks.start(StageRequest.of("").limits(4, 0, 20).request());
       assertThat(task.await(Duration.ofSeconds(60))).isTrue();
 
       assertThat(task.progress().isComplete()).isTrue();

@@ -41,15 +41,7 @@ final class VerifyWorkTest {
               store.file("other", 99, 10);
             },
             256L << 20);
-    ended(
-        dataset,
-        new TaskRequest.Stage(
-            TaskPaths.of(List.of(FileName.of("d"))),
-            new TaskRequest.Limits(2, 0, 0),
-            null,
-            false,
-            false,
-            false));
+    ended(dataset, StageRequest.of("d").limits(2, 0, 0).request());
     dataset.asked();
     return dataset;
   }
