@@ -289,10 +289,23 @@ final class LargeFileTogetherTest {
       }
       for (TestNodes.Node node : others(nodes)) {
         node.awaitIdle();
-        assertThat(node.given).hasSizeGreaterThan(1);
+      }
+      // One that was given all of it by the owner needs no proof: on a busy machine there may be
+      // one.
+      List<TestNodes.Node> givenByOthers =
+          others(nodes).stream()
+              .filter(node -> node.given.keySet().stream().anyMatch(id -> !isOf(id, owner)))
+              .toList();
+      assertThat(givenByOthers).isNotEmpty();
+      assertThat(isRefused).isTrue();
+      for (TestNodes.Node node : givenByOthers) {
         assertThat(node.hasCopy("large")).isFalse();
       }
     }
+  }
+
+  private static boolean isOf(UUID id, TestNodes.Node node) {
+    return id.equals(node.member.id());
   }
 
   /** A question for a single byte asks for a proof. */
