@@ -26,11 +26,15 @@ record DocumentedExample(String page, int line, List<String> commands) {
       List.of(
           // README
           except("README.md", BOTH, "scripts/package", "it built the packages that are used here"),
-          except("README.md", BOTH, "#SBATCH", "needs Slurm; SlurmIT"),
+          except("README.md", BOTH, "#SBATCH", "needs Slurm; SlurmPrologueIT"),
           // Jobs
-          except("docs/slurm.md", BOTH, ". /opt/pmfs/scripts/slurm/user/", "needs Slurm; SlurmIT"),
-          except("docs/slurm.md", BOTH, "srun ", "needs Slurm; SlurmIT"),
-          except("docs/slurm.md", BOTH, "#SBATCH", "needs Slurm; SlurmIT"),
+          except(
+              "docs/slurm.md",
+              BOTH,
+              ". /opt/pmfs/scripts/slurm/user/",
+              "needs Slurm; SlurmPrologueIT"),
+          except("docs/slurm.md", BOTH, "srun ", "needs Slurm; SlurmPrologueIT"),
+          except("docs/slurm.md", BOTH, "#SBATCH", "needs Slurm; SlurmPrologueIT"),
           except("docs/slurm.md", BOTH, "#PBS", "needs PBS"),
           except("docs/slurm.md", BOTH, "sort -u \"$PBS_NODEFILE\"", "needs PBS"),
           except("docs/slurm.md", BOTH, "pbsdsh ", "needs PBS"),
@@ -45,7 +49,7 @@ record DocumentedExample(String page, int line, List<String> commands) {
               "docs/containers.md", BOTH, "pmfs run --source /lustre/imagenet", "needs Apptainer"),
           // Clusters
           except("docs/cluster.md", BOTH, "pmfs mount --cluster", "needs other nodes; ClusterIT"),
-          except("docs/cluster.md", BOTH, "srun ", "needs Slurm; SlurmIT"),
+          except("docs/cluster.md", BOTH, "srun ", "needs Slurm; SlurmPrologueIT"),
           except("docs/cluster.md", BOTH, "rm -r \"$HOME/.pmfs-$SLURM_JOB_ID\"", "needs Slurm"),
           // Persistent memory
           except("docs/pm.md", BOTH, "ndctl ", "needs persistent memory; FsdaxGuestIT"),

@@ -220,7 +220,9 @@ final class PackageIT {
     awaitNoDaemon();
   }
 
-  /** As slurmd calls them, with what it puts into the environment; SlurmIT has a real one. */
+  /**
+   * As slurmd calls them, with what it puts into the environment; SlurmPrologueIT has a real one.
+   */
   @Test
   void slurmScripts_fromThePackage_mountAndUnmount() {
     machine.expect("useradd -m ada && echo 'OPTIONS=(--keep-free 0)' >/etc/pmfs/job.conf");
