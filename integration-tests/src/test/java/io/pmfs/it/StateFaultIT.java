@@ -13,10 +13,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * The disk of tier and state, which by default is one, fails under readers of names that were never
@@ -147,73 +150,63 @@ final class StateFaultIT {
     }
   }
 
+  /** How the disk fails and becomes usable again. */
+  private enum DiskFault {
+    READ_ONLY("Read-only file system", FaultyDisk::turnReadOnly, FaultyDisk::repair),
+    GONE("Input/output error", StateFaultIT::syncAndShutDown, FaultyDisk::repair),
+    FULL("No space left on device", FaultyDisk::keepFull, FaultyDisk::free),
+    REPLACED("Input/output error", FaultyDisk::shutDown, FaultyDisk::replace);
+
+    private final String reason;
+    private final Consumer<FaultyDisk> begin;
+    private final Consumer<FaultyDisk> end;
+
+    DiskFault(String reason, Consumer<FaultyDisk> begin, Consumer<FaultyDisk> end) {
+      this.reason = reason;
+      this.begin = begin;
+      this.end = end;
+    }
+
+    /** Whether the disk has what was recorded on it, and nothing else, when it is usable again. */
+    private boolean keepsRecords() {
+      return this == READ_ONLY || this == FULL;
+    }
+  }
+
+  /** The fault that leaves least: not even what was recorded can be read. */
   @Test
+  void disk_goneUntilItIsRepaired_namesAreReadAndThenRecorded() {
+    assertReadAndThenRecorded(DiskFault.GONE);
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = "GONE", mode = EnumSource.Mode.EXCLUDE)
   @OnRequest(value = "modes", what = "the same with another fault")
-  void disk_fullUntilItIsFreed_namesAreReadAndThenRecorded() {
-    try (MountedPmfs mount = mount()) {
-      readKnown(mount);
-      String before = inodes(mount);
-      disk.keepFull();
-      readAll(mount);
-      assertNotRecorded(mount, "No space left on device");
-      assertThat(inodes(mount)).isEqualTo(before);
-      disk.free();
-      awaitRecorded(mount);
-      readAll(mount);
-      assertThat(inodes(mount)).isEqualTo(before);
-    }
-    assertNothingIsListedAgain();
+  void disk_failsOtherwise_namesAreReadAndThenRecorded(DiskFault fault) {
+    assertReadAndThenRecorded(fault);
   }
 
-  @Test
-  void disk_readOnlyUntilItIsRepaired_namesAreReadAndThenRecorded() {
-    try (MountedPmfs mount = mount()) {
-      readKnown(mount);
-      String before = inodes(mount);
-      disk.turnReadOnly();
-      readAll(mount);
-      assertNotRecorded(mount, "Read-only file system");
-      assertThat(inodes(mount)).isEqualTo(before);
-      disk.repair();
-      awaitRecorded(mount);
-      readAll(mount);
-      assertThat(inodes(mount)).isEqualTo(before);
-    }
-    assertNothingIsListedAgain();
+  private static void syncAndShutDown(FaultyDisk disk) {
+    Command.run("sync", "-f", disk.directory().toString()).expect(0);
+    disk.shutDown();
   }
 
-  @Test
-  void disk_goneUntilItIsRepaired_namesKeepTheirNumbers() {
+  private void assertReadAndThenRecorded(DiskFault fault) {
     try (MountedPmfs mount = mount()) {
       readKnown(mount);
       String before = inodes(mount);
-      Command.run("sync", "-f", disk.directory().toString()).expect(0);
-      disk.shutDown();
+      fault.begin.accept(disk);
       readAll(mount);
-      assertNotRecorded(mount, "Input/output error");
+      assertNotRecorded(mount, fault.reason);
       assertThat(inodes(mount)).isEqualTo(before);
-      disk.repair();
+      fault.end.accept(disk);
       awaitRecorded(mount);
       readAll(mount);
       assertThat(inodes(mount)).isEqualTo(before);
     }
-    try (MountedPmfs mount = mount()) {
-      readAll(mount);
-    }
-  }
-
-  @Test
-  @OnRequest(value = "modes", what = "the same with another fault")
-  void disk_replacedByANewOne_isRecordedOnThat() {
-    try (MountedPmfs mount = mount()) {
-      readKnown(mount);
-      String before = inodes(mount);
-      disk.shutDown();
-      readAll(mount);
-      disk.replace();
-      awaitRecorded(mount);
-      readAll(mount);
-      assertThat(inodes(mount)).isEqualTo(before);
+    if (fault.keepsRecords()) {
+      assertNothingIsListedAgain();
+      return;
     }
     try (MountedPmfs mount = mount()) {
       readAll(mount);
