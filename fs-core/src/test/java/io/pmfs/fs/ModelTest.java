@@ -57,7 +57,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class ModelTest {
   private static final int OPERATIONS = Integer.getInteger("pmfs.model.operations", 2000);
   private static final int SEEDS = 20;
-  private static final int SEEDS_OF_EVERY_RUN = 8;
+  private static final int SEEDS_OF_EVERY_RUN = 4;
   private static final int BLOCK = 1 << 20;
 
   @TempDir private Path directory;

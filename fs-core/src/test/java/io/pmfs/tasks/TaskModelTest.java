@@ -7,6 +7,7 @@ import io.pmfs.metadata.Extent;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.posix.Errno;
+import io.pmfs.posix.Requested;
 import io.pmfs.source.FakeStore;
 import io.pmfs.stage.copies.EvictionPolicy;
 import io.pmfs.stage.copies.LeastRecentlyUsed;
@@ -40,7 +41,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 @Timeout(120)
 final class TaskModelTest {
-  private static final int SEEDS = 6;
+  private static final int SEEDS = Requested.count("large", 6, 2);
   private static final int TASKS = 25;
   private static final int READERS = 2;
   private static final int BLOCK = 1 << 20;
@@ -125,10 +126,7 @@ final class TaskModelTest {
 
   private void assertStagedIsThere(Dataset dataset, String at) throws Exception {
     List<FileName> all = List.of(FileName.of(""));
-    FileTask stage =
-        dataset.tasks.start(
-            new TaskRequest.Stage(
-                TaskPaths.of(all), new TaskRequest.Limits(4, 0, 0), null, false, false, false));
+    FileTask stage = dataset.tasks.start(StageRequest.of(TaskPaths.of(all)).request());
     assertThat(stage.await(Duration.ofSeconds(60))).as(at).isTrue();
     assertThat(stage.progress().isComplete()).as("%s: %s", at, stage.findings(0, 9)).isTrue();
     FileTask check = dataset.tasks.start(new TaskRequest.Check(TaskPaths.of(all), false, true));

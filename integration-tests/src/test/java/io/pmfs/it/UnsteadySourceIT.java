@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -14,6 +15,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -21,7 +23,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -32,6 +33,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class UnsteadySourceIT {
   private static final int FILES = 40;
   private static final int SIZE = 20_000;
+  private static final String EACH_ALONE = "interrupted calls of each operation alone";
 
   @Installed private Installation pmfs;
 
@@ -65,13 +67,19 @@ final class UnsteadySourceIT {
         .expect(0);
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void numbers_changeWhileMountedAndBetweenMounts_filesAreReadOnce(boolean keepsLittle)
-      throws IOException {
-    if (keepsLittle) {
-      view.keepLittle();
-    }
+  @Test
+  void numbers_changeWhileMountedAndBetweenMounts_filesAreReadOnce() throws IOException {
+    view.keepLittle();
+    assertReadOnceWhileNumbersChange();
+  }
+
+  @Test
+  @OnRequest(value = "modes", what = "changing inode numbers of a source that keeps all else")
+  void numbers_changeAndAllElseIsKept_filesAreReadOnce() throws IOException {
+    assertReadOnceWhileNumbersChange();
+  }
+
+  private void assertReadOnceWhileNumbersChange() throws IOException {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       Command.run("ls", "-lR", mount.mountpoint().toString()).expect(0);
       view.renumber(0x155);
@@ -149,12 +157,22 @@ final class UnsteadySourceIT {
     }
   }
 
+  @Test
+  void calls_interruptedOrToBeMadeAgain_areMadeAgain() throws IOException {
+    assertReadWhileInterrupted(EnumSet.allOf(SourceView.Operation.class));
+  }
+
   @ParameterizedTest
   @EnumSource(SourceView.Operation.class)
-  void calls_interruptedOrToBeMadeAgain_areMadeAgain(SourceView.Operation operation)
+  @OnRequest(value = "modes", what = EACH_ALONE)
+  void calls_ofOneOperationInterrupted_areMadeAgain(SourceView.Operation operation)
       throws IOException {
+    assertReadWhileInterrupted(Set.of(operation));
+  }
+
+  private void assertReadWhileInterrupted(Set<SourceView.Operation> operations) throws IOException {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
-      view.interrupt(operation);
+      operations.forEach(view::interrupt);
       assertEqual(mount);
       pmfs.run("stage", mount.mountpoint().toString()).expect(0);
       assertThat(mount.status().number("reads.errors")).isZero();
@@ -170,8 +188,19 @@ final class UnsteadySourceIT {
 
   /** Many file systems say what a name is only when they are asked for its attributes. */
   @ParameterizedTest
-  @CsvSource({"false, false", "false, true", "true, false", "true, true"})
-  void listings_withoutTypesAndWithThem_showNoWrongOnes(boolean hasTypes, boolean isWritable) {
+  @ValueSource(booleans = {false, true})
+  void listings_withoutTypes_showNoWrongOnes(boolean isWritable) {
+    assertTypesAreRight(false, isWritable);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  @OnRequest(value = "modes", what = "listings with types, as the sources of most tests have them")
+  void listings_withTypes_showNoWrongOnes(boolean isWritable) {
+    assertTypesAreRight(true, isWritable);
+  }
+
+  private void assertTypesAreRight(boolean hasTypes, boolean isWritable) {
     if (hasTypes) {
       view.listTypes();
     }
@@ -227,11 +256,28 @@ final class UnsteadySourceIT {
   }
 
   /** Of a change that was interrupted it is not known whether it was made. */
+  @Test
+  void calls_ofAWritableMount_areMadeAgain() throws IOException {
+    assertDrainedWhileInterrupted(EnumSet.complementOf(EnumSet.of(SourceView.Operation.STAT)));
+  }
+
+  @Test
+  void calls_thatDescribeFilesOfAWritableMount_areMadeAgain() throws IOException {
+    assertDrainedWhileInterrupted(Set.of(SourceView.Operation.STAT));
+  }
+
   @ParameterizedTest
-  @EnumSource(SourceView.Operation.class)
-  void calls_ofAWritableMount_areMadeAgain(SourceView.Operation operation) throws IOException {
+  @EnumSource(names = "STAT", mode = EnumSource.Mode.EXCLUDE)
+  @OnRequest(value = "modes", what = EACH_ALONE)
+  void calls_ofOneOperationOfAWritableMount_areMadeAgain(SourceView.Operation operation)
+      throws IOException {
+    assertDrainedWhileInterrupted(Set.of(operation));
+  }
+
+  private void assertDrainedWhileInterrupted(Set<SourceView.Operation> operations)
+      throws IOException {
     try (MountedPmfs mount = pmfs.mount(dataset.root(), "--writable")) {
-      view.interrupt(operation);
+      operations.forEach(view::interrupt);
       Path top = mount.mountpoint();
       assertEqual(mount);
       for (int i = 0; i < 10; i++) {
@@ -248,7 +294,7 @@ final class UnsteadySourceIT {
         Files.move(top.resolve(item.name()), directory.resolve("moved"));
         Files.writeString(directory.resolve("moved"), "more\n", StandardOpenOption.APPEND);
       }
-      if (operation == SourceView.Operation.STAT) {
+      if (operations.contains(SourceView.Operation.STAT)) {
         // A file that was made and cannot be described then is made again, with all of its step.
         view.mend();
       }

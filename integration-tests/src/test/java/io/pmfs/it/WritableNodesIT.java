@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.posix.Await;
 import io.pmfs.posix.OnRequest;
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -26,6 +27,8 @@ final class WritableNodesIT {
 
   /** How many directories a program makes while daemons die, at least. */
   private static final int LEAST = 12;
+
+  private static final int ROUNDS = Requested.count("cluster", 20, 6);
 
   private Nodes nodes;
   private final Scratch scratch = new Scratch();
@@ -120,7 +123,7 @@ final class WritableNodesIT {
   void changes_ofOneNode_areSeenByTheOtherAndReachTheSource() {
     mountBoth();
     assertThat(read(at(other(), "old"))).isEqualTo("as it was\n");
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
       Node writer = nodes.all().get(i % 2);
       Node reader = nodes.all().get((i + 1) % 2);
       shell(writer, "mkdir d%d; echo text %d >d%d/f; echo %d >>log".formatted(i, i, i, i))

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class LateFailureTest {
   private static final int CHANGES = 150;
-  private static final int SEEDS = Requested.count("large", 300, 8);
+  private static final int SEEDS = Requested.count("large", 300, 4);
 
   /** So many of 100 calls at the source fail. */
   private static final int[] FAILING = {6, 6, 20, 40};
