@@ -3,7 +3,7 @@ package io.pmfs.compression;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
 
-/** Checks that every codec makes on its buffers. */
+/** Checks the buffers of a codec's call. */
 final class Buffers {
   private Buffers() {}
 

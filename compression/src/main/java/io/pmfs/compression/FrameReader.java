@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 
 /**
  * Decompresses frames of files in the zstd seekable format that any program wrote. Whether damage
- * is detected depends on that program, because the format's checksums are optional. Safe for use by
- * many threads, each with its own buffers.
+ * is detected depends on that program, because the format's checksums are optional. Thread-safe, if
+ * each thread has its own buffers.
  */
 public final class FrameReader implements AutoCloseable {
   private final ZstdDecompressor decompressor = new ZstdDecompressor(null);
@@ -14,7 +14,8 @@ public final class FrameReader implements AutoCloseable {
    * Decompresses one frame; {@code source} contains exactly its bytes. Buffers are direct; their
    * positions move past the bytes used, or stay if this throws.
    *
-   * @throws CodecException if it is not a frame, or its content size differs from the table
+   * @throws CodecException if {@code source} is not a frame, or its content size differs from the
+   *     table
    */
   public void decompress(SeekTable table, int frame, ByteBuffer source, ByteBuffer target)
       throws CodecException {
@@ -24,7 +25,7 @@ public final class FrameReader implements AutoCloseable {
     long size = table.contentSize(frame);
     if (source.remaining() != table.compressedSize(frame) || size > target.remaining()) {
       throw new IllegalArgumentException(
-          "frame %d has %d bytes of content in %d"
+          "frame %d has %d bytes of content in %d compressed bytes"
               .formatted(frame, size, table.compressedSize(frame)));
     }
     int written = decompressor.decompress(source, target);

@@ -8,11 +8,11 @@ import java.util.Arrays;
  * The positions of the frames of a file in the zstd seekable format. Immutable.
  *
  * <p>Such a file is a sequence of independent frames and, at the end, a skippable frame with this
- * table; see zstd's {@code contrib/seekable_format/zstd_seekable_compression_format.md}. There is
- * one offset more than there are frames: the end of the last frame.
+ * table; see zstd's {@code contrib/seekable_format/zstd_seekable_compression_format.md}. The last
+ * offset is the end of the last frame.
  */
 public final class SeekTable {
-  /** The limit for reading and writing; the format's own library accepts 2^27. */
+  /** The most frames read or written; zstd's own library accepts 2^27. */
   public static final int MAX_FRAMES = 1 << 22;
 
   private static final int SKIPPABLE_MAGIC = 0x184d2a5e;
@@ -40,7 +40,6 @@ public final class SeekTable {
     void read(long offset, ByteBuffer destination) throws X;
   }
 
-  /** The table of frames with these sizes. */
   public static SeekTable of(int[] compressedSizes, int[] contentSizes) {
     if (compressedSizes.length != contentSizes.length || compressedSizes.length > MAX_FRAMES) {
       throw new IllegalArgumentException(compressedSizes.length + " frames");
@@ -79,7 +78,7 @@ public final class SeekTable {
     check(buffer.getInt() == SKIPPABLE_MAGIC, "its header is missing");
     check(
         Integer.toUnsignedLong(buffer.getInt()) == tableBytes - HEADER_BYTES,
-        "its header gives another size");
+        "its header has another size");
     SeekTable table = new SeekTable(count);
     table.readEntries(start + HEADER_BYTES, entryBytes, buffer, file);
     check(table.compressedOffset(count) == start, "the frames do not add up to the file's size");
@@ -102,7 +101,7 @@ public final class SeekTable {
     }
   }
 
-  /** Sums of 2^22 numbers of 32 bits do not overflow. */
+  /** The sum of 2^22 unsigned 32-bit sizes fits in a long. */
   private void set(int frame, long compressedSize, long contentSize) {
     compressedOffsets[frame + 1] = compressedOffsets[frame] + compressedSize;
     contentOffsets[frame + 1] = contentOffsets[frame] + contentSize;
@@ -127,7 +126,7 @@ public final class SeekTable {
     return compressedOffsets[frame + 1] - compressedOffsets[frame];
   }
 
-  /** The offset of a frame's content in the whole content. */
+  /** Where a frame's content begins in the content of the file. */
   public long contentOffset(int frame) {
     return contentOffsets[frame];
   }
@@ -141,16 +140,13 @@ public final class SeekTable {
     return contentOffsets[frameCount()];
   }
 
-  /**
-   * The frame that contains the byte at that offset of the content; the offset must be within the
-   * content.
-   */
+  /** The frame that contains the byte at this offset, which must be within the content. */
   public int frameOf(long contentOffset) {
     if (contentOffset < 0 || contentOffset >= contentSize()) {
       throw new IndexOutOfBoundsException("offset " + contentOffset + " of " + contentSize());
     }
-    // Finds the first frame that ends behind the offset: among frames without content, a plain
-    // search may find any.
+    // Finds the first frame that ends after the offset. A plain binary search may return a frame
+    // without content.
     int low = 0;
     int high = frameCount() - 1;
     while (low < high) {

@@ -7,7 +7,7 @@ import java.util.Arrays;
 
 /**
  * Writes content as a file in the zstd seekable format: frames of equal size, except the last and
- * those that {@link #endFrame} ends early, followed by the table. Used by one thread.
+ * those that {@link #endFrame} ends early, followed by the table. Not thread-safe.
  */
 public final class SeekableWriter extends OutputStream {
   private final OutputStream out;
@@ -21,7 +21,7 @@ public final class SeekableWriter extends OutputStream {
   private boolean finished;
 
   /**
-   * Writes to a stream; closing this closes the stream.
+   * Takes over the stream; {@link #close} closes it.
    *
    * @param codec a {@link ZstdCodec}; stays open
    * @param frameBytes bytes of content in a frame

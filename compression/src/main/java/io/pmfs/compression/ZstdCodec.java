@@ -10,22 +10,22 @@ import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Compresses bytes to one Zstandard frame (RFC 8878) with a content checksum, which any zstd
- * program can read, and decompresses it. Safe for use by many threads, each with its own buffers.
+ * Compresses bytes to one Zstandard frame (RFC 8878) with a content checksum, and decompresses it.
+ * Any zstd program can read the frame. Thread-safe, if each thread has its own buffers.
  *
  * <p>Buffers are direct and do not overlap. A call takes all bytes of {@code source} between its
  * position and its limit, writes to {@code target} from its position on, and moves both positions
  * past the bytes that it used. If it throws, no position has moved, and the bytes of {@code target}
  * between position and limit are undefined.
  *
- * <p>Keeps one native context per processor; further concurrent calls create contexts and free
- * them.
+ * <p>Keeps one idle native context per processor; additional concurrent calls create and free their
+ * own.
  */
 public final class ZstdCodec implements AutoCloseable {
-  /** The number in records of copies. */
+  /** Identifies this codec in records of copies. */
   public static final int NUMBER = 1;
 
-  /** The number in records of copies that need the dictionary. */
+  /** Identifies this codec with a dictionary in records of copies. */
   public static final int WITH_DICTIONARY = 2;
 
   private static final int MAGIC = 0xfd2fb528;
@@ -39,7 +39,7 @@ public final class ZstdCodec implements AutoCloseable {
   private final ZstdDecompressor decompressor;
 
   /**
-   * Frees its contexts when closed.
+   * Without a dictionary.
    *
    * @param level as in the zstd program: 1 is fast, 19 is small
    */
@@ -47,7 +47,7 @@ public final class ZstdCodec implements AutoCloseable {
     this(level, null);
   }
 
-  /** A codec with a dictionary, which is needed to read anything that this codec writes. */
+  /** With a dictionary, which is then also needed to decompress. */
   public ZstdCodec(int level, @Nullable Dictionary dictionary) {
     if (level < Zstd.minCompressionLevel() || level > Zstd.maxCompressionLevel()) {
       throw new IllegalArgumentException(
@@ -118,7 +118,6 @@ public final class ZstdCodec implements AutoCloseable {
 
   /**
    * Decompresses the whole result of one {@link #compress}; returns the number of bytes written.
-   * Damaged bytes give an exception or, if the damage does not affect the content, the content.
    *
    * @throws CodecException if the source is not such a result, or its content does not fit
    */

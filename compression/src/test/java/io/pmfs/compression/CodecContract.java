@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What a {@link ZstdCodec} does, with a dictionary and without. */
+/** Tests of {@link ZstdCodec}, with and without a dictionary. */
 public abstract class CodecContract {
   private static final long SEED = 20_240_501;
 
@@ -26,7 +26,6 @@ public abstract class CodecContract {
   /** Makes the codec of one test. */
   protected abstract ZstdCodec create();
 
-  /** Called by the constructor of each suite. */
   @SuppressWarnings("NullAway.Init")
   protected CodecContract() {}
 
@@ -40,19 +39,17 @@ public abstract class CodecContract {
     codec.close();
   }
 
-  /** A direct buffer with these bytes, ready to be read. */
   protected static ByteBuffer direct(byte[] bytes) {
     return ByteBuffer.allocateDirect(bytes.length).put(bytes).flip();
   }
 
-  /** What a buffer has between its position and limit. */
   protected static byte[] bytes(ByteBuffer buffer) {
     byte[] bytes = new byte[buffer.remaining()];
     buffer.duplicate().get(bytes);
     return bytes;
   }
 
-  /** Bytes of which about a half can be saved. */
+  /** Bytes that compress to about half their size. */
   protected static byte[] compressible(int size) {
     byte[] bytes = new byte[size];
     Random random = new Random(SEED);

@@ -13,7 +13,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The codec with a dictionary keeps the contract, and what a dictionary is for. */
+/** A codec with a dictionary: the contract, and the gain. */
 final class DictionaryTest extends CodecContract {
   private static final Dictionary DICTIONARY = trained(1);
 

@@ -129,7 +129,7 @@ final class SeekableWriterTest {
 
   @Test
   void decompress_frameWithoutChecksum_isTaken() throws Exception {
-    // Many programs write none: here zstd's own frame for three bytes, as RFC 8878 has it.
+    // Many programs write no checksum; this is the zstd program's frame for three bytes.
     byte[] frame = {0x28, (byte) 0xb5, 0x2f, (byte) 0xfd, 0x20, 3, 0x19, 0, 0, 'a', 'b', 'c'};
     SeekTable table = SeekTable.of(new int[] {frame.length}, new int[] {3});
     ByteBuffer target = ByteBuffer.allocateDirect(3);

@@ -7,11 +7,11 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The zstd command line tool, whose word on the format counts. */
+/** The zstd command line tool, the reference for the format. */
 public final class ZstdProgram {
   private ZstdProgram() {}
 
-  /** Skips the test where it is not installed. */
+  /** Skips the test if zstd is not installed. */
   public static void assume() throws InterruptedException {
     boolean runs;
     try {
