@@ -248,7 +248,9 @@ final class NodeCacheIT {
                 "--source-filesystem",
                 foreign.toString());
     assertThat(refused.exit()).isEqualTo(2);
-    assertThat(refused.err()).contains(foreign + " has files that are no copies").hasLineCount(1);
+    assertThat(refused.err())
+        .contains(foreign + " contains files but is not a cache")
+        .hasLineCount(1);
   }
 
   private long openBytesOfRoot() {

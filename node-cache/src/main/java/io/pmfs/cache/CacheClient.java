@@ -23,19 +23,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A mount's end of the connection to the cache of its node. Every failure means that there is no
- * copy now; the connection is made again by a later question. Safe for use by many threads.
+ * A mount's connection to the cache of its node. On any failure the mount gets no copy; a later
+ * request reconnects. Thread-safe.
  */
 public final class CacheClient implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(CacheClient.class);
 
-  /** A cache that answers does so in half of this, whatever its source does. */
+  /** A working cache answers in half this time, even if the source hangs. */
   private static final Duration LIMIT = Duration.ofSeconds(1);
 
-  /** The pause before the next attempt to connect. */
+  /** Between attempts to connect. */
   private static final Duration PAUSE = Duration.ofSeconds(1);
 
-  /** The same after a cache that did not answer: each attempt keeps readers waiting. */
+  /** Between attempts after a timeout: each one blocks readers. */
   private static final Duration LONG_PAUSE = Duration.ofSeconds(10);
 
   private final Path path;
@@ -46,18 +46,18 @@ public final class CacheClient implements AutoCloseable {
   private @Nullable Connection connection; // GUARDED_BY(this)
   private long nextAttempt = System.nanoTime(); // GUARDED_BY(this)
   private @Nullable String problem; // GUARDED_BY(this)
-  private boolean saidNotListed; // GUARDED_BY(this)
+  private boolean isNotListedLogged; // GUARDED_BY(this)
   private boolean closed; // GUARDED_BY(this)
 
-  /** Connects when it is asked for the first time. */
+  /** Connects on the first request. */
   public CacheClient(Path path) {
     this.path = path;
   }
 
   /**
-   * What mounts count.
+   * A mount's use of the cache.
    *
-   * @param problem why there is no connection; null if there is one, or none was needed yet
+   * @param problem why there is no connection; null if connected, or not yet used
    */
   public record Statistics(long copyBytes, long asked, long refused, @Nullable String problem) {}
 
@@ -72,7 +72,7 @@ public final class CacheClient implements AutoCloseable {
   /**
    * Asks for a copy of an open file of the source.
    *
-   * @param wanted waits a moment for this many bytes if the copy is being made
+   * @param wanted how many bytes to wait for, briefly, if the copy is incomplete
    * @return null if there is none now
    */
   @Nullable OpenCopy ask(int descriptor, long wanted) {
@@ -91,14 +91,14 @@ public final class CacheClient implements AutoCloseable {
     }
     refused.increment();
     if (answer.message.kind() == Kind.REFUSED) {
-      told(Refusal.of(answer.message.bytes()));
+      refused(Refusal.of(answer.message.bytes()));
     }
     return null;
   }
 
-  private synchronized void told(Refusal why) {
-    if (why == Refusal.NOT_LISTED && !saidNotListed) {
-      saidNotListed = true;
+  private synchronized void refused(Refusal why) {
+    if (why == Refusal.NOT_LISTED && !isNotListedLogged) {
+      isNotListedLogged = true;
       log.warn("{}: the cache does not copy files of this source's file system", path);
     }
   }
@@ -155,7 +155,7 @@ public final class CacheClient implements AutoCloseable {
     }
   }
 
-  /** The report of a cache, for the user who asks. */
+  /** Fetches a cache's report, as this user may see it. */
   public static CacheReport report(Path path) throws FsException {
     try (DescriptorSocket socket = DescriptorSocket.connect(path, LIMIT)) {
       socket.send(new CacheMessage(Kind.STATUS, 1, 0, 0).encoded(), PassedFile.NONE);
@@ -163,13 +163,12 @@ public final class CacheClient implements AutoCloseable {
       CacheMessage message = answer == null ? null : CacheMessage.parse(answer.bytes());
       CacheReport report = message == null ? null : CacheReport.ofJson(message.text());
       if (report == null) {
-        throw new FsException(Errno.EPROTO, path + " is no cache of this version");
+        throw new FsException(Errno.EPROTO, path + " is not a pmfs cache of this version");
       }
       return report;
     }
   }
 
-  /** An answer, and the file that came with it. */
   private record Answer(CacheMessage message, @Nullable PassedFile file) {
     private void drop() {
       if (file != null) {
@@ -178,7 +177,6 @@ public final class CacheClient implements AutoCloseable {
     }
   }
 
-  /** A connection until it ends. */
   private final class Connection {
     private final DescriptorSocket socket;
     private final Map<Long, CompletableFuture<@Nullable Answer>> questions =
@@ -214,7 +212,7 @@ public final class CacheClient implements AutoCloseable {
     private void answered(Answer answer) {
       CompletableFuture<@Nullable Answer> question = questions.remove(answer.message.id());
       if (question == null || !question.complete(answer)) {
-        // Whoever asked has given up.
+        // The request has timed out.
         boolean hasCopy = answer.file != null;
         answer.drop();
         if (hasCopy) {
@@ -223,7 +221,7 @@ public final class CacheClient implements AutoCloseable {
       }
     }
 
-    /** Asks, and waits for the answer; null if there is none in time. */
+    /** Sends a request and waits for the answer; null after {@link #LIMIT}. */
     @Nullable Answer ask(Kind kind, long handle, long bytes, int descriptor) {
       long id = lastId.incrementAndGet();
       CompletableFuture<@Nullable Answer> question = new CompletableFuture<>();
@@ -246,7 +244,7 @@ public final class CacheClient implements AutoCloseable {
         questions.remove(id);
       }
       socket.shutDown();
-      // An answer may have come just now.
+      // The answer may have arrived just now.
       if (!question.complete(null)) {
         Answer late = question.join();
         if (late != null) {
@@ -263,20 +261,18 @@ public final class CacheClient implements AutoCloseable {
               new CacheMessage(Kind.RELEASE, lastId.incrementAndGet(), handle, 0).encoded(),
               PassedFile.NONE);
         } catch (FsException e) {
-          socket.shutDown(); // which releases all
+          socket.shutDown(); // the cache then releases all handles
         }
       }
     }
   }
 
-  /** An open copy, whole or growing. */
   static final class OpenCopy implements LentFile {
     private final Connection connection;
     private final long handle;
     private final PassedFile file;
     private volatile boolean isWhole;
 
-    /** How many bytes can be read. */
     private volatile long reached;
 
     private OpenCopy(Connection connection, CacheMessage answer, PassedFile file) {
@@ -315,9 +311,9 @@ public final class CacheClient implements AutoCloseable {
     }
 
     /**
-     * Whether the copy has its first {@code wanted} bytes, or will in a moment: waits for that.
+     * Whether the copy has its first {@code wanted} bytes; waits briefly for them.
      *
-     * @return null if it never will
+     * @return null if the copy has failed
      */
     @Nullable Boolean has(long wanted) {
       if (isWhole || wanted <= reached) {

@@ -6,12 +6,12 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A message between a mount and the cache of its node. docs/formats.md has its layout.
+ * A message between a mount and the cache of its node. docs/formats.md describes the layout.
  *
- * @param id the request that this is or answers
- * @param handle the copy that this is about, within its connection; 0 for none
- * @param bytes how far the copy is wanted or has come, or why there is none; see {@link Kind}
- * @param text the report; else empty
+ * @param id identifies a request and its answer
+ * @param handle identifies a copy within its connection; 0 for none
+ * @param bytes depends on the {@link Kind}
+ * @param text the report of the cache; empty in other messages
  */
 record CacheMessage(Kind kind, long id, long handle, long bytes, String text) {
   /** "PMC" and the version of the protocol. */
@@ -23,19 +23,19 @@ record CacheMessage(Kind kind, long id, long handle, long bytes, String text) {
     this(kind, id, handle, bytes, "");
   }
 
-  /** What a message says. The numbers are those of the protocol. */
+  /** Kinds of messages, with their numbers in the protocol. */
   enum Kind {
-    /** Comes with an open file of the source; answered when its copy has {@code bytes} bytes. */
+    /** Carries an open file of the source; answered once its copy has {@code bytes} bytes. */
     ASK(1),
-    /** The same for a copy that this connection has a handle of. */
+    /** Answered once the handle's copy has {@code bytes} bytes. */
     AWAIT(2),
-    /** The handle's file is closed; not answered. */
+    /** Closes a handle; not answered. */
     RELEASE(3),
     /** Answered with a report. */
     STATUS(4),
-    /** The copy has its first {@code bytes} bytes; comes with its file if the question was ASK. */
+    /** The copy has its first {@code bytes} bytes; carries the copy's file if it answers ASK. */
     GROWING(16),
-    /** The copy is whole and has {@code bytes} bytes; the same. */
+    /** The copy is complete, with {@code bytes} bytes; carries its file if it answers ASK. */
     WHOLE(17),
     /** There is no copy; {@code bytes} is the number of a {@link Refusal}. */
     REFUSED(18),
@@ -59,19 +59,19 @@ record CacheMessage(Kind kind, long id, long handle, long bytes, String text) {
 
   /** Why the cache has no copy. */
   enum Refusal {
-    /** It is being made, but not at once: others come first. */
+    /** The copy is queued. */
     BUSY(0),
     NO_ROOM(1),
-    /** Root did not list its file system. */
+    /** The file's file system is not listed in the cache's settings. */
     NOT_LISTED(2),
     /**
-     * Not a regular file with content, or not open for reading; or its file system can give its
-     * number and times to another file.
+     * Not a regular file with content, or not open for reading, or on a file system that can reuse
+     * its inode number with the same times.
      */
     UNFIT(3),
-    /** It changed or could not be read or written while it was copied. */
+    /** The file changed, or could not be copied. */
     FAILED(4),
-    /** The user or the connection has too much under way or open. */
+    /** The user or the connection has reached a limit. */
     LIMIT(5);
 
     private final int number;
@@ -94,7 +94,7 @@ record CacheMessage(Kind kind, long id, long handle, long bytes, String text) {
     }
   }
 
-  /** The message in some bytes, which anybody may have sent; null if they are none. */
+  /** Parses untrusted bytes; null if they are not a message. */
   static @Nullable CacheMessage parse(ByteBuffer in) {
     if (in.remaining() < SIZE) {
       return null;

@@ -8,17 +8,17 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the cache of a node reports about itself.
+ * The status of a node's cache.
  *
- * @param room the copies and their users; of other users only root and the cache itself hear
- * @param connections mounts that are connected
+ * @param room copies and users; only root and the cache's own account see those of other users
+ * @param connections connected mounts
  * @param copying copies being made
- * @param waiting files that wait for that
- * @param answered questions answered with a copy, whole or growing
- * @param refused questions answered without one
+ * @param waiting files queued to be copied
+ * @param answered requests answered with a copy
+ * @param refused requests answered without a copy
  * @param copiedBytes bytes read from the source
- * @param failed copies that could not be made
- * @param trouble a thread of the cache that has failed lately, and why; null if there is none
+ * @param failed failed attempts to copy a file
+ * @param trouble which thread of the cache has failed recently, and why; null if none has
  */
 public record CacheReport(
     Room room,
@@ -30,18 +30,18 @@ public record CacheReport(
     long copiedBytes,
     long failed,
     @Nullable String trouble) {
-  /** In the place of a uid: copies that an earlier run left, whose user is not known. */
+  /** Stands for a uid: copies of an earlier run whose user is unknown. */
   public static final int NOBODY = CopyKey.NOBODY;
 
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().create();
 
   /**
-   * The room of the copies.
+   * The space of the copies.
    *
-   * @param capacityFiles how many inodes of the disk they may take
-   * @param leftOpen copies that mounts say they closed, and that somebody has open
-   * @param users by uid; of the copies of {@link #NOBODY} it is not known
+   * @param capacityFiles how many inodes of the disk they may use
+   * @param leftOpen copies that are still open although mounts have released them
+   * @param users by uid, or {@link #NOBODY}
    */
   public record Room(
       long capacityBytes,
@@ -61,12 +61,12 @@ public record CacheReport(
   }
 
   /**
-   * One user.
+   * The use of the cache by one user.
    *
-   * @param usedBytes the copies made for this user
-   * @param usedFiles the inodes of these
-   * @param openBytes the copies that this user's mounts may have open
-   * @param leftOpen copies that they say they closed, and that somebody has open
+   * @param usedBytes size of the copies made for this user
+   * @param usedFiles their inodes
+   * @param openBytes size of the copies that this user's mounts may have open
+   * @param leftOpen copies that are still open although these mounts have released them
    */
   public record OfUser(long usedBytes, long usedFiles, long openBytes, long leftOpen) {}
 

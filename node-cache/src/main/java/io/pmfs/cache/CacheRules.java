@@ -3,9 +3,9 @@ package io.pmfs.cache;
 import java.time.Duration;
 
 /**
- * Which copies are kept.
+ * Limits of the copies.
  *
- * @param evictAfter how long a copy must not have been asked for before another one may take its
- *     room, unless its user has more than a share
+ * @param evictAfter how long a copy must be unused before it is evicted for another one, unless its
+ *     user exceeds the fair share
  */
 record CacheRules(Space capacity, Duration evictAfter, CacheService.Limits limits) {}

@@ -25,8 +25,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The cache of a node: answers the mounts of all users with copies of the source's files that they
- * have open. Runs as an account that needs no rights at the source.
+ * The cache of a node: serves the mounts of all users copies of the files that they have open at
+ * the source. Its account needs no permissions at the source.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // the repeated task does not throw
 public final class CacheService implements AutoCloseable {
@@ -35,18 +35,18 @@ public final class CacheService implements AutoCloseable {
   private static final int BACKLOG = 256;
 
   /**
-   * Room for about 100 answers that a mount has not received: more than it asks at once. Each may
-   * carry a descriptor, and those of all connections stay below the limit of this process.
+   * Holds about 100 unreceived answers, more than a mount has requests in flight. Each may carry a
+   * descriptor; those of all connections stay below the limit of the process.
    */
   private static final int QUEUE_BYTES = 64 << 10;
 
-  /** A reader waits so long for a copy that grows, and then reads the source. */
+  /** How long a reader waits for a growing copy before it reads the source. */
   private static final Duration PATIENCE = Duration.ofMillis(500);
 
   private static final Duration LOOK = Duration.ofMillis(100);
   private static final Duration LOOK_AGAIN = Duration.ofSeconds(1);
 
-  /** A source that has not answered for so long is not waited for: others take its place. */
+  /** A thread whose source has not answered for so long is replaced. */
   private static final Duration HANGS = Duration.ofSeconds(10);
 
   private static final Duration AFTER_ERROR = Duration.ofSeconds(1);
@@ -66,7 +66,7 @@ public final class CacheService implements AutoCloseable {
   private volatile boolean closed;
 
   /**
-   * How a cache works.
+   * Settings of a cache.
    *
    * @param directory holds the copies, and nothing else
    * @param sources a directory on each file system whose files may be copied
@@ -80,15 +80,16 @@ public final class CacheService implements AutoCloseable {
       Limits limits) {}
 
   /**
-   * What users can take.
+   * Limits on what users can allocate.
    *
    * @param connections of all users
    * @param connectionsOfUser of one user
-   * @param questions of one connection that wait for their answers
+   * @param questions unanswered requests of one connection
    * @param handles of one connection
    * @param copies that all mounts may have open
    * @param copiesOfUser that one user's mounts may have open
-   * @param heldBytes the size of these: their room cannot be freed
+   * @param heldBytes size of the copies that one user's mounts may have open, which cannot be
+   *     evicted
    */
   public record Limits(
       int connections,
@@ -98,7 +99,6 @@ public final class CacheService implements AutoCloseable {
       int copies,
       int copiesOfUser,
       long heldBytes) {
-    /** Those of a cache with this capacity. */
     public static Limits of(long capacityBytes) {
       return new Limits(512, 128, 128, 8192, 1 << 17, 1 << 15, capacityBytes / 2);
     }
@@ -114,7 +114,7 @@ public final class CacheService implements AutoCloseable {
   }
 
   /**
-   * Opens the copies and the socket, and answers from now on.
+   * Opens the copies and the socket, and starts answering.
    *
    * @throws IOException if the directory cannot be used, or another cache uses it or the socket, or
    *     not enough threads can be started
@@ -152,7 +152,7 @@ public final class CacheService implements AutoCloseable {
     }
   }
 
-  /** Everybody may connect: who may read what is decided by the files that they pass. */
+  /** Any user may connect: the passed files decide who may read what. */
   private static DescriptorSocket listen(Path socket) throws IOException {
     if (Files.exists(socket)) {
       try {
@@ -185,7 +185,7 @@ public final class CacheService implements AutoCloseable {
           try {
             task.run();
           } catch (RuntimeException | Error e) {
-            log.error("looking", e); // a task that throws is not repeated
+            log.error("the cache's periodic task failed", e); // a task that throws is not repeated
           }
         },
         pause.toMillis(),
@@ -210,7 +210,7 @@ public final class CacheService implements AutoCloseable {
       take(listening.accept(QUEUE_BYTES));
     } catch (FsException e) {
       if (!closed) {
-        log.warn("no connection: {}", e.getMessage());
+        log.warn("cannot accept a connection: {}", e.getMessage());
         pause();
       }
     }
@@ -235,7 +235,7 @@ public final class CacheService implements AutoCloseable {
     try {
       DaemonThread.start("user-" + session.user(), () -> run(session));
     } catch (OutOfMemoryError e) {
-      log.warn("no thread for a connection: {}", e.getMessage());
+      log.warn("cannot start a thread for a connection: {}", e.getMessage());
       session.close();
       synchronized (this) {
         sessions.remove(session);
@@ -244,7 +244,7 @@ public final class CacheService implements AutoCloseable {
     }
   }
 
-  /** Without descriptors or memory the next attempt would fail at once, too. */
+  /** Avoids a busy loop while descriptors or memory are short. */
   private static void pause() {
     try {
       Thread.sleep(AFTER_ERROR.toMillis());
@@ -288,7 +288,7 @@ public final class CacheService implements AutoCloseable {
     return List.copyOf(sessions);
   }
 
-  /** The name of the listed file system on a device; null if there is none. */
+  /** The name of the listed file system on a device; null if the device has none. */
   @Nullable Long fileSystem(long device) {
     return fileSystems.name(device);
   }
@@ -305,12 +305,12 @@ public final class CacheService implements AutoCloseable {
     return settings.limits();
   }
 
-  /** Makes a copy from an open file of the source, which it takes over unless it refuses. */
+  /** Copies an open file of the source. Takes the file over unless the work is refused. */
   Copier.Place copy(SharedCopy copy, PassedFile source, int user) {
     return copier.add(user, new Copying(copies, copy, source, copiedBytes, failed));
   }
 
-  /** Compares a copy with its checksum, behind its reader; takes over a hold of the user. */
+  /** Verifies a copy's checksum in the background; takes over one of the user's holds. */
   void compare(SharedCopy copy, int user) {
     Copier.Work comparison =
         new Copier.Work() {
@@ -345,7 +345,7 @@ public final class CacheService implements AutoCloseable {
     refused.increment();
   }
 
-  /** The report for a user. */
+  /** The report, as this user may see it. */
   CacheReport report(int user) {
     CacheReport all = report();
     return user == 0 ? all : all.only(user);

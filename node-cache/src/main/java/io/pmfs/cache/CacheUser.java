@@ -6,20 +6,21 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The copies of one user: made for him, and open in his mounts. Guarded by {@link SharedCopies}.
+ * Accounts for the copies made for one user and those open in the user's mounts. Guarded by {@link
+ * SharedCopies}.
  */
 final class CacheUser {
-  /** How often this user's mounts say that they have a copy open. */
+  /** How many handles of each copy this user's mounts have. */
   private final Map<SharedCopy, Integer> held = new HashMap<>();
 
-  /** What this user's mounts gave back, and what somebody has open nevertheless. */
+  /** Copies that this user's mounts have released but that are still open somewhere. */
   private final Set<SharedCopy> suspected = new HashSet<>();
 
   private Space used = Space.NONE;
   private long openBytes;
   private long leastRecent;
 
-  /** What the copies take that were made for this user. */
+  /** Space of the copies made for this user. */
   Space used() {
     return used;
   }
@@ -32,7 +33,7 @@ final class CacheUser {
     used = used.minus(less);
   }
 
-  /** No copy that was made for this user was last used before this. */
+  /** All copies made for this user were last used at this time or later. */
   long leastRecent() {
     return leastRecent;
   }
@@ -53,13 +54,13 @@ final class CacheUser {
     }
   }
 
-  /** Somebody has a copy open that all gave back; it may be this user. */
+  /** A copy is still open although all mounts released it; this user may have it open. */
   void suspect(SharedCopy copy) {
     charge(copy);
     suspected.add(copy);
   }
 
-  /** Nobody has it open any more. */
+  /** The copy is no longer open. */
   void clear(SharedCopy copy) {
     if (suspected.remove(copy)) {
       discharge(copy);
@@ -79,12 +80,17 @@ final class CacheUser {
     openBytes -= mayHaveOpen(copy) ? 0 : copy.key.size();
   }
 
-  /** The bytes of the copies that this user's mounts may have open, whoever they were made for. */
+  /**
+   * Size of the copies that this user's mounts may have open, including those made for other users.
+   */
   long openBytes() {
     return openBytes;
   }
 
-  /** How many these are; those that others use, too, may count twice. */
+  /**
+   * How many copies this user's mounts may have open; one that is both held and suspected counts
+   * twice.
+   */
   int openCopies() {
     return held.size() + suspected.size();
   }

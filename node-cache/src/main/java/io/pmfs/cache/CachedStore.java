@@ -14,20 +14,19 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A source whose content comes from the cache of the node where that has a copy, else from the
- * source. Names, attributes and the right to read a file are always the source's: a file is opened
- * there first.
+ * A source that reads content from the node's cache where the cache has a copy. The source supplies
+ * everything else, including permission to read: a file is always opened there first.
  */
 public final class CachedStore extends ForwardingStore {
-  /** A file that the cache refused, or that was opened while it was away, is asked for again. */
+  /** How long until the cache is asked again for a file that it refused or could not serve. */
   private static final long ASK_AGAIN_NANOS = Duration.ofSeconds(2).toNanos();
 
-  /** Copies of one open file that failed; after that it is read from the source. */
+  /** After so many failed copies an open file is read from the source. */
   private static final int MOST_USELESS = 8;
 
   private final CacheClient cache;
 
-  /** Reads a source through a cache; closes both. */
+  /** Takes over both and closes them. */
   public CachedStore(BackingStore source, CacheClient cache) {
     super(source);
     this.cache = cache;
@@ -82,7 +81,7 @@ public final class CachedStore extends ForwardingStore {
       return super.read(offset, destination);
     }
 
-    /** The open copy if it has so many bytes, or soon will. */
+    /** The open copy if it has so many bytes, perhaps after a short wait; null otherwise. */
     private CacheClient.@Nullable OpenCopy copyWith(long wanted) {
       CacheClient.OpenCopy present = copy;
       if (present == null) {
@@ -98,7 +97,7 @@ public final class CachedStore extends ForwardingStore {
       return has != null && has ? present : null;
     }
 
-    /** One thread asks for all. */
+    /** Only one thread asks; the others share its answer. */
     private synchronized CacheClient.@Nullable OpenCopy ask(long wanted) {
       if (copy == null && mayAsk()) {
         copy = askNow(wanted);
@@ -120,7 +119,7 @@ public final class CachedStore extends ForwardingStore {
       return answer;
     }
 
-    /** Opens the copy once more, because others may be reading the one that is open here. */
+    /** Opens the copy again, because other threads may be reading the open one. */
     @Override
     public synchronized @Nullable LentFile lend() {
       CacheClient.OpenCopy another = mayAsk() ? askNow(0) : null;
@@ -135,7 +134,7 @@ public final class CachedStore extends ForwardingStore {
       return null;
     }
 
-    /** The file stays open until all readers are done: others might be reading it. */
+    /** Leaves the copy's file open, because other threads may be reading it. */
     private synchronized void giveUp(CacheClient.OpenCopy bad) {
       if (copy == bad) {
         copy = null;

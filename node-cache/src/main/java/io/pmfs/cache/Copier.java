@@ -16,22 +16,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The threads that make copies, or compare them with their checksums. The next file is that of the
- * user with the fewest bytes under way. Safe for use by many threads.
+ * Threads that make and verify copies. The user with the fewest bytes in progress is served next.
+ * Thread-safe.
  */
 final class Copier implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Copier.class);
 
-  /** As many as the workers of a mount: each reader of a file that is copied waits for one. */
+  /** As many as a mount's workers, each of which may wait for a copy. */
   static final int THREADS = 64;
 
-  /** A source that hangs stops these threads at most, for each user. */
+  /** How many threads one user can occupy, so that a hanging source does not block all. */
   private static final int OF_ONE_USER = THREADS * 3 / 4;
 
-  /** Threads beside the others, in place of those that hang. */
+  /** The most threads started in place of hanging ones. */
   private static final int MOST_REPLACED = 4 * THREADS;
 
-  /** Each file that waits is open. */
+  /** Limited because each queued file is open. */
   private static final int WAITING_OF_ONE_USER = 256;
 
   private static final int WAITING = 4096;
@@ -54,7 +54,7 @@ final class Copier implements AutoCloseable {
     private long bytes;
   }
 
-  /** Work that a thread is at. */
+  /** Work in progress. */
   private static final class Run {
     private final Queue queue;
     private final Work work;
@@ -74,10 +74,10 @@ final class Copier implements AutoCloseable {
     /** Does it; reports the bytes that are done to the progress. */
     void run(ByteBuffer buffer, LongConsumer progress);
 
-    /** Is called instead if nothing is done any more. */
+    /** Called instead of {@link #run} if the work will not be done. */
     void drop();
 
-    /** Is called while it hangs: nobody waits for it any more. It may still go on. */
+    /** Called when the work hangs and its thread has been replaced; it may still continue. */
     default void giveUp() {}
 
     long bytes();
@@ -85,21 +85,18 @@ final class Copier implements AutoCloseable {
 
   /** What becomes of work. */
   enum Place {
-    /** A thread is free for it. */
     AT_ONCE,
     WAITS,
-    /** Too much waits already. */
     REFUSED
   }
 
-  /** Starts its threads. */
   Copier(int threads) {
     for (int i = 1; i <= threads; i++) {
       DaemonThread.lasting("copy-" + i, this::work).start();
     }
   }
 
-  /** Adds work, unless it is refused. */
+  /** Queues work. */
   synchronized Place add(int user, Work work) {
     Queue queue = queues.computeIfAbsent(user, uid -> new Queue());
     if (closed
@@ -123,7 +120,7 @@ final class Copier implements AutoCloseable {
     } while (run != null && isDone(run, buffer));
   }
 
-  /** Works; returns whether this thread is to go on, and was not replaced. */
+  /** Does the work; returns whether this thread continues because it was not replaced. */
   private boolean isDone(Run run, ByteBuffer buffer) {
     try {
       workAt(run, buffer);
@@ -162,7 +159,7 @@ final class Copier implements AutoCloseable {
     run.progressed = System.nanoTime();
   }
 
-  /** Waits for work; null at the end. */
+  /** Waits for work; null once closed. */
   private synchronized @Nullable Run next() {
     idle++;
     try {
@@ -197,8 +194,8 @@ final class Copier implements AutoCloseable {
   }
 
   /**
-   * Starts other threads in place of those that have done nothing since a time: the source of one
-   * user must not stop the others. What a user has waiting is dropped if all of his hang.
+   * Replaces threads that have made no progress since a time, so that one user's source cannot
+   * block the others. If all of a user's threads hang, drops the user's queue.
    */
   void replaceHanging(long sinceNanoTime) {
     List<Run> hanging = new ArrayList<>();
@@ -232,7 +229,7 @@ final class Copier implements AutoCloseable {
               })
           .start();
     } catch (OutOfMemoryError e) {
-      log.warn("no thread in place of one that hangs, for now: {}", e.toString());
+      log.warn("cannot replace a hanging thread yet: {}", e.toString());
       synchronized (this) {
         if (runs.contains(run)) {
           run.hangs = false;
@@ -251,7 +248,7 @@ final class Copier implements AutoCloseable {
     return waiting;
   }
 
-  /** Takes no more work. Does not wait for a source that hangs. */
+  /** Accepts no more work. Does not wait for a hanging source. */
   @Override
   public void close() {
     Deque<Work> left = new ArrayDeque<>();

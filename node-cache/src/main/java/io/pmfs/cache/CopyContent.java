@@ -9,7 +9,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
 
-/** Reads whole files of copies, to compare them with their checksums. */
+/** Verifies whole copies against their checksums. */
 final class CopyContent {
   private static final int COMPARED_BYTES = 256 << 10;
 
@@ -27,7 +27,7 @@ final class CopyContent {
     return (int) crc.getValue();
   }
 
-  /** Reads as much as the buffer holds, or what is left; leaves it ready to be taken from. */
+  /** Fills the buffer, or reads the rest of the file, and flips the buffer. */
   private static void fill(ByteBuffer buffer, FileChannel channel, long at, long size)
       throws IOException {
     buffer.clear().limit((int) Math.min(buffer.capacity(), size - at));

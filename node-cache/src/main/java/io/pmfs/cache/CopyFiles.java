@@ -31,15 +31,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The files of the copies, below a directory that no other process has and that bears the mark of a
- * node's cache. A copy is written below {@code incoming} and renamed into {@code copies} when it is
- * whole. A file that is of no use any more and that somebody may have open lies below {@code
- * leaving}. Safe for use by many threads.
+ * The files of the copies, below a directory that this process has locked and that contains a
+ * marker file. A copy is written below {@code incoming} and renamed into {@code copies} once
+ * complete. Discarded files that may still be open lie below {@code leaving}. Thread-safe.
  */
 final class CopyFiles implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(CopyFiles.class);
 
-  /** Without this file, a directory with anything in it is somebody else's. */
+  /** The marker file: a directory with files but without this one is refused. */
   static final String MARK = "pmfs-node-cache";
 
   private static final String LOST_AND_FOUND = "lost+found";
@@ -47,10 +46,10 @@ final class CopyFiles implements AutoCloseable {
   private static final FileAttribute<?> DIRECTORY_MODE = mode("rwx------");
   private static final FileAttribute<?> FILE_MODE = mode("rw-------");
 
-  /** This part of the disk's bytes and of its inodes stays free. */
+  /** One part in so many of the disk's bytes and inodes stays free. */
   private static final int FREE_PART = 20;
 
-  /** A small capacity limits its own files only. */
+  /** The inode limit is at least this, however small the capacity. */
   private static final long LEAST_FILES = 1 << 16;
 
   private final Path directory;
@@ -63,9 +62,9 @@ final class CopyFiles implements AutoCloseable {
   private final AtomicLong serial = new AtomicLong();
 
   /**
-   * Opens a directory, which it makes if it is missing.
+   * Opens a directory; creates it if it is missing.
    *
-   * @throws IOException if it is another program's or in use, or cannot be used
+   * @throws IOException if the directory is not a cache's, is in use or is unusable
    */
   CopyFiles(Path directory) throws IOException {
     this.directory = directory;
@@ -98,9 +97,11 @@ final class CopyFiles implements AutoCloseable {
       names.remove(LOST_AND_FOUND);
       if (!names.isEmpty()) {
         throw new IOException(
-            directory + " has files that are no copies of a node's cache; give an empty directory");
+            directory
+                + " contains files but is not a cache of pmfs node-cache; choose an empty"
+                + " directory");
       }
-      Files.write(mark, "Copies of pmfs node-cache. Nothing else may lie here.\n".getBytes(UTF_8));
+      Files.write(mark, "Cache of pmfs node-cache. Put no other files here.\n".getBytes(UTF_8));
     }
   }
 
@@ -130,17 +131,16 @@ final class CopyFiles implements AutoCloseable {
     return directory.resolve("index");
   }
 
-  /** A number that no other run has. */
+  /** A number unique to this run. */
   long run() {
     return run;
   }
 
   /**
-   * Removes what an earlier run had not finished. Whoever reads such a file finds it shorter, and
-   * reads the source.
+   * Truncates the incomplete copies of an earlier run. Their readers then read the source.
    *
-   * @return files that somebody may still read
-   * @throws IOException also if this disk does not show whether files are open
+   * @return files that may still be open
+   * @throws IOException also if the disk's file system cannot tell whether files are open
    */
   List<Path> leftovers() throws IOException {
     for (String name : names(incoming)) {
@@ -159,17 +159,21 @@ final class CopyFiles implements AutoCloseable {
         isSeen = FileUse.isOpen(file) && open.isOpen();
       }
       if (!isSeen || FileUse.isOpen(file)) {
-        throw new IOException(directory + ": its disk does not show which files are open");
+        throw new IOException(directory + ": its file system cannot tell which files are open");
       }
     } catch (FsException e) {
       throw new IOException(
-          directory + ": its disk has no leases (" + e.errno() + "); use a local ext4 or XFS", e);
+          directory
+              + ": its file system has no leases ("
+              + e.errno()
+              + "); use a local ext4 or XFS",
+          e);
     } finally {
       delete(file);
     }
   }
 
-  /** How much copies may take: as large a part of the disk's inodes as of its bytes. */
+  /** The space for copies: the same fraction of the disk's inodes as of its bytes. */
   Space capacity(long bytes) throws IOException {
     StoreStatistics of = statistics();
     double part = (double) bytes / Math.max(1, of.blocks() * of.fragmentSize());
@@ -185,7 +189,6 @@ final class CopyFiles implements AutoCloseable {
     }
   }
 
-  /** Whether the disk has room for one more file of so many bytes. */
   boolean hasRoomFor(long bytes) {
     try {
       StoreStatistics of = statistics();
@@ -196,7 +199,7 @@ final class CopyFiles implements AutoCloseable {
     }
   }
 
-  /** The path of a new copy until it is whole. */
+  /** A path for a new copy until it is complete. */
   Path incoming() {
     return incoming.resolve(Long.toHexString(serial.incrementAndGet()));
   }
@@ -205,12 +208,12 @@ final class CopyFiles implements AutoCloseable {
     FileChannel.open(file, Set.of(CREATE_NEW, WRITE), FILE_MODE).close();
   }
 
-  /** The path of a whole copy. */
+  /** The path of a complete copy. */
   Path whole(CopyKey key, int checksum) {
     return copies.resolve(key.path(checksum));
   }
 
-  /** Renames the file of a copy that is whole; returns its path. */
+  /** Renames the file of a complete copy; returns its new path. */
   Path keep(Path file, CopyKey key, int checksum) throws IOException {
     Path target = whole(key, checksum);
     Files.createDirectories(target.getParent(), DIRECTORY_MODE);
@@ -221,7 +224,7 @@ final class CopyFiles implements AutoCloseable {
     return leaving.resolve("%x-%x".formatted(run, serial.incrementAndGet()));
   }
 
-  /** Takes a file out of the copies; returns its new path. It may be open. */
+  /** Moves a file, which may be open, out of the copies; returns its new path. */
   Path leave(Path file) {
     Path target = leaving();
     try {
@@ -233,7 +236,7 @@ final class CopyFiles implements AutoCloseable {
     }
   }
 
-  /** Whether anybody may have a file open; also if that cannot be found out. */
+  /** Whether a file may be open: true also if that cannot be determined. */
   boolean isOpen(Path file) {
     try {
       return FileUse.isOpen(file);
@@ -243,15 +246,15 @@ final class CopyFiles implements AutoCloseable {
   }
 
   /**
-   * Frees the room of a file. Whoever reads it finds it shorter, but never a wrong byte: it is not
-   * written any more.
+   * Truncates a file. Its readers see a shorter file but never a wrong byte, because nothing writes
+   * to it afterwards.
    *
-   * @param writer what writes it; null for nothing
+   * @param writer the channel that writes it; null if none does
    */
   void empty(Path file, @Nullable FileChannel writer) {
     try {
       if (writer != null) {
-        writer.close(); // waits for a write under way
+        writer.close(); // waits for a write in progress
       }
     } catch (IOException e) {
       log.warn("{}: {}", file, e.getMessage());
@@ -269,7 +272,10 @@ final class CopyFiles implements AutoCloseable {
     }
   }
 
-  /** Removes a file that nobody reads: its room is free also if it is open by O_PATH. */
+  /**
+   * Removes a file that has no readers; truncated first, because an O_PATH descriptor would keep
+   * its blocks.
+   */
   void discard(Path file) {
     truncate(file);
     delete(file);

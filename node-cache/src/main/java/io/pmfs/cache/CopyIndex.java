@@ -14,9 +14,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The records of whole copies, in tables on the disk: memory does not grow with their number. Every
- * file below {@code copies} has a record, also if the service is killed; a record may lack its
- * file. Used by one thread at a time.
+ * Records of complete copies in tables on disk, so that memory use does not depend on their number.
+ * Every file below {@code copies} has a record, even if the service is killed; a record's file may
+ * be missing. Not thread-safe.
  *
  * @see <a href="file:docs/formats.md">the tables</a>
  */
@@ -37,12 +37,12 @@ final class CopyIndex implements AutoCloseable {
   private final TableStore tables;
 
   /**
-   * A whole copy.
+   * A complete copy.
    *
-   * @param user to whose share it counts
+   * @param user is charged for it
    * @param checksum the CRC32C of its content
-   * @param used when, in nanoseconds since 1970; no two are the same
-   * @param comparedBy the run of the service that compared or made it; others do not trust it
+   * @param used when it was last used, in nanoseconds since 1970; unique
+   * @param comparedBy the run of the service that made or verified it; other runs do not trust it
    */
   record Entry(CopyKey key, int user, int checksum, long used, long comparedBy) {
     Entry used(int byUser, long now) {
@@ -54,26 +54,26 @@ final class CopyIndex implements AutoCloseable {
     }
   }
 
-  /** Receives what is known of all copies without reading their records. */
+  /** Receives all copies; called without reading their records. */
   interface Uses {
     void use(int user, CopyKey key);
   }
 
   /**
-   * Opens the index, which it makes if it is missing.
+   * Opens the index; creates it if it is missing.
    *
-   * @throws io.pmfs.table.StateException if that is impossible, or it is damaged
+   * @throws io.pmfs.table.StateException if the index is damaged or cannot be opened
    */
   CopyIndex(Path directory) {
     this.tables = TableStore.open(directory, OWNER, TABLES, MEMORY_BYTES);
   }
 
-  /** Who had it open last and did not close it; null if it was closed. */
+  /** The opener that did not close the index; null if it was closed. */
   byte @Nullable [] opened() {
     return tables.get(STATE, OPENED);
   }
 
-  /** Remembers who has it open, or that it was closed, so that the machine may fail now. */
+  /** Durably records who has opened the index; null means that it was closed. */
   void opened(byte @Nullable [] by) {
     Changes changes = new Changes();
     if (by == null) {
@@ -86,7 +86,6 @@ final class CopyIndex implements AutoCloseable {
     tables.sync();
   }
 
-  /** The copy of a file; null if there is none. */
   @Nullable Entry find(CopyKey key) {
     byte[] value = tables.get(COPIES, key.encoded());
     return value == null ? null : entry(key, value);
@@ -101,9 +100,9 @@ final class CopyIndex implements AutoCloseable {
   }
 
   /**
-   * Records a copy.
+   * Adds or replaces a record.
    *
-   * @param before what was recorded of it; null if nothing was
+   * @param before its previous record, if any
    */
   void put(@Nullable Entry before, Entry now) {
     Changes changes = new Changes();
@@ -128,7 +127,6 @@ final class CopyIndex implements AutoCloseable {
         .array();
   }
 
-  /** Forgets a copy. */
   void remove(Entry entry) {
     Changes changes = new Changes();
     changes.delete(BY_USE, use(entry.user, entry.used, entry.key));
@@ -137,15 +135,15 @@ final class CopyIndex implements AutoCloseable {
   }
 
   /**
-   * The copies of a user, the least recently used one first.
+   * The copies of a user, least recently used first.
    *
-   * @param since none was last used before
+   * @param since a lower bound of their times of use, to skip deleted keys
    */
   Page leastRecentlyUsed(int user, long since) {
     return new Page(user, since);
   }
 
-  /** A position among the copies of a user. */
+  /** An iterator over the copies of a user. */
   final class Page {
     private final int user;
     private final Deque<byte[]> ahead = new ArrayDeque<>();
@@ -158,12 +156,11 @@ final class CopyIndex implements AutoCloseable {
       this.from = ByteBuffer.allocate(USE_BYTES).putInt(user).putLong(since).array();
     }
 
-    /** When the first one was last used. */
+    /** When the first copy was last used. */
     long first() {
       return first;
     }
 
-    /** The next copy; null if there are no more. */
     @Nullable Entry next() {
       while (true) {
         byte[] pair = ahead.isEmpty() ? read() : ahead.poll();
@@ -188,14 +185,13 @@ final class CopyIndex implements AutoCloseable {
               ByteBuffer.wrap(pair).getInt() == user && ahead.add(pair) && ahead.size() < PAGE);
       byte[] last = ahead.peekLast();
       if (last != null) {
-        from = Arrays.copyOf(last, last.length + 1); // behind it
+        from = Arrays.copyOf(last, last.length + 1); // the next possible key
         first = isFirst ? ByteBuffer.wrap(ahead.getFirst()).getLong(Integer.BYTES) : first;
       }
       return ahead.poll();
     }
   }
 
-  /** Passes all copies. */
   void forEach(Uses visitor) {
     tables.scan(
         BY_USE,

@@ -11,18 +11,18 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Identifies the content of a copy: a file of the source as the kernel describes it, at one time.
+ * Identifies the content of a copy: one version of a file of the source, from its attributes.
  *
- * @param fileSystem the name that {@link SourceFileSystems} gives its file system
- * @param changed the time of its last change, which no program can set
+ * @param fileSystem the file system's name in {@link SourceFileSystems}
+ * @param changed the change time (ctime), which no program can set
  */
 record CopyKey(long fileSystem, long inode, long size, Instant modified, Instant changed) {
-  /** In the place of a user: nobody is known for whom a copy was made. */
+  /** Stands for a user id if the user of a copy is unknown. */
   static final int NOBODY = -1;
 
   static final int BYTES = 5 * Long.BYTES + 2 * Integer.BYTES;
 
-  /** What the path of a copy says, which its readers can see: nothing of other users. */
+  /** The content of a copy's path. Readers can see the path, so it names no user. */
   record Named(CopyKey key, int checksum) {}
 
   static CopyKey of(long fileSystem, SourceStatus status) {
@@ -35,7 +35,7 @@ record CopyKey(long fileSystem, long inode, long size, Instant modified, Instant
         attributes.changeTime());
   }
 
-  /** As an {@link CopyIndex index} has it. */
+  /** The key of its record in the {@link CopyIndex}. */
   byte[] encoded() {
     return put(ByteBuffer.allocate(BYTES)).array();
   }
@@ -58,7 +58,7 @@ record CopyKey(long fileSystem, long inode, long size, Instant modified, Instant
     return Instant.ofEpochSecond(from.getLong(), from.getInt());
   }
 
-  /** The path of its copy below the directory of copies. */
+  /** The path of its copy, relative to the directory of copies. */
   Path path(int checksum) {
     String name =
         "%x-%x-%x.%x-%x.%x-%08x"

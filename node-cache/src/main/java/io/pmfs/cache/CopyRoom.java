@@ -4,9 +4,9 @@ import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What copies take, of all and for each user. Guarded by {@link SharedCopies}. */
+/** The space of all copies and of each user's. Guarded by {@link SharedCopies}. */
 final class CopyRoom {
-  /** A report is one message. */
+  /** A limit, because a report is one message. */
   private static final int MOST_REPORTED = 200;
 
   private final Space capacity;
@@ -34,7 +34,7 @@ final class CopyRoom {
     return users;
   }
 
-  /** Counts what a copy takes that was made for a user. */
+  /** Charges space to a user. */
   void add(int user, Space more) {
     user(user).add(more);
     used = used.plus(more);
@@ -45,7 +45,7 @@ final class CopyRoom {
     used = used.minus(less);
   }
 
-  /** A copy's file is going to be removed, and takes room until then. */
+  /** A copy's file will be removed, and uses space until then. */
   void goes(SharedCopy copy) {
     going = going.plus(copy.space);
   }
@@ -63,7 +63,7 @@ final class CopyRoom {
     return used.plus(more).fitsIn(capacity);
   }
 
-  /** What must go for more; not above zero where nothing must, or enough goes already. */
+  /** How much more must be evicted to fit {@code more}; zero or less if nothing. */
   Space missingFor(Space more) {
     return used.minus(going).plus(more).minus(capacity);
   }
@@ -72,7 +72,7 @@ final class CopyRoom {
     users.values().removeIf(CacheUser::isIdle);
   }
 
-  /** The users with most. */
+  /** The users of most bytes. */
   Map<Integer, CacheReport.OfUser> report() {
     Map<Integer, CacheReport.OfUser> all = new TreeMap<>();
     users.entrySet().stream()

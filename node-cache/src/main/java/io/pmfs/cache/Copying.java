@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes one copy, from the descriptor that a mount passed: front to back, so that what the file has
- * is what can be read. The copy is whole only if the source's file is afterwards what it was.
+ * Copies one file from the descriptor that a mount passed. Copies front to back: all bytes written
+ * so far can be read. Completes the copy only if the source's file has not changed meanwhile.
  */
 final class Copying implements Copier.Work {
   private static final Logger log = LoggerFactory.getLogger(Copying.class);
@@ -29,8 +29,8 @@ final class Copying implements Copier.Work {
   /**
    * Takes over the source's file.
    *
-   * @param copiedBytes counts what is read
-   * @param failed counts copies that could not be made
+   * @param copiedBytes counts bytes read
+   * @param failed counts failed copies
    */
   Copying(
       SharedCopies copies,
@@ -55,7 +55,7 @@ final class Copying implements Copier.Work {
     try (source) {
       copies.complete(copy, copy(buffer, progress)).forEach(Waiting::answer);
     } catch (IOException | FsException | StateException e) {
-      log.info("no copy of {}: {}", copy.key, e.getMessage());
+      log.info("cannot copy {}: {}", copy.key, e.getMessage());
       failed.increment();
       copies.fail(copy).forEach(Waiting::answer);
     }
@@ -65,14 +65,14 @@ final class Copying implements Copier.Work {
   private int copy(ByteBuffer buffer, LongConsumer progress) throws IOException, FsException {
     CRC32C crc = new CRC32C();
     long size = copy.key.size();
-    source.beginWriteBack(); // else what is mapped could change later without a sign
+    source.beginWriteBack(); // else writes through a mapping might not change the times yet
     try (FileChannel target = copies.write(copy)) {
       for (long at = 0; at < size; ) {
         buffer.clear().limit((int) Math.min(buffer.capacity(), size - at));
         int count = source.read(at, buffer);
         copiedBytes.add(count);
         if (buffer.hasRemaining()) {
-          throw new IOException("its file became shorter");
+          throw new IOException("the file was truncated while it was copied");
         }
         crc.update(buffer.flip());
         buffer.rewind();
@@ -87,7 +87,7 @@ final class Copying implements Copier.Work {
       }
     }
     if (!CopyKey.of(copy.key.fileSystem(), source.status()).equals(copy.key)) {
-      throw new IOException("its file changed while it was copied");
+      throw new IOException("the file changed while it was copied");
     }
     return (int) crc.getValue();
   }
@@ -98,7 +98,7 @@ final class Copying implements Copier.Work {
     giveUp();
   }
 
-  /** Its thread finds that out when the source answers. */
+  /** The copying thread notices once the source answers. */
   @Override
   public void giveUp() {
     failed.increment();

@@ -8,15 +8,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which copies go for a new one. All users have equal shares of the bytes and of the files, and may
- * use what others leave; what a user has most of counts. Copies of the user who is furthest above
- * his share go first, the least recently used ones of his before others. They go at once for
- * another user; a user's own copies, and those of a user within his share, go only if they were not
- * asked for lately: programs read their files in turn, so the copy of the longest unread file is
- * the one they need next (docs/decisions/0004). Those that nobody is known for go first.
+ * Chooses the copies to evict for a new one. All users have equal shares of the bytes and of the
+ * files, and may use what others leave; the larger of both fractions counts. Copies without a known
+ * user are evicted first, then those of the user furthest above the share, least recently used
+ * first. For another user they are evicted at once. A user's own copies, and those of a user within
+ * the share, are evicted only if not used recently: programs read their files in turn, so the
+ * longest unread file is the next to be read (docs/decisions/0004).
  */
 final class Eviction {
-  /** More go in several steps, between which others get on. */
+  /** At most so many are chosen at a time, so that other threads can take the lock between. */
   private static final int MOST = 512;
 
   private final Space capacity;
@@ -26,12 +26,12 @@ final class Eviction {
   private final double share;
   private final Map<Integer, Space> used = new HashMap<>();
 
-  /** The least recently used copy of a user that may go, if it was looked for. */
+  /** Each user's next candidate, if already looked up. */
   private final Map<Integer, SharedCopy> next = new HashMap<>();
 
-  /** The copies that may go. */
+  /** Copies that may be evicted. */
   interface Candidates {
-    /** The next copy of a user, the least recently used one first; null if there are no more. */
+    /** The next copy of a user, least recently used first; null at the end. */
     @Nullable SharedCopy next(int user);
   }
 
@@ -60,11 +60,11 @@ final class Eviction {
   }
 
   /**
-   * The copies that go; perhaps only some of them.
+   * The copies to evict, or the first {@link #MOST} of them.
    *
-   * @param missing how much room is missing; not above zero where none is
-   * @param needed what the new copy takes
-   * @return null if there is no way to make room
+   * @param missing how much to free; zero or less if nothing
+   * @param needed the size of the new copy
+   * @return null if not enough can be freed
    */
   @Nullable List<SharedCopy> victims(Space missing, Space needed) {
     used.merge(forUser, needed, Space::plus);
@@ -100,7 +100,7 @@ final class Eviction {
     return isForOther || (entry != null && entry.used() < lately);
   }
 
-  /** How much of the capacity a user has; everything if it is nobody's. */
+  /** The fraction of the capacity that a user has; copies of unknown users exceed any share. */
   private double above(int user) {
     return user == CopyKey.NOBODY
         ? Double.MAX_VALUE

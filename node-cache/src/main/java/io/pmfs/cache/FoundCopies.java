@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The index that an earlier run left. If it was not closed before the machine ended, or is damaged
- * or missing, it is made again from the names of the copies' files, whatever their number.
+ * Opens the index of an earlier run. If it is missing or damaged, or was not closed before the
+ * machine went down, it is rebuilt from the names of the copies' files.
  */
 final class FoundCopies {
   private static final Logger log = LoggerFactory.getLogger(FoundCopies.class);
@@ -37,9 +37,7 @@ final class FoundCopies {
   }
 
   /**
-   * Opens the index.
-   *
-   * @param boot identifies the time since the machine started
+   * @param boot identifies the boot of the machine
    */
   static CopyIndex index(CopyFiles files, byte[] boot) throws IOException {
     try {
@@ -61,7 +59,7 @@ final class FoundCopies {
           return index;
         }
       } catch (StateException e) {
-        log.warn("the index of the copies is made again: {}", e.getMessage());
+        log.warn("rebuilding the index of the copies: {}", e.getMessage());
         if (index != null) {
           index.close();
           index = null;
@@ -92,7 +90,7 @@ final class FoundCopies {
   private void read() throws IOException {
     each(files.copies(), fileSystem -> each(fileSystem, part -> each(part, this::add)));
     if (copies + others > 0) {
-      log.info("found {} copies by their names; left {} other files alone", copies, others);
+      log.info("found {} copies by their names; ignored {} other files", copies, others);
     }
   }
 
@@ -140,7 +138,7 @@ final class FoundCopies {
         0);
   }
 
-  /** Identifies the time since the machine started; else nothing that was seen before. */
+  /** Identifies the boot of the machine; a new value each time if that is unknown. */
   static byte[] boot() {
     try {
       return Files.readAllBytes(Path.of("/proc/sys/kernel/random/boot_id"));

@@ -4,11 +4,11 @@ import io.pmfs.cache.CacheMessage.Refusal;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a connection gets.
+ * The result of asking for a copy.
  *
- * @param copy held for its user, of any state; null if there is none
- * @param isNew whether it is empty, and is to be made now
- * @param why there is none; null if it can be made
+ * @param copy the copy, held for the user, in any state; null if there is none
+ * @param isNew whether the caller must make the copy
+ * @param why the reason for a refusal; null if the copy can be made
  */
 record HeldCopy(@Nullable SharedCopy copy, boolean isNew, @Nullable Refusal why) {
   static final HeldCopy NONE = new HeldCopy(null, false, null);

@@ -17,17 +17,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which copies there are: objects while they are active, which means that they grow, that somebody
- * holds them, or that somebody may have them open; and records of the {@link CopyIndex}. Guarded by
- * {@link SharedCopies}.
+ * Finds copies. An active copy, which grows, is held or may be open, is an object; all others are
+ * only records of the {@link CopyIndex}. Guarded by {@link SharedCopies}.
  */
 final class KnownCopies {
   private static final Logger log = LoggerFactory.getLogger(KnownCopies.class);
 
-  /** How exactly the time of a copy's last use is known. */
+  /** The resolution of the recorded times of use. */
   private static final long USE_RECORDED_NANOS = Duration.ofMinutes(1).toNanos();
 
-  /** Copies in use that an eviction passes over. */
+  /** The most copies in use that an eviction skips. */
   private static final int MOST_PASSED = 1000;
 
   private final CopyFiles files;
@@ -35,14 +34,14 @@ final class KnownCopies {
   private final CopyRoom room;
   private final InstantSource clock;
 
-  // INVARIANT: a record that is not in here was not given out by this run since nobody had its
-  // file open.
+  // INVARIANT: a copy that is not in here was not served by this run since its file was last known
+  // to be closed.
   private final Map<CopyKey, SharedCopy> active = new HashMap<>();
 
   private long copies;
   private long lastUse;
 
-  /** Counts what the index has. */
+  /** Charges the copies in the index to their users. */
   KnownCopies(CopyFiles files, CopyIndex index, CopyRoom room, InstantSource clock) {
     this.files = files;
     this.index = index;
@@ -55,12 +54,12 @@ final class KnownCopies {
         });
   }
 
-  /** The whole copies. */
+  /** The number of complete copies. */
   long copies() {
     return copies;
   }
 
-  /** Now, and later than any time before. */
+  /** The current time, later than any time returned before. */
   private long now() {
     lastUse = Math.max(nanos(clock.instant()), lastUse + 1);
     return lastUse;
@@ -70,7 +69,6 @@ final class KnownCopies {
     return TimeUnit.SECONDS.toNanos(time.getEpochSecond()) + time.getNano();
   }
 
-  /** The copy of a file, of any state in which it can be found; null if there is none. */
   @Nullable SharedCopy find(CopyKey key) {
     SharedCopy known = active.get(key);
     Entry entry = known == null ? index.find(key) : null;
@@ -86,12 +84,11 @@ final class KnownCopies {
     return copy;
   }
 
-  /** From now on this object is the copy. */
   void activate(SharedCopy copy) {
     active.put(copy.key, copy);
   }
 
-  /** The copy is its record alone, or is not to be found any more. */
+  /** Drops the object of a copy, which leaves at most its record. */
   void deactivate(SharedCopy copy) {
     active.remove(copy.key, copy);
   }
@@ -100,7 +97,7 @@ final class KnownCopies {
     return active.size();
   }
 
-  /** Returns whether that was possible; else the earlier record stays. */
+  /** Returns false if the record could not be replaced. */
   @CanIgnoreReturnValue
   private boolean record(SharedCopy copy, Entry before, Entry now) {
     try {
@@ -113,7 +110,7 @@ final class KnownCopies {
     }
   }
 
-  /** Notes that a copy was used. A copy that was nobody's is its user's from now on. */
+  /** Records a use. A copy without a known user is charged to this user from now on. */
   void touch(SharedCopy copy, int user) {
     Entry entry = copy.entry;
     if (entry == null) {
@@ -131,7 +128,7 @@ final class KnownCopies {
     }
   }
 
-  /** A copy of an earlier run was compared with its checksum. */
+  /** Records that a copy of an earlier run matched its checksum. */
   void trust(SharedCopy copy) {
     Entry entry = copy.entry;
     if (copy.state == State.FOUND && entry != null) {
@@ -140,10 +137,10 @@ final class KnownCopies {
     }
   }
 
-  /** Keeps the file of a copy that has all its bytes. */
+  /** Completes a copy that has all its bytes. */
   void keep(SharedCopy copy, int checksum) throws IOException {
     Entry entry = new Entry(copy.key, copy.user, checksum, now(), files.run());
-    index.put(null, entry); // first: each file that is kept has a record
+    index.put(null, entry); // first: every file below copies has a record
     try {
       copy.file = files.keep(copy.file, copy.key, checksum);
     } catch (IOException e) {
@@ -156,7 +153,7 @@ final class KnownCopies {
     copies++;
   }
 
-  /** Makes a copy one that cannot be found; its file may be open. */
+  /** Removes a copy's record and moves its file, which may be open, out of the copies. */
   void remove(SharedCopy copy) {
     Entry entry = copy.entry;
     if (entry == null) {
@@ -166,7 +163,7 @@ final class KnownCopies {
     try {
       index.remove(entry);
     } catch (StateException e) {
-      log.warn("{}", e.getMessage()); // a record without its file is dropped when it is asked for
+      log.warn("{}", e.getMessage()); // a record without its file is dropped on lookup
     }
     copy.state = State.GONE;
     copy.entry = null;
@@ -174,7 +171,7 @@ final class KnownCopies {
     copies--;
   }
 
-  /** The copies that may go: nobody holds them, and the kernel says that nobody has them open. */
+  /** Copies that may be evicted: not held, and not open according to the kernel. */
   final class LeastRecentlyUsed implements Eviction.Candidates {
     private final Map<Integer, CopyIndex.Page> pages = new HashMap<>();
     private int passed;
@@ -195,7 +192,7 @@ final class KnownCopies {
         if (known == null && !files.isOpen(copy.file)) {
           return copy;
         }
-        touch(copy, copy.user); // else the next eviction would meet it again
+        touch(copy, copy.user); // or the next eviction would find it again
         passed++;
       }
       return null;

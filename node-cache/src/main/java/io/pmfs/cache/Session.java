@@ -23,17 +23,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One connection of the cache, of a user whom the kernel names. Nothing in a message is trusted:
- * the open file that comes with it proves what the user may read, and the kernel says which file it
- * is. A message that no mount sends ends the connection.
+ * One connection to the cache; the kernel identifies its user. Messages are not trusted: the passed
+ * open file proves what the user may read, and the kernel identifies that file. A malformed message
+ * ends the connection.
  */
 final class Session {
   private static final Logger log = LoggerFactory.getLogger(Session.class);
 
-  /** A copy of an earlier run up to this size is compared before the answer. */
+  /** Copies of an earlier run up to this size are verified before the answer, larger ones later. */
   private static final long COMPARED_AT_ONCE_BYTES = 1 << 20;
 
-  /** A reader further ahead of a growing copy reads the source. */
+  /** A reader further ahead of a growing copy is sent to the source. */
   private static final long AHEAD_BYTES = 8 << 20;
 
   private final CacheService service;
@@ -55,12 +55,12 @@ final class Session {
     return user;
   }
 
-  /** Whether a mount is at the other end, and not a command that asks for a report. */
+  /** Whether the client is a mount, not a command that fetches a report. */
   boolean isMount() {
     return isMount;
   }
 
-  /** Answers until the other end closes. */
+  /** Answers until the client disconnects. */
   void run() {
     try (socket) {
       DescriptorSocket.Message message;
@@ -71,13 +71,13 @@ final class Session {
           if (file != null) {
             file.close();
           }
-          log.info("user {} sent a message that is none; the connection is closed", user);
+          log.info("user {} sent a malformed message; closing the connection", user);
           return;
         }
         handle(request, file);
       }
     } catch (FsException e) {
-      log.debug("a connection of user {}: {}", user, e.getMessage());
+      log.debug("connection of user {} failed: {}", user, e.getMessage());
     } finally {
       end();
     }
@@ -143,9 +143,9 @@ final class Session {
     }
   }
 
-  /** Which content the file has; null if it is none that may be copied. */
+  /** The key of the file's content; null if the file may not be copied. */
   private @Nullable CopyKey key(PassedFile file) throws FsException {
-    // First the device, because another file system need not answer anything else.
+    // The device first, because other calls may block on a file system that is not listed.
     Long fileSystem = service.fileSystem(file.device());
     if (fileSystem == null || !file.isReadable()) {
       return null;
@@ -155,9 +155,9 @@ final class Session {
   }
 
   /**
-   * Whether no other file can ever have the same key. A program that serves a file system may give
-   * numbers to other files later. Two files have the same change time if the program keeps none, or
-   * only full seconds.
+   * Whether a key identifies this file forever. A program that serves a file system may reuse inode
+   * numbers; with change times in full seconds or none at all, two files could then have equal
+   * keys.
    */
   static boolean isFit(SourceStatus status, boolean isServedByProgram) {
     Attributes attributes = status.attributes();
@@ -171,7 +171,6 @@ final class Session {
     return handles.size() >= service.limits().handles();
   }
 
-  /** Returns whether the file was taken over. */
   private boolean ask(CacheMessage request, CopyKey key, PassedFile file) {
     SharedCopies copies = service.copies();
     HeldCopy held = copies.make(key, user);
@@ -202,7 +201,7 @@ final class Session {
     return place != Copier.Place.REFUSED;
   }
 
-  /** Answers with a copy that is there, and held. */
+  /** Answers with an existing copy, which is held. */
   private void found(CacheMessage request, SharedCopy copy) {
     SharedCopies copies = service.copies();
     if (copies.isQueued(copy)) {
@@ -214,7 +213,7 @@ final class Session {
       copies.compare(copy);
       answer(request, copy);
     } else {
-      // The hold is that of the comparison.
+      // The comparison takes over the hold.
       service.compare(copy, user);
       refuse(request.id(), Refusal.BUSY);
     }
@@ -261,7 +260,7 @@ final class Session {
     send(new CacheMessage(Kind.REFUSED, id, 0, why.number()), null);
   }
 
-  /** Never waits: a mount that does not receive its answers is disconnected. */
+  /** Never blocks: a client that does not receive its answers is disconnected. */
   private void send(CacheMessage answer, @Nullable PassedFile file) {
     try {
       socket.offer(answer.encoded(), file);
@@ -270,7 +269,7 @@ final class Session {
     }
   }
 
-  /** Answers the questions that waited since before a time. */
+  /** Answers the requests that have waited since before this time. */
   void answerOlderThan(long nanoTime) {
     List<Question> old;
     synchronized (this) {
@@ -283,7 +282,7 @@ final class Session {
     }
   }
 
-  /** Instead of running. */
+  /** Closes a session that was never run. */
   void close() {
     socket.close();
   }
@@ -304,14 +303,14 @@ final class Session {
     held.forEach(copy -> service.copies().release(copy, user));
   }
 
-  /** A question for a copy that this connection holds. */
+  /** A request for a copy that this connection holds. */
   private final class Question implements SharedCopy.Waiting {
     private final long id;
     private final long handle;
     private final long wanted;
     private final SharedCopy copy;
 
-    /** Whether the answer has the copy's file, open. */
+    /** Whether the answer carries the copy's open file. */
     private final boolean open;
 
     private final long since = System.nanoTime();
@@ -328,7 +327,7 @@ final class Session {
       this.open = open;
     }
 
-    /** The same, answered without waiting. */
+    /** A request for what the copy has now. */
     Question now() {
       return new Question(id, handle, 0, copy, open);
     }
@@ -356,7 +355,7 @@ final class Session {
           return;
         }
       } catch (FsException e) {
-        log.warn("a copy cannot be opened: {}", e.getMessage());
+        log.warn("cannot open a copy: {}", e.getMessage());
         if (e.errno() == Errno.ENOENT) {
           service.copies().fail(copy).forEach(SharedCopy.Waiting::answer);
         }

@@ -24,25 +24,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The copies of a node's cache, with one limit for all users. Safe for use by many threads.
+ * The copies of a node's cache, with one limit for all users. Thread-safe.
  *
- * <p>INVARIANT: room counts as free when the file that took it is empty or nobody has it open, as
- * the kernel says. Connections say which copies they have open and when they close them; that is
- * believed only to keep a copy, never to free its room (docs/decisions/0049).
- *
- * <p>Only copies that grow, that connections hold or that somebody may have open are objects; the
- * others are records of the {@link CopyIndex}.
+ * <p>INVARIANT: space counts as free only once its file is empty or, according to the kernel, not
+ * open. What connections report about their open copies can keep a copy but never frees its space
+ * (docs/decisions/0049).
  */
 final class SharedCopies implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(SharedCopies.class);
 
-  /** Each step of an eviction frees what one transaction holds; others may take that. */
+  /** A limit, because other requests may take the space that each step of an eviction frees. */
   private static final int MOST_STEPS = 1000;
 
   private static final int LOOKED_AT = 1000;
   private static final long REMOVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-  /** In place of what a file was a copy of that an earlier run left behind. */
+  /** The key of files that an earlier run left behind. */
   private static final CopyKey UNKNOWN = new CopyKey(0, 0, 0, Instant.EPOCH, Instant.EPOCH);
 
   private final CopyFiles files;
@@ -52,18 +49,18 @@ final class SharedCopies implements AutoCloseable {
   private final CopyRoom room; // GUARDED_BY(this)
   private final KnownCopies known; // GUARDED_BY(this)
 
-  /** What nobody holds, and somebody has open. */
+  /** Copies that are open although no connection holds them. */
   private final Set<SharedCopy> suspicious = new LinkedHashSet<>(); // GUARDED_BY(this)
 
-  /** Over, and nobody has it open: its file is to be removed without the lock. */
+  /** Discarded copies, no longer open, whose files are yet to be removed, without the lock. */
   private final Deque<SharedCopy> closed = new ArrayDeque<>(); // GUARDED_BY(this)
 
   private long evicted; // GUARDED_BY(this)
   private boolean isClosed; // GUARDED_BY(this)
 
   /**
-   * Takes over files and index, which have the copies that an earlier run left, and makes room if
-   * there are too many.
+   * Takes over files and index, with the copies of an earlier run; evicts some if there are too
+   * many.
    */
   SharedCopies(CopyFiles files, CopyIndex index, CacheRules rules, InstantSource clock)
       throws IOException {
@@ -98,9 +95,8 @@ final class SharedCopies implements AutoCloseable {
     }
   }
 
-  // Private methods are called with the lock held, except those that remove files.
+  // Private methods require the lock, except those that remove files.
 
-  /** The copy with a key, held for a user. */
   synchronized HeldCopy hold(CopyKey key, int user) {
     SharedCopy copy = known.find(key);
     if (copy == null) {
@@ -130,7 +126,6 @@ final class SharedCopies implements AutoCloseable {
     }
   }
 
-  /** Undoes one hold. */
   void release(SharedCopy copy, int user) {
     synchronized (this) {
       room.user(user).release(copy);
@@ -146,7 +141,7 @@ final class SharedCopies implements AutoCloseable {
     }
   }
 
-  /** Asks the kernel whether anybody has a copy open that nobody holds. */
+  /** Asks the kernel whether a copy without holders is still open. */
   private void settle(SharedCopy copy) {
     if (files.isOpen(copy.file)) {
       suspicious.add(copy);
@@ -167,7 +162,7 @@ final class SharedCopies implements AutoCloseable {
     room.goes(copy);
   }
 
-  /** Removes files that nobody has open; called without the lock, as that may take long. */
+  /** Removes the files of closed copies; called without the lock because it may take long. */
   private void removeClosed() {
     SharedCopy copy;
     while ((copy = nextClosed()) != null) {
@@ -183,12 +178,12 @@ final class SharedCopies implements AutoCloseable {
     return closed.poll();
   }
 
-  /** Looks whether what was open in spite of its holders still is. Called now and then. */
+  /** Checks some of the copies that were still open after their release. Called periodically. */
   void lookAgain() {
     synchronized (this) {
       List<SharedCopy> some = suspicious.stream().limit(LOOKED_AT).toList();
       for (SharedCopy copy : some) {
-        suspicious.remove(copy); // the others come first next time
+        suspicious.remove(copy); // moves it to the end of the queue
         if (copy.holders == 0) {
           settle(copy);
         } else {
@@ -200,19 +195,18 @@ final class SharedCopies implements AutoCloseable {
     removeClosed();
   }
 
-  /** Whether a copy is of an earlier run, and was not compared with its checksum yet. */
+  /** Whether a copy is of an earlier run and not yet verified. */
   synchronized boolean isFound(SharedCopy copy) {
     return copy.state == State.FOUND;
   }
 
-  /** How many bytes of a copy can be read. */
   synchronized long reachedBytes(SharedCopy copy) {
     return copy.reached;
   }
 
   /**
-   * The copy with a key, or an empty one that grows if there is none and there is room, or others
-   * may go for it; held for the user.
+   * Finds a copy, or creates an empty one if there is space or others can be evicted; holds it for
+   * the user.
    */
   HeldCopy make(CopyKey key, int user) {
     Space needed = Space.of(key.size());
@@ -244,7 +238,7 @@ final class SharedCopies implements AutoCloseable {
     return HeldCopy.NO_ROOM;
   }
 
-  /** Waits for files that other threads are removing. */
+  /** Waits while other threads remove files. */
   private synchronized void awaitRemovals() {
     long end = System.nanoTime() + REMOVAL_NANOS;
     try {
@@ -259,7 +253,7 @@ final class SharedCopies implements AutoCloseable {
   private HeldCopy create(CopyKey key, int user) {
     Path file = files.incoming();
     try {
-      files.create(file); // first: whoever finds the copy opens its file
+      files.create(file); // first: other threads may open it as soon as the copy is found
     } catch (IOException e) {
       log.warn("{}: {}", file, e.getMessage());
       return HeldCopy.NO_ROOM;
@@ -271,9 +265,9 @@ final class SharedCopies implements AutoCloseable {
   }
 
   /**
-   * What goes for a new copy, unless room is being made already; null if that is impossible.
+   * The copies to evict for a new one, beyond those being removed; null if not enough can be freed.
    *
-   * @param lately copies of the user used after this stay
+   * @param lately copies of the user used after this are kept
    */
   private @Nullable List<SharedCopy> victims(Space needed, int user, long lately) {
     Eviction eviction =
@@ -289,17 +283,17 @@ final class SharedCopies implements AutoCloseable {
     }
   }
 
-  /** A growing copy waits for a thread that makes it. */
+  /** A growing copy waits for a thread. */
   synchronized void queued(SharedCopy copy) {
     copy.isQueued = copy.writer == null;
   }
 
-  /** Whether a copy will grow only later. */
+  /** Whether a growing copy still waits for a thread. */
   synchronized boolean isQueued(SharedCopy copy) {
     return copy.state == State.GROWING && copy.isQueued;
   }
 
-  /** A channel that writes a growing copy, by the thread that makes it. */
+  /** Opens a growing copy for writing. */
   synchronized FileChannel write(SharedCopy copy) throws IOException {
     if (copy.state != State.GROWING) {
       throw new IOException("it was given up");
@@ -310,12 +304,12 @@ final class SharedCopies implements AutoCloseable {
     return writer;
   }
 
-  /** More of a growing copy can be read. Returns whose questions to answer now. */
+  /** More of a growing copy can be read. Returns the requests to answer now. */
   synchronized List<Waiting> reached(SharedCopy copy, long bytes) {
     return copy.reach(bytes);
   }
 
-  /** A growing copy has all its bytes, and is closed. Returns whose questions to answer now. */
+  /** A growing copy has all its bytes, and is closed. Returns the requests to answer now. */
   synchronized List<Waiting> complete(SharedCopy copy, int checksum) throws IOException {
     if (copy.state != State.GROWING) {
       throw new IOException("it was given up");
@@ -328,8 +322,8 @@ final class SharedCopies implements AutoCloseable {
   }
 
   /**
-   * A copy could not be made, or is bad. What there is of one that grew is removed at once: whoever
-   * reads it finds it shorter, and reads the source. Returns whose questions to answer now.
+   * Drops a copy that could not be made or is bad. A growing one is truncated at once: its readers
+   * then read the source. Returns the requests to answer now.
    */
   List<Waiting> fail(SharedCopy copy) {
     boolean grew;
@@ -365,19 +359,19 @@ final class SharedCopies implements AutoCloseable {
     return waiting;
   }
 
-  /** Keeps a question until the copy is as far as it asks; false if it is to be answered now. */
+  /** Registers a request until the copy has the wanted bytes; false if it can be answered now. */
   synchronized boolean await(SharedCopy copy, Waiting question) {
     return copy.state == State.GROWING
         && copy.reached < question.wanted()
         && copy.waiting.add(question);
   }
 
-  /** Takes a question back; false if it was answered, or is being answered. */
+  /** Withdraws a request; false if it is answered already. */
   synchronized boolean takeBack(SharedCopy copy, Waiting question) {
     return copy.waiting.remove(question);
   }
 
-  /** A copy as it is now. Until it is closed it counts as open, as its file is open here. */
+  /** A snapshot of a copy, whose file it may have open. Until closed, the copy counts as open. */
   final class Present implements AutoCloseable {
     private final SharedCopy copy;
     private final State state;
@@ -400,7 +394,7 @@ final class SharedCopies implements AutoCloseable {
       return reached;
     }
 
-    /** Open for reading, if that was asked for and it can be read. */
+    /** The open file, if requested and readable. */
     @Nullable PassedFile file() {
       return file;
     }
@@ -418,9 +412,7 @@ final class SharedCopies implements AutoCloseable {
   }
 
   /**
-   * Returns a copy as it is now.
-   *
-   * @param open whether to open its file, if it can be read
+   * @param open whether to open the copy's file, if it can be read
    */
   synchronized Present present(SharedCopy copy, boolean open) throws FsException {
     State state = copy.state;
@@ -428,7 +420,7 @@ final class SharedCopies implements AutoCloseable {
     return new Present(copy, state, open && isReadable ? PassedFile.open(copy.file) : null);
   }
 
-  /** Compares a copy of an earlier run with its checksum; drops it if they differ. */
+  /** Verifies the checksum of a copy of an earlier run; drops a copy that does not match. */
   void compare(SharedCopy copy) {
     boolean isGood = false;
     String fault = "it does not match its checksum";
@@ -455,7 +447,6 @@ final class SharedCopies implements AutoCloseable {
     }
   }
 
-  /** What there is, for a report. */
   synchronized CacheReport.Room room() {
     return new CacheReport.Room(
         room.capacity().bytes(),
@@ -468,7 +459,7 @@ final class SharedCopies implements AutoCloseable {
         room.report());
   }
 
-  /** Lets the index be trusted by the next run, and gives up the directory. */
+  /** Marks the index as closed properly and unlocks the directory. */
   @Override
   public synchronized void close() {
     if (isClosed) {

@@ -7,58 +7,56 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One copy of the node's cache that grows, or that somebody uses or may have open. Others are
- * {@link CopyIndex.Entry entries} alone. Everything that changes is guarded by its {@link
- * SharedCopies}.
+ * An active copy, one that grows, is held or may be open. All others are only {@link
+ * CopyIndex.Entry entries}. Mutable state is guarded by {@link SharedCopies}.
  */
 final class SharedCopy {
   final CopyKey key;
 
-  /** The user for whom it was made, to whose share it counts. */
+  /** The user charged for the copy. */
   int user;
 
   State state;
   Path file;
 
-  /** Its record while it is kept. */
+  /** The record of a complete copy. */
   CopyIndex.@Nullable Entry entry;
 
-  /** What it takes of the disk, and of its user's share. */
+  /** The disk space charged to the user. */
   Space space;
 
-  /** The bytes that can be read, from the first on. */
+  /** How many bytes can be read, from the first on. */
   long reached;
 
-  /** The connections that may have it open, each as often as it does. */
+  /** The number of handles that connections have. */
   int holders;
 
-  /** The users whose mounts got its file since nobody had that open. */
+  /** The users whose mounts received its file since it was last known to be closed. */
   final List<Integer> given = new ArrayList<>(1);
 
-  /** Whether it waits for a thread: others come first. */
+  /** Whether it waits for a thread. */
   boolean isQueued;
 
-  /** What the thread writes to that makes it. */
+  /** The channel of the thread that makes it. */
   @Nullable FileChannel writer;
 
   List<Waiting> waiting = new ArrayList<>(0);
 
-  /** What a copy is. */
   enum State {
     GROWING,
-    /** Of an earlier run: not compared with its checksum yet. */
+    /** Of an earlier run, not yet verified. */
     FOUND,
     WHOLE,
-    /** It cannot be found any more; it needs room while somebody has it open. */
+    /** No longer found; uses space while it is open. */
     GONE
   }
 
-  /** A question that is answered when a copy has some size, or has failed. */
+  /** A request that is answered once a copy has enough bytes, or has failed. */
   interface Waiting {
-    /** Up to which byte the copy is wanted. */
+    /** How many bytes the request needs. */
     long wanted();
 
-    /** Answers. Called without locks. */
+    /** Sends the answer. Called without locks. */
     void answer();
   }
 
@@ -70,7 +68,7 @@ final class SharedCopy {
     this.space = Space.of(key.size());
   }
 
-  /** It has so many bytes. Returns whose questions to answer now. */
+  /** Sets the readable bytes. Returns the requests to answer now. */
   List<Waiting> reach(long bytes) {
     reached = bytes;
     List<Waiting> ready = new ArrayList<>();
@@ -78,7 +76,7 @@ final class SharedCopy {
     return ready;
   }
 
-  /** All questions, which are to be answered now. */
+  /** Removes and returns all requests. */
   List<Waiting> takeWaiting() {
     List<Waiting> all = waiting;
     waiting = new ArrayList<>(0);

@@ -17,15 +17,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The file systems whose files may be copied: those at some directories, as this process sees them
- * at the time of each question. A user may mount file systems of his own, with any inode numbers
- * and times in them, and one of these may get the device number of a listed one that was unmounted.
- * But while a file is open, no other file system has the number of its device.
+ * The file systems whose files may be copied: those of the listed directories, looked up at each
+ * request. A user may mount a file system with arbitrary inode numbers and times, and it may get
+ * the device number of a listed one that was unmounted. But while a file is open, no other file
+ * system can get its device number.
  */
 final class SourceFileSystems {
   private final List<Path> directories;
 
-  /** The last known device of each directory, and the name of the file system there. */
+  /** The last known device and file system of each directory. */
   private final Map<Path, Known> known = new HashMap<>(); // GUARDED_BY(this)
 
   private record Known(long device, long name) {}
@@ -35,8 +35,8 @@ final class SourceFileSystems {
   }
 
   /**
-   * The name of a listed file system, which stays the same over restarts of the machine; null if
-   * none has this device. The caller keeps a file of the device open meanwhile.
+   * The name of a listed file system, which survives reboots; null if none has this device. The
+   * caller must keep a file of the device open meanwhile.
    */
   @Nullable Long name(long device) {
     List<Path> likelyFirst = new ArrayList<>(directories);
@@ -48,7 +48,7 @@ final class SourceFileSystems {
           return name(directory, device);
         }
       } catch (FsException e) {
-        // Not there now; perhaps another one.
+        // This one is missing; perhaps another one has the device.
       }
     }
     return null;
@@ -77,7 +77,7 @@ final class SourceFileSystems {
     }
   }
 
-  /** Root of the node has named the directory, so its links are followed. */
+  /** Follows symbolic links, because root has listed the directory. */
   private static Path real(Path directory) throws FsException {
     try {
       return directory.toRealPath();

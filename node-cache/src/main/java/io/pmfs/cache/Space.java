@@ -1,12 +1,12 @@
 package io.pmfs.cache;
 
-/** What copies take of their disk: bytes in whole units, and files, which are its inodes. */
+/** Disk space: allocated bytes, and files, that is, inodes. */
 record Space(long bytes, long files) {
   static final Space NONE = new Space(0, 0);
 
   private static final int UNIT_BYTES = 4096;
 
-  /** What a file of so many bytes takes. */
+  /** The space of a file of so many bytes. */
   static Space of(long size) {
     return new Space((size + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES, 1);
   }
@@ -23,7 +23,7 @@ record Space(long bytes, long files) {
     return bytes <= other.bytes && files <= other.files;
   }
 
-  /** Which part of the whole this is: of its bytes or of its files, whichever is more. */
+  /** The fraction of {@code whole} that this is: the larger of bytes and files. */
   double partOf(Space whole) {
     return Math.max((double) bytes / whole.bytes, (double) files / whole.files);
   }

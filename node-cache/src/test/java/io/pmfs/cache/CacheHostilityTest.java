@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a user can do who talks to the cache himself. */
+/** Attacks by a client other than a mount. */
 final class CacheHostilityTest {
   private static final long SEED = 20261125;
   private static final int O_PATH = 0x200000;
@@ -183,7 +183,7 @@ final class CacheHostilityTest {
     assertThat(service.report().room().copies()).isEqualTo(1);
   }
 
-  /** Connections that were closed just now may still count, or still be accepted. */
+  /** Recently closed connections may still count, or still be accepted. */
   private void awaitWorking() throws Exception {
     Await.until("admitted", this::isAdmitted);
     assertWorks();
@@ -193,7 +193,7 @@ final class CacheHostilityTest {
     try (DescriptorSocket socket =
         DescriptorSocket.connect(directory.resolve("socket"), Duration.ofSeconds(10))) {
       socket.send(new CacheMessage(Kind.STATUS, 1, 0, 0).encoded(), PassedFile.NONE);
-      // Who asks is no mount.
+      // The asking connection is not a mount.
       return socket.receive() != null && service.report().connections() == 0;
     } catch (FsException e) {
       return false;
@@ -224,7 +224,7 @@ final class CacheHostilityTest {
     assertThat(ask(socket, open(source.resolve("f"), 0)).message().kind()).isEqualTo(Kind.WHOLE);
   }
 
-  /** A client says that it closed what it keeps open, and changes its file while it is copied. */
+  /** A client keeps released copies open, and changes its file while it is copied. */
   @Test
   void failedCopies_keptOpenAfterTheirRelease_takeNoRoomOfTheDisk() throws Exception {
     DescriptorSocket socket = connect();

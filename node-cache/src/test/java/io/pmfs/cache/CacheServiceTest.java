@@ -55,7 +55,7 @@ final class CacheServiceTest {
   private final InstantSource clock = () -> now;
   private final List<AutoCloseable> opened = new ArrayList<>();
 
-  /** A source, and how often its files were read. */
+  /** A source that counts reads, and a client. */
   private record Mount(CachedStore store, CountedBackingStore source, CacheClient client) {
     byte[] read(String name, int size) throws FsException {
       try (SourceFile file = store.open(FileName.of(name))) {
@@ -119,7 +119,7 @@ final class CacheServiceTest {
     return read;
   }
 
-  /** As sshfs shows files: others may get the same number and times. */
+  /** As with sshfs, where another file can get the same inode number and times. */
   @Test
   void key_ofAFileWithoutAChangeTimeOfItsOwn_isNone() {
     Instant second = Instant.parse("2026-11-26T18:00:00Z");
@@ -218,7 +218,7 @@ final class CacheServiceTest {
     file.close();
     first.close();
     second.closeDescriptor();
-    mount.read("f", content.length); // answered after what was closed before
+    mount.read("f", content.length); // answered after the release before it
     assertThat(openBytes()).isPositive();
     second.close();
     awaitOpenBytes(0);
@@ -341,7 +341,7 @@ final class CacheServiceTest {
     assertThat(second.read("bad", bad.length)).isEqualTo(bad);
     long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
     while (second.client().statistics().copyBytes() == 0 && System.nanoTime() - end < 0) {
-      // A large copy is compared behind its reader.
+      // A large copy is verified after the answer.
       assertThat(second.read("good", good.length)).isEqualTo(good);
     }
 
@@ -431,7 +431,10 @@ final class CacheServiceTest {
     Mount mount = mount();
     try (FileChannel channel = FileChannel.open(path, READ, WRITE)) {
       MappedByteBuffer mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, content.length);
-      mapped.put(0, (byte) 1); // the kernel notes the time of this alone, until it writes the page
+      mapped.put(
+          0,
+          (byte)
+              1); // the kernel updates the time for this write only, until it writes back the page
       content[0] = 1;
       assertThat(mount.read("f", content.length)).isEqualTo(content);
       Object changed = Files.getAttribute(path, "unix:ctime");

@@ -26,7 +26,7 @@ final class CopierTest {
     copier.close();
   }
 
-  /** Work that begins, and then lasts until it is released. */
+  /** Work that blocks until released. */
   private final class Held implements Copier.Work {
     private final String name;
     private final long bytes;

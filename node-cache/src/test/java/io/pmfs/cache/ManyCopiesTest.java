@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class ManyCopiesTest {
   private static final int COPIES = Integer.getInteger("pmfs.cache.copies", 2_000_000);
 
-  /** A service with this heap; each copy is a file with no content, to be faster. */
+  /** Limits the heap of the service. The copies are empty files, to be faster. */
   @Test
   void open_twoMillionCopies_takesSecondsAndLittleMemory(@TempDir Path directory) throws Exception {
     for (String step : new String[] {"make", "use", "lose"}) {
@@ -35,13 +35,13 @@ final class ManyCopiesTest {
                   System.getProperty("pmfs.cache.directory", directory.toString()))
               .redirectErrorStream(true)
               .start();
-      String said = new String(run.getInputStream().readAllBytes(), UTF_8);
-      System.out.print(said);
-      assertThat(run.waitFor()).as(said).isZero();
+      String output = new String(run.getInputStream().readAllBytes(), UTF_8);
+      System.out.print(output);
+      assertThat(run.waitFor()).as(output).isZero();
     }
   }
 
-  /** Makes the copies; or opens them, and makes some that others go for; or finds them by name. */
+  /** Makes copies, or opens them and makes more, which evicts some, or finds them by name. */
   public static void main(String[] arguments) throws Exception {
     Path directory = Path.of(arguments[1]);
     boolean isUse = arguments[0].equals("use");

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Room and shares. All copies have the same size, of which ten fit. */
+/** Space and shares. Ten copies fit, all of the same size. */
 final class SharedCopiesTest {
   private static final int SIZE = 4096;
   private static final Duration EVICT_AFTER = Duration.ofHours(1);
@@ -84,7 +84,7 @@ final class SharedCopiesTest {
     return held.isNew() ? held.copy() : null;
   }
 
-  /** A whole copy that is held; null if there is no room. */
+  /** A complete copy, held; null if there is no space. */
   private @Nullable SharedCopy make(long inode, int user) throws IOException {
     SharedCopy copy = create(inode, user);
     if (copy != null) {
@@ -100,7 +100,7 @@ final class SharedCopiesTest {
     }
   }
 
-  /** What a client gets, and has open however the service goes on. */
+  /** The file that a client receives and can keep open. */
   private FileChannel passed(SharedCopy copy) throws Exception {
     try (SharedCopies.Present present = copies.present(copy, true)) {
       PassedFile file = Objects.requireNonNull(present.file());
@@ -182,7 +182,7 @@ final class SharedCopiesTest {
 
     assertThat(used(ADA)).isEqualTo(5);
     assertThat(used(BOB)).isEqualTo(5);
-    // The least recently used ones went.
+    // The least recently used ones are evicted.
     assertThat(has(5)).isFalse();
     assertThat(has(6)).isTrue();
   }
@@ -390,7 +390,7 @@ final class SharedCopiesTest {
     return directory.resolve("copies").resolve(key(inode).path(checksum(inode)));
   }
 
-  /** As after a power cut: the index was not closed, and is of another time. */
+  /** As after a power cut: the index was not closed, and the boot is another one. */
   private void openAfterPowerCut() throws IOException {
     copies.close();
     try (CopyIndex index = new CopyIndex(directory.resolve("index"))) {
@@ -461,8 +461,7 @@ final class SharedCopiesTest {
 
     assertThatThrownBy(() -> open(other, UNLIMITED_FILES, LIMITS))
         .isInstanceOf(IOException.class)
-        .hasMessageContaining(other + " has files")
-        .hasMessageContaining("give an empty directory");
+        .hasMessageContaining(other + " contains files but is not a cache of pmfs node-cache");
 
     assertThat(foreign).hasContent("foreign");
     assertThat(other.resolve("lock")).doesNotExist();
