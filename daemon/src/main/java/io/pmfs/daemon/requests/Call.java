@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  * The caller and the operation of a request: the part of an access log's line before the colon.
  *
  * @param uid the user; {@link LogLine#NONE} if unknown, as for group and thread
- * @param path the file, below the root; null if only its inode is known
- * @param inode that inode, if the path is null
+ * @param path the file's path below the root; null if only its inode is known
+ * @param inode the file's inode, if the path is null
  * @param name the name of an extended attribute, or of a lookup in an inode without a path
  * @param size the requested size, or NONE
  * @param offset the requested offset, or NONE
@@ -66,7 +66,7 @@ public record Call(
     text.append(')');
   }
 
-  /** The file, as in the line but without quotes: a path or an inode. */
+  /** The file as in the line but without quotes: a path or an inode. */
   public String target() {
     FileName known = path;
     return known == null ? "#" + inode : "/" + readable(known);

@@ -8,34 +8,34 @@ import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The requests of readers that failed, other than by an answer that programs expect, such as that
- * there is no such file. Safe for use by many threads.
+ * Failed requests of readers, not counting errors that programs expect, such as ENOENT.
+ * Thread-safe.
  */
 public final class FailedRequests {
-  /** How long a failure counts as late, in whole minutes. */
+  /** How long a failure counts as recent, in whole minutes. */
   static final Duration LATELY = Duration.ofMinutes(10);
 
   private static final int MINUTES = (int) LATELY.toMinutes() + 1;
 
   private final InstantSource clock;
 
-  // Numbers of failures by minute: a ring, each place with the minute that it is of.
+  // A ring of failure counts, each with its minute.
   private final long[] minutes = new long[MINUTES]; // GUARDED_BY(this)
   private final long[] counts = new long[MINUTES]; // GUARDED_BY(this)
   private long total; // GUARDED_BY(this)
   private @Nullable Last last; // GUARDED_BY(this)
 
-  /** The last failure of which the path is known. */
+  /** The last failure with a known path. */
   public record Last(Call call, String errno, Instant time) {}
 
-  /** How many requests failed since the daemon started, how many lately, and the last of them. */
+  /** Failures since the daemon started, recent ones, and the last one. */
   public record Counts(long total, long lately, @Nullable Last last) {}
 
   public FailedRequests(InstantSource clock) {
     this.clock = clock;
   }
 
-  /** Whether a program that gets this error did not have its data, or its names. */
+  /** Whether an error means that a program did not get data or names. */
   static boolean isFailure(String operation, int errno) {
     return errno != 0
         && switch (Errno.of(errno)) {

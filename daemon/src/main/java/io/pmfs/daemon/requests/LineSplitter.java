@@ -6,8 +6,8 @@ import java.io.ByteArrayOutputStream;
 import java.util.function.Consumer;
 
 /**
- * Splits bytes that arrive in pieces into lines. A line longer than any of an access log is cut, so
- * that any file can be read with little memory. For one thread.
+ * Splits bytes that arrive in pieces into lines. Cuts lines longer than any in an access log, so
+ * that any file can be read with little memory. Not thread-safe.
  */
 public final class LineSplitter {
   /** More than the longest path of Linux with every byte escaped. */
@@ -20,7 +20,7 @@ public final class LineSplitter {
     this.lines = lines;
   }
 
-  /** Takes the next piece. */
+  /** Accepts the next piece. */
   public void accept(byte[] bytes, int offset, int length) {
     int begin = offset;
     for (int i = offset; i < offset + length; i++) {

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A line of the access log, in the format of docs/formats.md: a request, or a note about missing
- * ones. A name of any bytes fits in one line and is the same when it is parsed.
+ * ones. Names of any bytes survive formatting and parsing.
  */
 public sealed interface LogLine {
   /** The value of an unknown or absent number. */
@@ -23,7 +23,7 @@ public sealed interface LogLine {
   /** The result of a request that did not fail. */
   String OK = "OK";
 
-  /** The line, without its end. */
+  /** The line without its line feed. */
   String text();
 
   /** Parses a line; null if it is malformed. */
@@ -46,7 +46,7 @@ public sealed interface LogLine {
   /**
    * An answered request.
    *
-   * @param time when it began, to the microsecond
+   * @param time when the request arrived, to the microsecond
    * @param result {@link #OK} or the name of an errno
    * @param bytes the bytes returned, or NONE
    * @param micros its duration
@@ -93,12 +93,12 @@ public sealed interface LogLine {
       return text == null || text.equals("-") ? NONE : Long.parseLong(text);
     }
 
-    /** ENOSYS is no failure: it only tells the kernel to handle the operation itself. */
+    /** ENOSYS is not a failure: it only makes the kernel handle the operation itself. */
     public boolean isFailed() {
       return !result.equals(OK) && !result.equals(Errno.ENOSYS.name());
     }
 
-    /** The result, with the bytes returned if there are any. */
+    /** The result and, if known, the number of bytes returned. */
     public String outcome() {
       return bytes == NONE ? result : result + " (" + bytes + ")";
     }
@@ -110,7 +110,7 @@ public sealed interface LogLine {
       return text.toString();
     }
 
-    /** Appends the line, without its line feed. Cheap, because every request has a line. */
+    /** Appends the line without its line feed. Cheap, because it runs for every request. */
     void appendTo(StringBuilder text) {
       TimeText.append(time, text);
       text.append(' ');
@@ -129,8 +129,7 @@ public sealed interface LogLine {
    * A note about requests that have no line.
    *
    * @param time when this was noticed, to the microsecond
-   * @param requests how many
-   * @param reason why, in one line
+   * @param requests their number
    */
   record Missing(Instant time, long requests, String reason) implements LogLine {
     private static final Pattern FORM =
@@ -152,12 +151,12 @@ public sealed interface LogLine {
     }
   }
 
-  /** Formats times with six decimal places of a second, even if they are zero. */
+  /** Formats times with exactly six decimal places of a second. */
   final class TimeText {
     private static final DateTimeFormatter SECOND_FORM =
         DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.", Locale.ROOT).withZone(ZoneOffset.UTC);
 
-    /** The second of the previous line: most lines follow each other closely. */
+    /** A cache, because most lines have the same second as the previous one. */
     private static volatile Second latest = new Second(0, SECOND_FORM.format(Instant.EPOCH));
 
     private record Second(long number, String text) {}

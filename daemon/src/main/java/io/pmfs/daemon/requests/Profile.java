@@ -12,15 +12,15 @@ import org.HdrHistogram.IntCountsHistogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sums of requests by one of their properties. The number of keys is limited: beyond it, the half
- * that took the least time is added to {@code others}, and a key among them that occurs again
- * starts at zero. Totals are exact, and the keys that matter stay. Safe for use by many threads.
+ * Sums of requests by one of their properties. Beyond a limit of keys, the half with the least time
+ * is merged into {@code others}; if such a key occurs again, it restarts at zero. Totals are exact,
+ * and the important keys are kept. Thread-safe.
  */
 public final class Profile {
-  /** Each takes up to 10 KiB; a few hundred bytes if it occurs once. */
+  /** A key uses a few hundred bytes if it occurs once, at most 10 KiB. */
   static final int MOST_KEYS = 4096;
 
-  /** Makes values exact to 1 %. */
+  /** Significant decimal digits: values are exact to 1 %. */
   private static final int DIGITS = 2;
 
   private static final long LONGEST_MICROS = Duration.ofHours(10).toNanos() / 1000;
@@ -90,7 +90,7 @@ public final class Profile {
    * The row of one key, in {@code pmfs profile --json}.
    *
    * @param perSecond requests per second
-   * @param timeShare its part of the time that all requests took together, 0 to 1
+   * @param timeShare its fraction of the total time of all requests, 0 to 1
    * @param p50Millis half of the requests took at most this long, within 1 %
    * @param failed requests answered with an error; includes ENOENT for a name, but not ENOSYS
    */
@@ -112,7 +112,7 @@ public final class Profile {
    * @param by the property that is the key
    * @param isTotal whether it covers the whole time, not an interval
    * @param seconds the time covered
-   * @param missing requests that had no line
+   * @param missing requests without a line
    * @param unreadable malformed lines
    * @param rows the keys that took the most time, in descending order
    * @param others the sum of all other keys; null if there are none
@@ -181,7 +181,7 @@ public final class Profile {
     }
   }
 
-  /** The time from the first request to the end of the last one, according to the lines. */
+  /** The time from the first request to the end of the last one. */
   public synchronized double seconds() {
     return first == null || last == null
         ? 0
@@ -191,8 +191,8 @@ public final class Profile {
   /**
    * The requests added since the start, or since the last {@link #drain}.
    *
-   * @param isTotal whether that is the whole time
-   * @param seconds the length of that time
+   * @param isTotal whether the report covers the whole time
+   * @param seconds the time covered
    * @param top the largest number of rows
    */
   public synchronized Report report(boolean isTotal, double seconds, int top) {
@@ -229,7 +229,7 @@ public final class Profile {
         all.row("all", allMicros, seconds));
   }
 
-  /** The same for an interval; then resets the sums. */
+  /** Reports an interval, then resets the sums. */
   public synchronized Report drain(double seconds, int top) {
     Report report = report(false, seconds, top);
     sums.clear();

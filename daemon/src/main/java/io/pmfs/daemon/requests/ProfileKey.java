@@ -10,7 +10,7 @@ public enum ProfileKey {
   PID,
   UID;
 
-  /** The word on the command line. */
+  /** The key's name on the command line. */
   public String word() {
     return name().toLowerCase(Locale.ROOT);
   }

@@ -8,10 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Replaces inodes by their paths, which do not change while a dataset is mounted. Safe for use by
- * many threads.
- */
+/** Caches the paths of inodes, which do not change while a dataset is mounted. Thread-safe. */
 final class RequestPaths {
   private static final Logger log = LoggerFactory.getLogger(RequestPaths.class);
 
@@ -20,24 +17,19 @@ final class RequestPaths {
 
   private final LongFunction<@Nullable FileName> namespace;
 
-  /**
-   * Each inode has one slot. A lookup must cost less than the rest of a line; in an LRU cache it
-   * did not.
-   */
+  /** A direct-mapped cache, because a lookup in an LRU cache cost more than the rest of a line. */
   private final AtomicReferenceArray<@Nullable Known> known = new AtomicReferenceArray<>(SLOTS);
 
   private record Known(long inode, FileName path) {}
 
   /**
-   * A cache of the paths that a namespace knows.
-   *
    * @param namespace returns the path of an inode below the root; null if there is none
    */
   RequestPaths(LongFunction<@Nullable FileName> namespace) {
     this.namespace = namespace;
   }
 
-  /** The call of a request, with its path if there is one. */
+  /** The call of a request, with its path if known. */
   Call call(AskedRequest asked) {
     FileName path = asked.path();
     FileName name = asked.name();

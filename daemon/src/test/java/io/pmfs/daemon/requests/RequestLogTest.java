@@ -129,12 +129,13 @@ final class RequestLogTest {
         askers.add(asker);
       }
       for (Thread asker : askers) {
-        asker.join(); // none of them waits for the writer
+        asker.join(); // nor do they wait for the writer
       }
       held.countDown();
       Await.until("all are counted", () -> reader.requests() + reader.missing() >= 1001);
 
-      assertThat(reader.requests()).isBetween(95L, 101L); // a thread may be about to take back
+      assertThat(reader.requests())
+          .isBetween(95L, 101L); // a thread may be about to decrement the count
       assertThat(reader.requests() + reader.missing()).isEqualTo(1001);
       assertThat(log.missing()).isEqualTo(reader.missing());
     }
@@ -216,7 +217,7 @@ final class RequestLogTest {
     }
   }
 
-  /** Without an access log, and though they took no time. */
+  /** Even without an access log, and although they were fast. */
   @Test
   void answered_requestsThatFailed_areCountedAndTheLastIsDescribed() {
     try (RequestLog log = log(names::get, 100).start()) {
