@@ -11,10 +11,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.function.Supplier;
 
-/**
- * The counts of the last hour, so that the web page shows the past when it is opened. Takes some
- * 100 KiB. Safe for use by many threads.
- */
+/** The counts of the last hour, for the graphs of the web page, in about 100 KiB. Thread-safe. */
 public final class History {
   /** How often to call {@link #sample}. */
   public static final Duration INTERVAL = Duration.ofSeconds(5);
@@ -35,7 +32,7 @@ public final class History {
    * The counts at one moment.
    *
    * @param tiers bytes served from each tier's copies
-   * @param fetched bytes served from data just fetched
+   * @param fetched bytes served from just fetched data
    * @param missed bytes for which readers waited for the source or peers
    * @param peers bytes of contents from peers, for readers and for copies
    * @param source bytes of contents from the source, likewise
@@ -50,10 +47,10 @@ public final class History {
       long peers,
       long source) {}
 
-  /** The samples of at most an hour, oldest first, and the names of the tiers in their order. */
+  /** The samples of up to an hour, oldest first, and the names of the tiers. */
   public record Hour(long intervalMillis, List<String> tiers, List<Sample> samples) {}
 
-  /** Adds the present counts and drops the oldest. */
+  /** Adds a sample and drops the oldest. */
   public void sample() {
     Sample now = sample(status.get());
     synchronized (this) {
@@ -77,7 +74,7 @@ public final class History {
         now.source().sourceOperations().bytes());
   }
 
-  /** The samples of the past, and the present counts. */
+  /** The samples and the present counts. */
   public Hour hour() {
     StatusReport now = status.get();
     List<String> tiers = now.dataset().tiers().stream().map(TierReport::name).toList();

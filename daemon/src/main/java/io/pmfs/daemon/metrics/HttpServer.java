@@ -31,9 +31,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers GET over TCP, one request for each connection. Any client that reaches the port may send
- * requests, so the server is read-only, and clients that send too much or do not read take bounded
- * memory and time. Close is idempotent.
+ * Answers GET over TCP, one request per connection. Any client may reach the port, so the server is
+ * read-only, and hostile clients use bounded memory and time. Close is idempotent.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class HttpServer implements AutoCloseable {
@@ -51,7 +50,7 @@ public final class HttpServer implements AutoCloseable {
   private final Map<String, HttpContent> contents;
   private final Duration limit;
 
-  /** With one worker, so that clients take one processor at most. */
+  /** One worker, so that clients use at most one processor. */
   private final HttpSocket socket = new HttpSocket("metrics", 1, MAX_CONNECTIONS, true);
 
   private final boolean isLocal;
@@ -61,7 +60,7 @@ public final class HttpServer implements AutoCloseable {
    *
    * @param contents the answers by path
    * @param limit how long a connection may last, from its first byte to the last of its answer
-   * @throws IOException if it cannot listen there; the message is only the reason
+   * @throws IOException if it cannot listen, with only the reason as message
    */
   public HttpServer(InetSocketAddress address, Map<String, HttpContent> contents, Duration limit)
       throws IOException {
@@ -77,7 +76,7 @@ public final class HttpServer implements AutoCloseable {
         this::addHandlers);
   }
 
-  /** The address, with the port that was chosen. */
+  /** The address with the actual port. */
   public InetSocketAddress address() {
     return (InetSocketAddress) Objects.requireNonNull(socket.address());
   }

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The metrics of one mount in Prometheus's text format: all figures of its {@link Snapshot} that
  * have a metric, and Micrometer's metrics of the JVM. docs/metrics.md lists them. Counts nothing
- * itself. Safe for use by many threads.
+ * itself. Thread-safe.
  */
 public final class Metrics implements AutoCloseable {
   /** The content type of {@link #text}. */
@@ -40,7 +40,7 @@ public final class Metrics implements AutoCloseable {
 
   private static final String TOTAL = "_total";
 
-  /** What a mount has from the beginning or never. */
+  /** Parts that a mount has from the start or never. */
   private static final Set<Class<?>> IF_THERE =
       Set.of(OutputsReport.class, NodeCacheReport.class, ClusterReport.class);
 
@@ -49,11 +49,11 @@ public final class Metrics implements AutoCloseable {
   private final JvmGcMetrics collections = new JvmGcMetrics();
   private final Supplier<Snapshot> counts;
 
-  /** The snapshot of the latest answer: all values of an answer are of one moment. */
+  /** The snapshot for the current answer, whose values are thus from one moment. */
   private volatile Snapshot snapshot;
 
   /**
-   * The metrics of a mount. Its tiers must not change, nor whether it is in a cluster.
+   * The mount's tiers and its membership in a cluster must not change.
    *
    * @param version the version of pmfs
    * @param commit the commit that was built; null if it is not known
@@ -72,7 +72,7 @@ public final class Metrics implements AutoCloseable {
     meter(
         "pmfs_info",
         "always 1; the labels are the version of pmfs, its commit and the bridge",
-        // To Prometheus an empty label is none.
+        // Prometheus drops empty labels.
         Tags.of(
             "version",
             version,
@@ -101,15 +101,14 @@ public final class Metrics implements AutoCloseable {
         .forEach(binder -> binder.bindTo(registry));
   }
 
-  /** The present values. */
   public synchronized String text() {
     snapshot = counts.get();
     return registry.scrape(CONTENT_TYPE);
   }
 
   /**
-   * Registers the figures of a part of a snapshot, and of all records in it. They are 0 while they
-   * or that part are null.
+   * Registers the figures of a part of a snapshot, and of all records in it. Null figures, and all
+   * figures of a null part, are exported as 0.
    */
   private void figures(Class<?> type, Tags tags, Function<Snapshot, @Nullable Object> part) {
     for (Method getter : type.getMethods()) {

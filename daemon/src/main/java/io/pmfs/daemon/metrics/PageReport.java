@@ -4,11 +4,11 @@ import io.pmfs.daemon.report.StatusReport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The present values that the web page shows: the status, and what it says about the daemon.
+ * The present values on the web page: the status, and a heading about the daemon.
  *
  * @param timeMillis when, by the daemon's clock
  * @param version as {@code pmfs --version} prints it
- * @param sinceMillis when the daemon started, and began to count
+ * @param sinceMillis when the daemon started and began to count
  * @param hasTakenOver whether the mount is older than the daemon
  * @param verdict the words of {@code pmfs status}; null if the status has none
  */
@@ -21,7 +21,7 @@ public record PageReport(
     @Nullable String verdict,
     StatusReport status) {
 
-  /** The daemon whose values these are. */
+  /** Facts about the daemon. */
   public record Heading(String host, String version, long sinceMillis, boolean hasTakenOver) {
     /** The page's values at one moment. */
     public PageReport with(StatusReport status, long timeMillis) {

@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * The histogram of request durations. The bridge counts into buckets of its own. Micrometer has no
- * meter for those, so the histogram goes to Prometheus's registry directly.
+ * The histogram of request durations. The bridge counts in its own buckets, for which Micrometer
+ * has no meter, so the histogram is registered with Prometheus directly.
  */
 final class RequestDurations implements Collector {
   private final Supplier<StatusReport> status;

@@ -3,7 +3,7 @@ package io.pmfs.daemon.metrics;
 import io.pmfs.daemon.report.Figure;
 import io.pmfs.daemon.report.StatusReport;
 
-/** The counts of a mount at one moment: its status, and a few counts that are only metrics. */
+/** The counts of a mount at one moment: its status and a few counts for metrics only. */
 public record Snapshot(
     StatusReport status,
     @Figure(

@@ -9,11 +9,10 @@ import java.io.UncheckedIOException;
 import java.util.Base64;
 import java.util.Map;
 
-/** The web page: one self-contained file that may run only its own script. */
+/** The web page: one self-contained file, whose policy permits only its own script. */
 public final class WebPage {
   private WebPage() {}
 
-  /** Reads the page. */
   public static HttpContent content() {
     String page;
     try {
@@ -31,7 +30,7 @@ public final class WebPage {
         () -> page);
   }
 
-  /** The hash that a browser compares with the content of the only element of that name. */
+  /** The hash of the page's only element of this name, for the browser to verify. */
   private static String hash(String page, String element) {
     int begin = page.indexOf("<" + element + ">") + element.length() + 2;
     String content = page.substring(begin, page.indexOf("</" + element + ">"));

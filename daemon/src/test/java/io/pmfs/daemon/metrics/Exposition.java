@@ -17,7 +17,7 @@ final class Exposition {
   private static final Pattern HELP = Pattern.compile("# HELP (\\S+) (.*)");
   private static final Pattern LABEL = Pattern.compile("[{,](\\w+)=\"");
 
-  /** Labels of all metrics, and those of the parts of a histogram or summary. */
+  /** Labels on every metric, and labels of the parts of a histogram or summary. */
   private static final Set<String> USUAL = Set.of("dataset", "mountpoint", "le", "quantile");
 
   /** The repository, where docs/ is; tests run in a module of it. */

@@ -154,7 +154,7 @@ final class HttpServerTest {
         try {
           socket.getOutputStream().write(begun.getBytes(ISO_8859_1));
         } catch (IOException e) {
-          continue; // it has made way already
+          continue; // already evicted
         }
         if (i % 50 == 49) {
           long begin = System.nanoTime();

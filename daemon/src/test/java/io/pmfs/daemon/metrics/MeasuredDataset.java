@@ -127,7 +127,6 @@ public final class MeasuredDataset implements AutoCloseable {
     Await.until("staging is idle", () -> stager.status().idle());
   }
 
-  /** Its counts. */
   public Snapshot snapshot(boolean inCluster) {
     ReadOrigins origins = stager.readOrigins();
     return new Snapshot(
@@ -137,7 +136,6 @@ public final class MeasuredDataset implements AutoCloseable {
         store.errors());
   }
 
-  /** Only its status. */
   public StatusReport status(boolean inCluster) {
     return status(stager.readOrigins(), inCluster);
   }

@@ -43,7 +43,7 @@ final class WebPageTest {
 
   private static final Pattern USE = Pattern.compile("\\b([a-z]+)((?:\\??\\.[a-zA-Z0-9]+)+)");
 
-  /** Names of the script itself; a list ends a path. */
+  /** The script's own names; a list ends a path. */
   private static final Set<String> OWN = Set.of("map", "find", "length", "slice");
 
   @Test
