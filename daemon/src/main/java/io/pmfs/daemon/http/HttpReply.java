@@ -12,7 +12,7 @@ import io.netty.handler.codec.http.HttpVersion;
 import java.util.Map;
 
 /**
- * An answer that fits in memory and is the last on its connection.
+ * An answer in memory, the last on its connection.
  *
  * @param headers in addition to the type, the length and {@code Connection: close}
  */
@@ -20,7 +20,7 @@ public record HttpReply(
     HttpResponseStatus status, String type, Map<String, String> headers, String body) {
 
   /**
-   * Sends it and closes the connection. Any thread may call it.
+   * Sends the answer and closes the connection. Thread-safe.
    *
    * @param withBody whether the client wants the body too
    */

@@ -1,3 +1,3 @@
-/** HTTP on a socket, for the control socket and the metrics: threads, limits and answers. */
+/** The HTTP server of the control socket and the metrics: threads, limits and answers. */
 @org.jspecify.annotations.NullMarked
 package io.pmfs.daemon.http;

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Promise: a connection that was accepted gets its answer, also while the socket ends. */
+/** Promise: an accepted connection gets its answer even while the socket closes. */
 @Timeout(30)
 final class HttpSocketTest {
   private final HttpSocket http = new HttpSocket("test", 1, 10, false);
@@ -70,7 +70,7 @@ final class HttpSocketTest {
     try (Socket client = connect()) {
       http.stopListening();
       CompletableFuture<Void> end = CompletableFuture.runAsync(http::finish);
-      // Long enough for the end to have begun, on any machine that is not too busy.
+      // Long enough for the close to begin, except on a very busy machine.
       Thread.sleep(200);
       client.getOutputStream().write("request".getBytes(US_ASCII));
       assertThat(new String(client.getInputStream().readAllBytes(), US_ASCII)).isEqualTo("done");
