@@ -13,7 +13,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** The requests that the control socket makes to the daemon. Called by several threads. */
+/** What the control socket asks of the daemon. Called by several threads. */
 public interface ControlRequests {
   StatusReport status();
 
@@ -22,12 +22,11 @@ public interface ControlRequests {
 
   KeptTasks tasks();
 
-  /** What commands wait for in a writable mount; null if the mount can only be read. */
+  /** The drains of a writable mount; null for a read-only one. */
   default @Nullable Drains drains() {
     return null;
   }
 
-  /** The log of single requests; null if there is none. */
   default @Nullable RequestLog requests() {
     return null;
   }
@@ -48,18 +47,15 @@ public interface ControlRequests {
   /** Hands the mount over to the installed version; the daemon ends soon after. */
   void upgrade() throws MountFailure;
 
-  /** Whether the unmount that follows waits for the source of a writable mount. */
+  /** Whether the next unmount of a writable mount waits for the source. */
   default void waitForSource(boolean waits) {}
 
-  /**
-   * Mounts the dataset at a further mount point: {@code MountedDataset.join}. Returns the device
-   * number; null if unknown.
-   */
+  /** Mounts the dataset at a further mount point; see {@code MountedDataset.join}. */
   default @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
     throw new MountFailure(ExitStatus.CANNOT, "this daemon serves no further mount point");
   }
 
-  /** Whether the session with this device number is one of this daemon's, as far as it knows. */
+  /** Whether this daemon serves the session with this device number, as far as it knows. */
   default boolean serves(String device) {
     return true;
   }

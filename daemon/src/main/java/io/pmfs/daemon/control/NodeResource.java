@@ -14,7 +14,7 @@ import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.tasks.KeptTasks;
 import java.util.function.Supplier;
 
-/** Answers requests of other nodes: this node's status, and its part of a task. */
+/** Answers requests of other nodes about this node's status and its part of a task. */
 public final class NodeResource implements NodeRequests {
   private static final String TASK = "task";
   private static final Gson GSON =
