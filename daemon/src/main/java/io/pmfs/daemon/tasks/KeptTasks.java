@@ -23,9 +23,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The tasks of one mounted dataset. A file holds the request and the position of the running task,
- * so that the next daemon continues it if this one dies or hands over. Ended tasks keep their
- * counts and findings, but no paths. Safe for use by many threads.
+ * The tasks of a mounted dataset. A file holds the request and position of the running task, so
+ * that the next daemon continues it if this one dies or hands over. Ended tasks keep their counts
+ * and findings, but not their paths. Thread-safe.
  */
 public final class KeptTasks implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(KeptTasks.class);
@@ -36,10 +36,12 @@ public final class KeptTasks implements AutoCloseable {
   /** The end of the message that refuses a second task. */
   public static final String IS_RUNNING = " is running";
 
-  /** How often the position is saved: the most progress a prefetch loses if this daemon dies. */
+  /**
+   * How often the position is saved, which bounds the progress that a prefetch loses in a crash.
+   */
   private static final Duration LOOK_AGAIN = Duration.ofSeconds(1);
 
-  /** A task that ran this long is not what crashes the daemon. */
+  /** A task that ran this long does not crash the daemon. */
   private static final Duration SOUND = Duration.ofMinutes(10);
 
   private final FileTasks tasks;
@@ -51,10 +53,9 @@ public final class KeptTasks implements AutoCloseable {
   private volatile @Nullable Started latest; // written under this
   private volatile boolean handedOver;
 
-  /** The task that was running then: this daemon does not report how it ends the task itself. */
+  /** The task at the hand-over, reported from then on as still running. */
   private volatile @Nullable TaskReport runningAtHandOver;
 
-  /** A task with its public id. */
   private record Started(String id, boolean isPart, FileTask task) {
     TaskReport report() {
       return TaskReport.of(id, task, task instanceof SharedTask shared ? shared.nodes() : 1);
@@ -70,7 +71,7 @@ public final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /** Tasks of a dataset that no other node shares, without lists. */
+  /** For a dataset on one node, without lists. */
   public KeptTasks(FileTasks tasks, @Nullable Path file) {
     this(tasks, null, new TaskLists(null, new ScratchFiles(List.of())), file);
   }
@@ -108,8 +109,8 @@ public final class KeptTasks implements AutoCloseable {
   /**
    * Starts a task.
    *
-   * @throws IllegalArgumentException if the request makes no sense for this dataset
-   * @throws IllegalStateException if another one is running; the message says which
+   * @throws IllegalArgumentException if the request does not fit this dataset
+   * @throws IllegalStateException if another task is running, which the message names
    */
   public synchronized TaskReport start(TaskRequest request) {
     mustBeIdle();
@@ -126,7 +127,7 @@ public final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /** Why no task can begin now; null if one can. */
+  /** Why no task can be started now; null if one can. */
   @Nullable
   public String refusal() {
     TaskReport running = latest();
@@ -164,12 +165,12 @@ public final class KeptTasks implements AutoCloseable {
     return started;
   }
 
-  // Requests of other nodes concern this node's own part only. Otherwise two nodes that follow each
-  // other's tasks would count in circles or wait for each other.
+  // Requests of other nodes concern only this node's part. Otherwise two nodes that follow each
+  // other's tasks would count in circles or deadlock.
 
   /**
-   * Starts a task on this node only; another node starts it everywhere. Returns the running task if
-   * it has the same request.
+   * Starts this node's part of another node's task. Returns the running task if it has the same
+   * request.
    */
   public synchronized TaskReport startPart(TaskRequest request) {
     Started running = latest;
@@ -189,7 +190,7 @@ public final class KeptTasks implements AutoCloseable {
     return started == null ? null : started.ownReport();
   }
 
-  /** The findings of this node's part, if other nodes may start such a task. */
+  /** The findings of this node's part; empty for a task that other nodes cannot start. */
   public List<TaskFinding> findingsOfPart(long from, int limit) {
     Started started = latest;
     return started != null && PeerTasks.isForAll(started.own().request())
@@ -210,7 +211,6 @@ public final class KeptTasks implements AutoCloseable {
     cancel();
   }
 
-  /** Whether {@link #resume} has a task to continue. */
   public synchronized boolean goesOn() {
     Path path = file;
     return left != null && path != null && Files.exists(path);
@@ -224,7 +224,7 @@ public final class KeptTasks implements AutoCloseable {
     if (before == null) {
       return;
     }
-    // Another node may have started its part again already.
+    // Another node may have restarted this node's part already.
     if (!goesOn || latest != null) {
       before.request().paths().close();
       return;
@@ -241,7 +241,7 @@ public final class KeptTasks implements AutoCloseable {
     }
   }
 
-  /** Forgets the task of another session: no user waits for it any more. */
+  /** Discards the task of an earlier session, for which no user waits any more. */
   public synchronized void forget() {
     if (left != null) {
       left.request().paths().close();

@@ -29,9 +29,9 @@ import java.util.NoSuchElementException;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** The tasks of the other nodes of a cluster; each node does its own share of the work. */
+/** Runs tasks on the other nodes of a cluster, each of which does its own share of the work. */
 public final class PeerTasks {
-  /** A request to a peer may have 1 MiB; this leaves room for its other fields. */
+  /** A request to a peer is limited to 1 MiB; this leaves room for the other fields. */
   static final int MOST_PATH_BYTES = (1 << 20) - (64 << 10);
 
   private static final String PATH = "task";
@@ -44,7 +44,7 @@ public final class PeerTasks {
 
   /**
    * @param scratch files for the findings of other nodes
-   * @param lookAgain the longest pause between two looks at a peer's part
+   * @param lookAgain the longest interval for polling a peer's part
    */
   public PeerTasks(Peers peers, ScratchFiles scratch, Duration lookAgain) {
     this.peers = peers;
@@ -53,10 +53,10 @@ public final class PeerTasks {
   }
 
   /**
-   * A node that takes part.
+   * A participating node.
    *
-   * @param id the same after a restart
-   * @param name for people
+   * @param id survives restarts
+   * @param name for users
    */
   record Node(UUID id, String name) {}
 
@@ -70,7 +70,7 @@ public final class PeerTasks {
     return peers.others().stream().map(member -> new Node(member.id(), member.name())).toList();
   }
 
-  /** A task started here, combined with the same task on other nodes. */
+  /** Combines a task started here with the same task on other nodes. */
   FileTask everywhere(FileTask here, TaskRequest request, List<Node> others) {
     if (others.isEmpty()) {
       return here;
@@ -92,7 +92,7 @@ public final class PeerTasks {
         .orElse(null);
   }
 
-  /** Splits a request into pieces that are small enough for a peer, made on demand. */
+  /** Splits a request, lazily, into pieces that are small enough for a peer. */
   static Iterable<TaskRequest> pieces(TaskRequest request) {
     return () -> new Pieces(request);
   }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The record of a running task for the next daemon.
  *
- * @param resumes how many daemons in a row continued it but did not run for long
+ * @param resumes how many daemons in a row continued the task without running for long
  * @param isPart whether another node started it
  * @param others the other nodes of a shared task
  */

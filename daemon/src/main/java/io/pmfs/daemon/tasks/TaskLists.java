@@ -25,17 +25,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The lists of paths that come with tasks, each in a file while its task runs. A list lies beside
- * the state, where the next daemon finds it. If it cannot be written there, it lies in a file
- * without a name elsewhere, and the next daemon cannot continue the task.
+ * Keeps the list of paths of each task in a file while the task runs. The file is beside the state,
+ * where the next daemon finds it. If it cannot be written there, it is a temporary file without a
+ * name, and the next daemon cannot continue the task.
  */
 public final class TaskLists {
   private static final Logger log = LoggerFactory.getLogger(TaskLists.class);
 
-  /** The limit for a list that is not beside the state: ImageNet's has 70 MiB. */
+  /** The limit for such a temporary file; ImageNet's list has 70 MiB. */
   private static final long MAX_ELSEWHERE_BYTES = 256L << 20;
 
-  /** The limit for the line of JSON before the list: the request without its paths. */
+  /** The limit for the line of JSON before the list. */
   private static final int MAX_REQUEST_BYTES = 64 << 10;
 
   private final @Nullable Path directory;

@@ -16,18 +16,17 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Tasks that do only what a test tells them. */
+/** Tasks under the control of a test. */
 public final class FakeTasks implements FileTasks {
   public final List<Task> started = new CopyOnWriteArrayList<>();
 
-  /** The progress that new tasks have at once; null lets them run. */
+  /** The final progress of new tasks; null lets them run. */
   public volatile @Nullable TaskProgress outcome;
 
   public volatile List<TaskFinding> findings = List.of();
   public volatile @Nullable RuntimeException refusal;
   volatile boolean closed;
 
-  /** A task of a dataset that does not exist. */
   public static final class Task implements FileTask {
     private final TaskRequest request;
 
