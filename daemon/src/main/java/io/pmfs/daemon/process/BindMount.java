@@ -4,15 +4,15 @@ import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountPoint;
 import java.nio.file.Path;
 
-/** Shows a session at one more place, which only root can do. */
+/** Bind mounts of a session, which only root can make. */
 public final class BindMount {
   private BindMount() {}
 
   /**
-   * Binds one mount point to another place; returns why that failed, or nothing.
+   * Binds a mount point to another place; returns the reason for a failure, or an empty string.
    *
-   * @param device of the session that is at {@code from}
-   * @param noExec whether no program may be executed there
+   * @param device the device number of the session at {@code from}
+   * @param noExec whether to mount it noexec
    */
   public static String make(Path from, String device, Path to, boolean noExec) {
     try (MountPoint shown = MountPoint.open(from);

@@ -26,11 +26,9 @@ import java.nio.file.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * The daemon's log: a file of at most 10 MiB and five older ones. Commands use {@link SilentLog}.
- */
+/** The daemon's log: a file of up to 10 MiB and five older ones. Commands use {@link SilentLog}. */
 public final class DaemonLog {
-  /** Special characters of logback's patterns for file names, and control characters. */
+  /** Control characters, and special characters in logback's patterns of file names. */
   private static final String SPECIAL = "[%\\\\(){}\\p{Cntrl}]";
 
   private static final Path SYSTEM_WIDE = Path.of("/var/log/pmfs");
@@ -39,7 +37,7 @@ public final class DaemonLog {
 
   private DaemonLog() {}
 
-  /** The default file of a mount point. */
+  /** The default log file for a mount point. */
   public static Path defaultFile(
       Path mountpoint, Path runtimeDirectory, Surroundings surroundings) {
     Path name = mountpoint.getFileName();
@@ -48,13 +46,12 @@ public final class DaemonLog {
     return directory(runtimeDirectory, surroundings).resolve(file);
   }
 
-  /** The default directory of logs. */
   public static Path directory(Path runtimeDirectory, Surroundings surroundings) {
     boolean systemWide = surroundings.isRoot() && surroundings.variable("PMFS_RUNTIME_DIR") == null;
     return systemWide && isOwn(SYSTEM_WIDE) ? SYSTEM_WIDE : runtimeDirectory;
   }
 
-  /** Where a group may write in /var/log, as on Ubuntu, its members could move ours away. */
+  /** If a group may write to /var/log, as on Ubuntu, its members could rename our directory. */
   private static boolean isOwn(Path directory) {
     try {
       OwnPath.ofProcess().existing(directory);
@@ -74,7 +71,7 @@ public final class DaemonLog {
     }
   }
 
-  /** For a service, whose standard error goes to a log. */
+  /** For services, whose standard error is logged. */
   public static void startOnStandardError(String level) {
     LoggerContext context = begin(level);
     context.getLogger(Logger.ROOT_LOGGER_NAME).addAppender(standardError(context));
@@ -89,7 +86,7 @@ public final class DaemonLog {
     // These libraries warn of each member that leaves or returns; our cluster logs that itself.
     context.getLogger("org.infinispan").setLevel(Level.ERROR);
     context.getLogger("org.jgroups").setLevel(Level.ERROR);
-    // Reports "lost data" whenever a node dies, but the only data are repeated announcements.
+    // Reports "lost data" whenever a node dies, but the data are only periodic announcements.
     context.getLogger("org.infinispan.CLUSTER").setLevel(Level.OFF);
     return context;
   }
@@ -101,7 +98,7 @@ public final class DaemonLog {
     return console;
   }
 
-  /** Fails early and clearly: logback reports errors only to its own status list. */
+  /** Fails with a clear message, because logback reports errors only in its status list. */
   private static void prepare(Path file) throws MountFailure {
     if (!file.toString().replaceAll(SPECIAL, "").equals(file.toString())) {
       throw MountFailure.usage(
@@ -135,7 +132,7 @@ public final class DaemonLog {
     window.start();
     SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
     size.setContext(context);
-    // By default it checks once a minute, during which a flood of lines could fill the disk.
+    // The default, a check once a minute, would let a flood of lines fill the disk.
     size.setCheckIncrement(Duration.buildByMilliseconds(0));
     size.setMaxFileSize(new FileSize(MAX_FILE_BYTES));
     size.start();
@@ -159,7 +156,6 @@ public final class DaemonLog {
     appender.start();
   }
 
-  /** Adds an appender that gets every line from now on. */
   public static void add(AppenderBase<ILoggingEvent> appender) {
     LoggerContext context = context();
     appender.setContext(context);

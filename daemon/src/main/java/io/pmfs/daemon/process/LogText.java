@@ -13,9 +13,9 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The lines of the log: time, level, thread, message. A message is one line whatever is in it, so
- * that no name in a dataset, and no answer of another node, forges a line or controls the terminal
- * of a person who reads it. The lines of an exception follow it, and their messages are the same.
+ * The layout of log lines: time, level, thread, message. Encodes control characters in messages,
+ * including those of exceptions, so that no name in a dataset and no answer of another node can
+ * forge a line or control a terminal.
  */
 final class LogText extends LayoutBase<ILoggingEvent> {
   private static final DateTimeFormatter TIME =

@@ -10,15 +10,17 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mount namespace of a daemon in the background, if nobody else can come to it: the daemon
- * keeps the namespace, so that neither would ever end. One in the foreground belongs to whoever
- * started it, such as a container.
+ * Detects that a background daemon is alone in its mount namespace: each would keep the other alive
+ * forever. Does not watch a foreground daemon, which its starter controls, such as a container.
  */
 public final class PrivateNamespace {
   /** Set by the launcher. */
   private static final String BACKGROUND = "PMFS_BACKGROUND";
 
-  /** Between two looks; a program may just be starting, so two in a row count. */
+  /**
+   * The interval of the checks, of which two in a row must agree, because a program may just be
+   * starting.
+   */
   static final Duration PAUSE = Duration.ofSeconds(5);
 
   private final MountViewers viewers;
@@ -28,7 +30,6 @@ public final class PrivateNamespace {
   private long next;
   private boolean wasAbandoned;
 
-  /** Looks at nothing yet. */
   public PrivateNamespace(
       Surroundings surroundings, @Nullable Supervision supervision, LongSupplier nanoTime) {
     this.viewers = new MountViewers(surroundings);
@@ -41,7 +42,7 @@ public final class PrivateNamespace {
     }
   }
 
-  /** Whether no process but pmfs is left. Call this about once a second. */
+  /** Whether only processes of pmfs are left. Call this about once a second. */
   public boolean isAbandoned(List<String> devices) {
     if (!isWatched || devices.isEmpty() || nanoTime.getAsLong() - next < 0) {
       return false;

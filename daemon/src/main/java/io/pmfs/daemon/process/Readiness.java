@@ -4,21 +4,23 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * The time in which a new mount must be ready: {@code --ready-timeout}. Joining a cluster and the
- * first look through the mount share it. For one thread.
+ * The time limit for a new mount ({@code --ready-timeout}), shared by joining a cluster and the
+ * first request through the mount. Not thread-safe.
  */
 public final class Readiness {
-  /** The first look gets this long in any case: what came before was successful. */
+  /**
+   * The least time for the first request through the mount, because the earlier steps succeeded.
+   */
   private static final Duration LEAST_FOR_MOUNT = Duration.ofSeconds(5);
 
-  /** For what others need not be waited for. */
+  /** The limit for optional steps. */
   private static final Duration SHORT = Duration.ofSeconds(10);
 
   private final Duration limit;
   private final LongSupplier nanoTime;
   private final long began;
 
-  /** The time begins now. */
+  /** Starts the time. */
   public Readiness(Duration limit) {
     this(limit, System::nanoTime);
   }
@@ -29,12 +31,11 @@ public final class Readiness {
     this.began = nanoTime.getAsLong();
   }
 
-  /** All of it. */
   public Duration limit() {
     return limit;
   }
 
-  /** What is left, in whole seconds if the limit is; zero when it is over. */
+  /** The remaining time, in whole seconds if the limit is; zero when it is over. */
   public Duration left() {
     Duration left = limit.minusNanos(nanoTime.getAsLong() - began);
     if (left.isNegative()) {
@@ -44,13 +45,13 @@ public final class Readiness {
     return rounded.compareTo(limit) < 0 ? rounded : limit;
   }
 
-  /** What is left, but not longer than something optional should take. */
+  /** The remaining time for an optional step. */
   public Duration leftForOptional() {
     Duration left = left();
     return left.compareTo(SHORT) < 0 ? left : SHORT;
   }
 
-  /** What is left for the first look through the mount. */
+  /** The remaining time for the first request through the mount. */
   public Duration leftForMount() {
     Duration left = left();
     Duration least = LEAST_FOR_MOUNT.compareTo(limit) < 0 ? LEAST_FOR_MOUNT : limit;

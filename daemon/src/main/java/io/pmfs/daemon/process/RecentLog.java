@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
-/** The last warnings and errors of the log, for readers without access to its file. */
+/** The latest warnings and errors of the log, for users without access to its file. */
 public final class RecentLog extends AppenderBase<ILoggingEvent> {
   private static final int MOST = 50;
   private static final int MOST_CHARACTERS = 500;

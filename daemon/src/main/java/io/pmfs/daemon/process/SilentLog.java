@@ -14,9 +14,9 @@ import org.slf4j.spi.SLF4JServiceProvider;
 
 /**
  * Turns logging off until {@link DaemonLog} starts: the output of commands is for people and
- * scripts. Public because it is loaded by name: by SLF4J, since scripts/pmfs names it in {@code
- * slf4j.provider}, and without that script by Logback, as a service. Looking for services opens
- * every library on the class path, which takes a tenth of a second.
+ * scripts. Public because it is loaded by name: by SLF4J, as scripts/pmfs sets {@code
+ * slf4j.provider}, or without that script by Logback as a service. The property saves a tenth of a
+ * second, because a search for services opens every library on the class path.
  */
 public final class SilentLog extends ContextAwareBase
     implements Configurator, SLF4JServiceProvider {
@@ -24,7 +24,7 @@ public final class SilentLog extends ContextAwareBase
   private final IMarkerFactory markers = new BasicMarkerFactory();
   private final LogbackMDCAdapter diagnostics = new LogbackMDCAdapter();
 
-  /** For whoever loads it. */
+  /** For SLF4J and Logback. */
   public SilentLog() {}
 
   @Override

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * The link between a daemon and the supervisor that started it (scripts/pmfs): a descriptor of
  * /dev/fuse that both hold, and a file. While the file names a mount point and a read mode, the
  * session continues: the supervisor starts another daemon if this one dies. The file's modification
- * time says when the daemon last answered.
+ * time is when the daemon last answered.
  */
 public final class Supervision {
   public static final String DESCRIPTOR = "PMFS_SESSION_DESCRIPTOR";
@@ -62,7 +62,7 @@ public final class Supervision {
     this.allowOther = allowOther;
   }
 
-  /** From the environment; null for a daemon without a supervisor. */
+  /** The link described in the environment; null without a supervisor. */
   public static @Nullable Supervision of(Surroundings surroundings) throws MountFailure {
     String descriptor = surroundings.variable(DESCRIPTOR);
     String path = surroundings.variable(FILE);
@@ -101,12 +101,12 @@ public final class Supervision {
     throw new IllegalArgumentException("unknown read mode " + word);
   }
 
-  /** Whether an earlier daemon mounted; then its choices must not be made again. */
+  /** Whether an earlier daemon mounted, whose choices still hold. */
   public boolean isResumed() {
     return resumedMode != null;
   }
 
-  /** The read mode of the session so far; null if it is new. */
+  /** The present read mode of a resumed session; null for a new one. */
   @Nullable
   public ReadMode resumedMode() {
     return resumedMode;
@@ -123,8 +123,8 @@ public final class Supervision {
   }
 
   /**
-   * Has the supervisor mount another session of this user at the mount point; returns why that
-   * failed, or nothing.
+   * Asks the supervisor to bind-mount another session of this user at the mount point; returns the
+   * reason for a failure, or an empty string.
    *
    * @param place where it is mounted
    */
@@ -133,7 +133,8 @@ public final class Supervision {
   }
 
   /**
-   * Has the supervisor mount this session once more, where only root gets; returns the same.
+   * Asks the supervisor to bind-mount this session where only root has access; returns the reason
+   * for a failure, or an empty string.
    *
    * @param place where it is mounted
    */
@@ -141,7 +142,7 @@ public final class Supervision {
     return ask(root -> root.keep(place));
   }
 
-  /** Ends what {@link #keep} began. */
+  /** Undoes {@link #keep}. */
   public void endKeeping() {
     ask(Mounter::endKeeping);
   }
@@ -163,7 +164,7 @@ public final class Supervision {
     }
   }
 
-  /** Whether a supervisor that mounts would let other users in. */
+  /** Whether the supervisor may mount with allow_other. */
   public boolean permitsAllowOther() {
     return allowOther;
   }
@@ -177,15 +178,14 @@ public final class Supervision {
         mounter);
   }
 
-  /** The inode numbers that the kernel knows in this session, kept even if the state is lost. */
+  /** The file with the bound of this session's inode numbers, kept even if the state is lost. */
   public Path numbers() {
     return file.resolveSibling(file.getFileName() + ".numbers");
   }
 
   /**
-   * Makes the session survive this daemon, in this read mode. Call it again when the mode changes.
-   * The file is replaced atomically: if the daemon died while it was empty, the supervisor would
-   * take that for the end of the session.
+   * Makes the session survive this daemon. Call it again when the read mode changes. Replaces the
+   * session file atomically, because an empty one means the end of the session.
    */
   public void begin(Path mountpoint, ReadMode mode, Path logFile) throws IOException {
     if (mode == writtenMode) {
@@ -204,7 +204,10 @@ public final class Supervision {
     settings.save(settingsFile());
   }
 
-  /** The settings that the session began with; null if it is new, or an old pmfs kept none. */
+  /**
+   * The settings that the session began with; null if it is new or was started by a pmfs that kept
+   * none.
+   */
   public @Nullable SessionSettings settings() throws MountFailure {
     Path kept = settingsFile();
     if (!Files.exists(kept)) {
@@ -227,7 +230,6 @@ public final class Supervision {
     return file.resolveSibling(file.getFileName() + ".settings");
   }
 
-  /** Records that the daemon answers. */
   public void touch(InstantSource clock) throws IOException {
     Files.setLastModifiedTime(file, FileTime.from(clock.instant()));
   }

@@ -42,7 +42,6 @@ public final class Version {
     return commit.matches("[0-9a-f]{7}(-dirty)?") ? commit : null;
   }
 
-  /** A file of the build; empty if it is absent. */
   private static String text(String name) {
     try (InputStream in = Version.class.getResourceAsStream(name)) {
       return in == null ? "" : new String(in.readAllBytes(), UTF_8);

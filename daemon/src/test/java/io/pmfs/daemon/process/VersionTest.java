@@ -13,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The version, and scripts/commit in checkouts of its own. */
+/** The version, and scripts/commit in temporary checkouts. */
 final class VersionTest {
   private static final Path SCRIPT = Path.of("../scripts/commit");
 
