@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The source of a mount and the form in which it is shown: its files, or members of tar files. */
+/** The source of a mount, and whether the mount shows its files or the members of its tar files. */
 public final class DatasetSource implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(DatasetSource.class);
 
@@ -51,13 +51,16 @@ public final class DatasetSource implements AutoCloseable {
   private final String root;
   private final CountedBackingStore files;
 
-  /** The files as they are read: through the cache of the node, if there is one. */
+  /** The files, read through the cache of the node if there is one. */
   private final BackingStore read;
 
   private final @Nullable CacheClient cache;
   private final @Nullable ShardSet shards;
 
-  /** How many tar files the directory holds and nothing else; 0 if nothing was to be chosen. */
+  /**
+   * The number of tar files in a directory that contains nothing else; 0 if the settings choose the
+   * form.
+   */
   private final int tarFiles;
 
   /** The source that a resumed session began with; null for a new session. */
@@ -111,7 +114,7 @@ public final class DatasetSource implements AutoCloseable {
     }
   }
 
-  /** Whether the mount shows what is in the tar files of a directory: docs/decisions/0041. */
+  /** Whether the mount shows the content of a directory's tar files: docs/decisions/0041. */
   private static boolean unpacks(SourceSettings settings, BackingStore files, int tarFiles)
       throws FsException, ShardException {
     return switch (settings.form()) {
@@ -186,7 +189,7 @@ public final class DatasetSource implements AutoCloseable {
     return ShardSet.ofDirectory(files, settings.nested());
   }
 
-  /** Different for each source and form, so that state of one is never used for another. */
+  /** Differs for each source and form, so that state is never used for another one. */
   String identity() {
     String path = settings.path().toString();
     return form == Form.DIRECTORY ? path : path + (settings.nested() ? "//tar+nested" : "//tar");
@@ -201,8 +204,8 @@ public final class DatasetSource implements AutoCloseable {
   }
 
   /**
-   * Describes another directory at the source's path; null if it is the directory that the mount
-   * began with, is away, or does not answer in time, or nothing can ask it now.
+   * Describes another directory at the source's path; null if the directory is the original one, or
+   * cannot be examined in time.
    */
   @Nullable
   public String replacement(Duration limit) throws InterruptedException {
@@ -224,7 +227,10 @@ public final class DatasetSource implements AutoCloseable {
     }
   }
 
-  /** Why the source of a resumed session is away; null if it is not, or for a new session. */
+  /**
+   * Why the source of a resumed session is unavailable; null if it is available, or for a new
+   * session.
+   */
   @Nullable
   public String absence() {
     if (reopened == null) {
@@ -234,7 +240,9 @@ public final class DatasetSource implements AutoCloseable {
     return reason == null && unpacked instanceof ReopenedStore store ? store.absence() : reason;
   }
 
-  /** How the tar files of a new mount are shown, and how to get the other form; else empty. */
+  /**
+   * How a new mount shows its tar files, and how to choose the other form; empty without tar files.
+   */
   String description() {
     if (shards == null) {
       return switch (tarFiles) {
@@ -253,7 +261,7 @@ public final class DatasetSource implements AutoCloseable {
         .formatted(shards.count());
   }
 
-  /** What the cache of the node did for this mount; null if there is none. */
+  /** This mount's use of the node's cache; null without a cache. */
   CacheClient.@Nullable Statistics cache() {
     return cache == null ? null : cache.statistics();
   }
@@ -264,8 +272,8 @@ public final class DatasetSource implements AutoCloseable {
   }
 
   /**
-   * A store with the copies of other mounts in front of it. Files of tar files are read in
-   * sequences, where a copy of one spares nothing.
+   * Adds the copies of other mounts in front of a store. Not for members of tar files, which are
+   * read in sequence: a copy of one would save no read.
    */
   BackingStore borrowing(BackingStore shown, Supplier<List<BorrowingStore.Lender>> lenders) {
     if (shown.sequenceCount() > 0) {
@@ -317,7 +325,7 @@ public final class DatasetSource implements AutoCloseable {
     }
   }
 
-  /** The index that a writer of shards left beside them; null if there is none. */
+  /** The index beside the shards; null if there is none. */
   private @Nullable SourceFile indexBesideShards() {
     try {
       SourceFile index = files.open(ShardSet.INDEX);
@@ -339,7 +347,7 @@ public final class DatasetSource implements AutoCloseable {
     return null;
   }
 
-  /** Leads to the open file, whatever its name leads to by now. */
+  /** A path to the open file, even if its name now leads elsewhere. */
   private static Path pathOf(SourceFile open) {
     return Path.of("/proc/self/fd/" + open.descriptor());
   }

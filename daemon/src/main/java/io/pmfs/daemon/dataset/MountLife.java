@@ -8,24 +8,24 @@ import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What every mount is for its daemon: mounted, watched, handed over or unmounted, and closed. */
+/** A mount as its daemon sees it: mounted, watched, handed over or unmounted, and closed. */
 public interface MountLife extends AutoCloseable {
   /** Mounts and serves; returns once a probe through the mount was answered. */
   void start() throws MountFailure;
 
   /**
-   * Mounts the dataset at a further mount point, for a user who cannot bind the first one. Returns
+   * Mounts the dataset at a further mount point, for a user who cannot make a bind mount. Returns
    * the device number; null if unknown.
    *
-   * @throws MountFailure with {@link ExitStatus#CANNOT} if this daemon cannot do that at all, and
-   *     {@link ExitStatus#IN_USE} if it has too many mount points
+   * @throws MountFailure with {@link ExitStatus#CANNOT} if this daemon supports only one mount
+   *     point, {@link ExitStatus#IN_USE} if it has too many
    */
   @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure;
 
   /**
-   * Unmounts; does nothing if there is no mount (yet, or any more). A busy mount gives a {@link
-   * MountFailure#BUSY} failure, and the session continues. After a lazy unmount it continues until
-   * the last file is closed.
+   * Unmounts; does nothing if nothing is mounted. Fails with {@link MountFailure#BUSY} if the mount
+   * is busy; the session then continues. After a lazy unmount the session continues until the last
+   * file is closed.
    */
   void unmount(boolean lazy) throws MountFailure;
 
@@ -47,31 +47,24 @@ public interface MountLife extends AutoCloseable {
   /** The device number of the mount in mountinfo; null if unknown. */
   @Nullable String device();
 
-  /**
-   * The device numbers of all its mounts that have not ended. A user's daemon has one for each
-   * mount point.
-   */
+  /** The device numbers of all its live mounts. A user's daemon has one for each mount point. */
   List<String> devices();
 
-  /** Whether this process can no longer serve, and the mount remains for another one. */
+  /** Whether this process can no longer serve, so that another one must continue the mount. */
   boolean hasFailed();
 
-  /** What the kernel may answer without pmfs. */
   ReadMode readMode();
 
   /** Whether the mount remains for another process if this one dies. */
   boolean outlivesProcess();
 
   /**
-   * Stops cleanly without unmounting, so that another process can continue the session. False if it
-   * cannot; then nothing has changed.
+   * Stops cleanly without unmounting, so that another process can continue the session. Returns
+   * false, without any change, if that is impossible.
    */
   boolean handOver();
 
-  /**
-   * Waits until {@link #unmount} or another process has unmounted it, or {@link #hasFailed}. False
-   * after the limit.
-   */
+  /** Waits until the mount is unmounted or {@link #hasFailed}. Returns false after the limit. */
   boolean awaitUnmounted(Duration limit) throws InterruptedException;
 
   /** Makes {@link #close} drop all copies and state of this dataset. */

@@ -4,7 +4,7 @@ import io.pmfs.machine.MountFailure;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.SessionSettings;
 
-/** Makes a {@link MountedDataset} from settings, without mounting it yet. */
+/** Opens a {@link MountedDataset} without mounting it yet. */
 @FunctionalInterface
 public interface MountOpener {
   /**

@@ -11,8 +11,8 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The places of pmfs's own files. Below the mount point the daemon would wait for itself; inside
- * the source, copies and access log would join the dataset.
+ * Checks the places of pmfs's own files. Below the mount point the daemon would wait for itself;
+ * inside the source, copies and access log would become part of the dataset.
  */
 public final class MountPlaces {
   private final MountSettings settings;
@@ -23,7 +23,7 @@ public final class MountPlaces {
     this.surroundings = surroundings;
   }
 
-  /** Throws for the first place that cannot be used; makes nothing. */
+  /** Throws for the first unusable place; creates nothing. */
   public void check() throws MountFailure {
     checkOutsideMount(
         surroundings.resolveLinks(Registry.directory(surroundings)),

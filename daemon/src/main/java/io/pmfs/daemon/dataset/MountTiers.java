@@ -47,14 +47,13 @@ final class MountTiers {
   private boolean isDirect;
   private @Nullable Copies copies;
 
-  /** A tier, and where it is. */
   private record OpenTier(TierSpec spec, TierPlace place, Tier tier) {}
 
   /**
-   * Opens no tiers yet.
+   * Opens no tiers yet; see {@link #open}.
    *
-   * @param isResumed whether the mount is already in use: then it continues without a tier that
-   *     cannot be opened
+   * @param isResumed whether the mount is already in use, and continues without a tier that cannot
+   *     be opened
    * @param notice takes lines for the user who waits for the mount
    */
   MountTiers(
@@ -132,8 +131,8 @@ final class MountTiers {
   }
 
   /**
-   * Whether the kernel reads copies of the first tier in place from the beginning, without its page
-   * cache.
+   * Whether the kernel reads copies of the first tier in place, without its page cache, from the
+   * start of the mount.
    *
    * @param isPermitted whether the kernel lets this process pass files through
    */
@@ -151,7 +150,7 @@ final class MountTiers {
   /**
    * Opens the copies in these tiers, which belong to {@code opened}.
    *
-   * @param isDirect whether the kernel reads them in place from the beginning
+   * @param isDirect as {@link #areReadDirectly}
    */
   Copies openCopies(boolean isDirect, Opened opened) {
     this.isDirect = isDirect;
@@ -202,7 +201,7 @@ final class MountTiers {
     try {
       return Files.createDirectories(directory);
     } catch (IOException e) {
-      // Copies are then made without a dictionary.
+      // Copies are then compressed without a dictionary.
       log.warn("{}: state: {}", directory, Reason.of(e));
       return directory;
     }
@@ -217,17 +216,14 @@ final class MountTiers {
         });
   }
 
-  /** The copies, once they are open. */
   Copies copies() {
     return Objects.requireNonNull(copies);
   }
 
-  /** Whether the kernel reads copies in place from the beginning. */
   boolean isDirect() {
     return isDirect;
   }
 
-  /** The name of the first tier. */
   String first() {
     return tiers.get(0).tier().name();
   }

@@ -8,21 +8,21 @@ import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.places.SourceIdentity;
 import org.jspecify.annotations.Nullable;
 
-/** A mount, and what is seen of its dataset: by commands, metrics and the next daemon. */
+/** A mount and its dataset, as commands, metrics and the next daemon see them. */
 public interface MountedDataset extends MountLife {
-  /** What the mount shows instead of the source's own files; empty if it shows those. */
+  /** How the mount differs from the source's own files; empty if it does not. */
   String description();
 
   /** The identity of the source, for later daemons of the session. */
   SourceIdentity sourceIdentity();
 
   /**
-   * Why another process could not continue: another source is at the source's path. Null if it
-   * could, even while the source is away. Waits a few seconds at most.
+   * Describes another directory at the source's path, with which no other process could continue;
+   * null if there is none, even if the source is unavailable. Waits a few seconds at most.
    */
   @Nullable String otherSource();
 
-  /** A snapshot. Several threads may call it, also while unmounting. */
+  /** A snapshot. Thread-safe, also while unmounting. */
   StatusReport status();
 
   /**
@@ -31,12 +31,11 @@ public interface MountedDataset extends MountLife {
    */
   @Nullable NodesReport nodes() throws InterruptedException;
 
-  /** The status and further metrics. Threads may call it as they call {@link #status}. */
+  /** The status and further metrics. As thread-safe as {@link #status}. */
   Snapshot snapshot();
 
   /** The log of single requests. */
   RequestLog requests();
 
-  /** The tasks that stage, verify and evict on request. */
   KeptTasks tasks();
 }

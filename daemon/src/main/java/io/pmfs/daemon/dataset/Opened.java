@@ -5,7 +5,7 @@ import java.util.Deque;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The open parts of a mount. Closes them in the opposite order, and goes on if one fails. */
+/** The open parts of a mount. Closes them in reverse order, continuing if one fails. */
 public final class Opened implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Opened.class);
 
@@ -17,7 +17,7 @@ public final class Opened implements AutoCloseable {
     return part;
   }
 
-  /** Leaves a part to the caller. */
+  /** Returns ownership of a part to the caller. */
   public void release(AutoCloseable part) {
     parts.remove(part);
   }

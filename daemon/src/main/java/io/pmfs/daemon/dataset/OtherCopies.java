@@ -14,18 +14,18 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
 
 /**
- * The sets of copies of a dataset on this machine beside that of a mount: in the places of further
- * runs, and where other mounts of this user have kept copies when this one began.
+ * Other sets of copies of a mount's dataset on this machine: those of further runs, and those known
+ * from this user's earlier mounts when this one began.
  */
 final class OtherCopies {
-  /** The home directory, which names the places, may hang. */
+  /** The home directory, which holds the list of places, may hang. */
   private static final long PATIENCE_MS = 500;
 
   private final MountSettings settings;
   private final String dataset;
   private final CompletableFuture<List<CopySets.Other>> known = new CompletableFuture<>();
 
-  /** Looks for them, and remembers the places of this mount, in a thread of its own. */
+  /** Starts a thread that looks for them and records the places of this mount. */
   OtherCopies(MountSettings settings, String dataset, Surroundings surroundings) {
     this.settings = settings;
     this.dataset = dataset;
@@ -45,7 +45,7 @@ final class OtherCopies {
     places.add(settings);
   }
 
-  /** Those that there are now. Waits a moment at most, once. */
+  /** The present sets. The first call may wait briefly. */
   List<Lender> lenders() {
     return Stream.concat(CopySets.others(settings, dataset).stream(), known().stream())
         .distinct()
@@ -57,11 +57,11 @@ final class OtherCopies {
     try {
       return known.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
-      known.complete(List.of()); // nobody waits again
+      known.complete(List.of()); // so that later calls do not wait
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException e) {
-      // It never fails.
+      // Never completed exceptionally.
     }
     return List.of();
   }

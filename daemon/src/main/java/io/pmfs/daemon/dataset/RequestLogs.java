@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Opens the request log of a mount as its settings say. */
+/** Opens the request log of a mount. */
 final class RequestLogs {
   private static final Logger log = LoggerFactory.getLogger(RequestLogs.class);
 
@@ -29,8 +29,7 @@ final class RequestLogs {
    *
    * @param paths returns the path of an inode below the root; null if it is not known
    * @param bridge the source of the requests
-   * @param isInUse whether the mount is already in use: then a file that cannot be written is only
-   *     a line in the log
+   * @param isInUse whether the mount is already in use, so that a failure to write is only logged
    */
   static RequestLog open(
       ObservationSettings settings,

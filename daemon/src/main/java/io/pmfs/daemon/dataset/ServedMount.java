@@ -20,8 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The life of a mount, whatever is served in it: the session is mounted, and ends or is handed
- * over; then the parts are closed, once.
+ * The life of a mount of either kind: mounts the session, ends it or hands it over, then closes the
+ * parts once.
  */
 public abstract class ServedMount implements MountedDataset {
   private static final Logger log = LoggerFactory.getLogger(ServedMount.class);
@@ -40,7 +40,7 @@ public abstract class ServedMount implements MountedDataset {
   private volatile boolean purge;
 
   /**
-   * A mount that is not mounted yet.
+   * Does not mount yet.
    *
    * @param lastRequests how long {@link #close} waits for readers once it has unmounted
    */
@@ -50,16 +50,16 @@ public abstract class ServedMount implements MountedDataset {
     this.lastRequests = lastRequests;
   }
 
-  /** Mounts, with what must be there before and after. */
+  /** Mounts, between any steps that must precede and follow. */
   protected abstract void serve() throws MountFailure;
 
-  /** Closes all parts; the next daemon continues the session. */
+  /** Closes all parts for the next daemon, which continues the session. */
   protected abstract void suspend();
 
   /**
    * Closes all parts after the session.
    *
-   * @param wasStarted whether it was mounted, or tried to
+   * @param wasStarted whether mounting was attempted
    */
   protected abstract void finish(boolean wasStarted);
 
@@ -194,7 +194,7 @@ public abstract class ServedMount implements MountedDataset {
     purge = true;
   }
 
-  /** Whether to drop all copies and state in the end. */
+  /** Whether {@link #finish} drops all copies and state. */
   protected final boolean purges() {
     return purge;
   }

@@ -12,11 +12,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param dataset the name of the source's directory in each place
  * @param origin the source itself
- * @param store the source as pmfs reads it: through peers, if there are any
+ * @param store the source, read through peers if there are any
  * @param cluster the nodes that share the source; null if there are none
  * @param state the directory of the namespace, which belongs to this dataset alone
  * @param transientCopies whether the copies are dropped with the mount
- * @param memory the direct memory that everything of the mount shares
+ * @param memory the direct memory that all parts of the mount share
  */
 record SourceAndState(
     String dataset,

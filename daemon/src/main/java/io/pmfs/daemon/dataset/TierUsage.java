@@ -6,13 +6,13 @@ import io.pmfs.tier.Tier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The space that each tier's copies use, kept from a clean stop to the next start, so that a tier
- * can take copies before it has been compared with the records.
+ * The space that each tier's copies use, recorded at a clean stop, so that the next mount can add
+ * copies before it has compared the tier with the records.
  */
 final class TierUsage {
   private TierUsage() {}
 
-  /** The usage kept last time; null if pmfs did not stop cleanly or did not use the tier then. */
+  /** The recorded usage; null if pmfs did not stop cleanly or did not use the tier last time. */
   static Tier.@Nullable Usage kept(Namespace namespace, String tier) {
     Long opening = namespace.counter("tier-session/" + tier);
     Long bytes = namespace.counter("tier-bytes/" + tier);
@@ -26,7 +26,7 @@ final class TierUsage {
         : new Tier.Usage(bytes, copies);
   }
 
-  /** The content size of the copies of which {@link #kept} is the space used; null if unknown. */
+  /** The uncompressed size of the same copies; null if unknown. */
   static @Nullable Long keptContent(Namespace namespace, String tier) {
     Long bytes = namespace.counter("tier-content/" + tier);
     return kept(namespace, tier) == null || bytes == null || bytes < 0 ? null : bytes;

@@ -10,8 +10,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Copies that {@code pmfs run} or a job's prologue makes for one job: they are dropped with the
- * mount. A marker file in the dataset's state directory tells the next mount if this one does not
- * end in order. Copies that existed before stay.
+ * mount. A marker file in the dataset's state directory makes the next mount drop them if this one
+ * crashes. Copies that existed before are kept.
  */
 public final class TransientCopies {
   /** Set by scripts/pmfs-run and scripts/slurm. */
@@ -32,9 +32,9 @@ public final class TransientCopies {
   }
 
   /**
-   * Call this before opening the state directory, which creates it.
+   * Must be called before the state directory is opened and thereby created.
    *
-   * @param isResumed whether an earlier daemon of this mount has decided
+   * @param isResumed whether an earlier daemon of this mount has already decided
    */
   public static TransientCopies before(Path state, Surroundings surroundings, boolean isResumed) {
     Path marker = state.resolve(MARKER);

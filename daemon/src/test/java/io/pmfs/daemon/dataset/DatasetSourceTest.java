@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a mount shows of directories with tar files, and what it says about the other form. */
+/** What a mount shows for directories with tar files, and how it describes the other form. */
 final class DatasetSourceTest {
   @TempDir private Path temporary;
   private Path directory;

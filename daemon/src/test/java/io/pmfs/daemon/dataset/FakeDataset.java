@@ -42,7 +42,7 @@ public final class FakeDataset implements MountedDataset {
   public volatile boolean lazily;
   public volatile boolean purged;
 
-  /** Whether an unmount leaves a file open forever. */
+  /** Whether a file stays open forever after an unmount. */
   public volatile boolean heldOpen;
 
   /** The values that a heartbeat reads. */
@@ -57,7 +57,7 @@ public final class FakeDataset implements MountedDataset {
 
   public @Nullable volatile MountFailure startFailure;
 
-  /** A thread that fails, as in the status. */
+  /** A failing thread, as in the status. */
   public @Nullable volatile String threadFailure;
 
   /** The reports of all nodes of its cluster; null without a cluster. */
