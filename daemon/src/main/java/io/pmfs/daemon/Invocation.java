@@ -37,24 +37,22 @@ public record Invocation(
     Consumer<IntConsumer> atInterrupt,
     IntConsumer halt) {
 
-  /** Prints a line for the user; as all of these, nothing in it can control a terminal. */
+  /** Prints a line for the user, without control characters. */
   public void say(String line) {
     out.println("pmfs: " + PathText.printable(line));
     out.flush();
   }
 
-  /** Prints a line on standard error. */
   public void warn(String line) {
     err.println("pmfs: " + PathText.printable(line));
     err.flush();
   }
 
-  /** Prints lines that a command was asked for. */
+  /** Prints the output of a command, without control characters. */
   public void show(String lines) {
     out.println(PathText.printableLines(lines));
   }
 
-  /** Prints JSON. */
   public void showJson(String json) {
     out.println(PathText.printableJson(json));
   }

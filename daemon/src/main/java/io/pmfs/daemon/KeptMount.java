@@ -21,10 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A further mount of a session, in the runtime directory, that keeps the session when the last of
- * its mount points was unmounted, for a time ({@code --linger}). The kernel counts it like the
- * others: a mount of the same dataset may join meanwhile, and the session ends with the last mount.
- * A daemon that takes over begins the time again.
+ * A hidden mount of a session in the runtime directory. For a time ({@code --linger}) it keeps the
+ * session alive after its last mount point was unmounted, so that another mount of the dataset can
+ * join. A daemon that takes over restarts the time.
  */
 public final class KeptMount {
   private static final Logger log = LoggerFactory.getLogger(KeptMount.class);
@@ -39,9 +38,9 @@ public final class KeptMount {
   private volatile @Nullable Long aloneSince;
 
   /**
-   * Makes nothing.
+   * Does not mount yet.
    *
-   * @param time how long to keep the session; zero for not at all
+   * @param time how long to keep the session; zero: not at all
    */
   KeptMount(
       Duration time,
@@ -54,7 +53,7 @@ public final class KeptMount {
     this.nanoTime = nanoTime;
   }
 
-  /** Binds a session that has just been mounted. */
+  /** Adds the hidden mount to a session that has just been mounted. */
   void begin(Path mountpoint, @Nullable String device, Registry registry) throws MountFailure {
     Supervision tie = supervision;
     if (time.isZero() || device == null) {
@@ -76,7 +75,7 @@ public final class KeptMount {
     for (int i = 0; i < ATTEMPTS; i++) {
       try {
         Files.createDirectories(place);
-        // A way to our own directory may have links, such as /var/run.
+        // The path may contain symbolic links, such as /var/run.
         problem = BindMount.make(mountpoint, device, place.toRealPath(), false);
       } catch (IOException e) {
         problem = place + ": " + Reason.of(e);
@@ -88,7 +87,7 @@ public final class KeptMount {
     return problem;
   }
 
-  /** Ends the session once it has been kept long enough. Call this about once a second. */
+  /** Ends the session when its time is over. Call this about once a second. */
   void look(@Nullable String device) {
     if (time.isZero() || device == null) {
       return;
@@ -109,7 +108,7 @@ public final class KeptMount {
     }
   }
 
-  /** How long the session without a mount point still stays; null if it has one. */
+  /** How much longer a session without mount points is kept; null if it has one. */
   @Nullable Duration left() {
     Long since = aloneSince;
     if (since == null) {
@@ -119,7 +118,7 @@ public final class KeptMount {
     return left.isNegative() ? Duration.ZERO : left;
   }
 
-  /** Unmounts it: the session then ends with its mount points. */
+  /** Removes the hidden mount, so that the session ends with its mount points. */
   void end(@Nullable String device) {
     try {
       Supervision tie = supervision;
@@ -139,7 +138,7 @@ public final class KeptMount {
     }
   }
 
-  /** Removes what sessions have left that ended, in order or not. */
+  /** Removes the directories that ended sessions left behind. */
   public static void sweep(Registry registry, Surroundings surroundings) throws MountFailure {
     for (Path place : registry.keptPlaces()) {
       MountTable.Mount mount = surroundings.mounts().at(place);

@@ -17,13 +17,14 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Unmounts for root's scripts, which must not leave to umount(8) a name that may change meanwhile.
- * The arguments: {@code unmount}, {@code detach} or {@code abort}, a session's device number as in
- * mountinfo, and a mount point; without one, all of that session. Success if nothing is there.
+ * Unmounts for root's scripts, because umount(8) would follow a path that may change meanwhile.
+ * Arguments: {@code unmount}, {@code detach} or {@code abort}, a session's device number as in
+ * mountinfo, and a mount point (default: all of the session's). Succeeds if nothing is mounted
+ * there.
  *
- * <p>Or {@code show-source}, that number, the file with the session's settings, and how many
- * daemons died: then the source takes the place of the session. The last line of the output says
- * where, or why not.
+ * <p>Or {@code show-source}, the device number, the file with the session's settings, and how many
+ * daemons died: mounts the source in place of the session. The last line of output is where, or why
+ * not.
  */
 public final class MountProgram {
   private static final int ATTEMPTS = 10;
@@ -31,7 +32,7 @@ public final class MountProgram {
 
   private MountProgram() {}
 
-  /** Exits with 1, and the reason in a line, if something is still mounted. */
+  /** If something is still mounted, prints a line with the reason and exits with 1. */
   public static void main(String[] args) throws IOException, MountFailure {
     String[] words = NativeText.arguments(args);
     String device = words[1];
@@ -78,7 +79,7 @@ public final class MountProgram {
     }
   }
 
-  /** Waits a second for who uses it: to start again for another try would cost more. */
+  /** Retries a busy unmount for a second, which is cheaper than another JVM. */
   private static void unmount(MountPoint place, String device) throws MountException {
     for (int attempt = 1; ; attempt++) {
       try {

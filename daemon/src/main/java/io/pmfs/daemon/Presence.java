@@ -18,9 +18,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * How commands find a daemon: its place in the registry, and its control socket. The place of a
- * mount point belongs to the daemon mounted there. A daemon whose mount is detached but still
- * serves open files moves to a place of its own, so that another can mount. Used by one thread,
- * except for {@link #refresh}.
+ * mount point belongs to the daemon mounted there. A daemon whose detached mount still serves open
+ * files moves to a separate place, so that another can mount. Not thread-safe, except for {@link
+ * #refresh}.
  */
 final class Presence implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Presence.class);
@@ -79,7 +79,7 @@ final class Presence implements AutoCloseable {
     published = now;
   }
 
-  /** Publishes which mounts there are now, if it has a place. Any thread may call it. */
+  /** Publishes the present mounts, if the daemon has a place. Any thread may call it. */
   synchronized void refresh() {
     Registration place = registration;
     DaemonRecord before = published;
@@ -97,7 +97,9 @@ final class Presence implements AutoCloseable {
     }
   }
 
-  /** Takes the place of the mount point, or that of its detached mount after a while. */
+  /**
+   * Takes the place of the mount point or, some time after detaching, that of the detached mount.
+   */
   void update(boolean isAtMountpoint) {
     if (isAtMountpoint) {
       isDetached = false;
@@ -115,7 +117,8 @@ final class Presence implements AutoCloseable {
     if (isPlaceOfDetached && !isMoved) {
       leaveMountpoint();
     } else if (isMoved && !isPlaceOfDetached) {
-      // Not one beside the other: to register there opens the locks of detached mounts, ours too.
+      // Closed first, because registering there releases the locks of detached mounts, including
+      // ours.
       close();
       isMoved = false;
     }
@@ -124,7 +127,7 @@ final class Presence implements AutoCloseable {
     }
   }
 
-  /** A daemon with other mount points is found all the time: each record names who listens. */
+  /** A daemon with other mount points stays visible: their records name its socket. */
   private void leaveMountpoint() {
     log.info("{}: detached; open files are served until they are closed", mountpoint);
     ControlServer server = control;

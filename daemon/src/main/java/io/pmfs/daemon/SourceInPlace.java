@@ -24,11 +24,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Mounts the source itself, read-only, where a session of root's is mounted whose daemons die again
- * and again; but only where nobody may read more than through the session: docs/decisions/0059.
+ * Mounts the source itself, read-only, in place of a session of root whose daemons keep dying, but
+ * only if this gives no user additional read access: docs/decisions/0059.
  */
 final class SourceInPlace {
-  /** A source that hangs must not keep the supervisor, which then unmounts. */
+  /** A limit, so that a hanging source does not keep the supervisor from unmounting. */
   private static final Duration PATIENCE = Duration.ofSeconds(15);
 
   private final String device;
@@ -37,8 +37,6 @@ final class SourceInPlace {
   private final Surroundings surroundings;
 
   /**
-   * Does nothing yet.
-   *
    * @param device the session's device number
    * @param deaths how many daemons died within a minute
    */
@@ -50,7 +48,7 @@ final class SourceInPlace {
   }
 
   /**
-   * Does so at all mount points of the session, and returns where, in words; at others is nothing.
+   * Mounts the source at all mount points of the session; returns them as text.
    *
    * @throws MountFailure if the source is shown nowhere
    */
@@ -102,7 +100,7 @@ final class SourceInPlace {
     }
   }
 
-  /** The session shows what is mounted below its source, and not what that covers. */
+  /** A bind mount would show what file systems mounted below the source cover. */
   private void requireOneFileSystem(MountTable mounts) throws MountFailure {
     Path source = path();
     for (MountTable.Mount mount : mounts.all()) {
@@ -112,7 +110,9 @@ final class SourceInPlace {
     }
   }
 
-  /** The directory that was mounted, by its identity: its path may lead elsewhere by now. */
+  /**
+   * Opens the mounted directory; checks its identity, because its path may lead elsewhere by now.
+   */
   private DirectoryStore open() throws MountFailure {
     Path path = path();
     DirectoryStore found;
@@ -162,7 +162,7 @@ final class SourceInPlace {
     try {
       Registry.open(surroundings).standIn(standIn);
     } catch (MountFailure e) {
-      // Nobody would know what is there.
+      // An unrecorded mount would be a mystery to users.
       MountTable.Mount mount = surroundings.mounts().at(place);
       if (mount != null && standIn.is(mount)) {
         ExternalUnmount.run(mount, true, surroundings);

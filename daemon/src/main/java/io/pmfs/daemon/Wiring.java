@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Opens a mount of either kind, or what a writable one left. */
+/** Opens a mount of either kind, or the changes that an ended writable one left. */
 public final class Wiring implements MountOpener {
   private static final Logger log = LoggerFactory.getLogger(Wiring.class);
 
@@ -35,7 +35,7 @@ public final class Wiring implements MountOpener {
   private final Consumer<String> notice;
 
   /**
-   * Wires mounts of this process.
+   * For mounts of this process.
    *
    * @param kernelFlags the features of the kernel that may be used; see {@link KernelBridge}
    * @param notice takes lines for the user who waits for a mount
@@ -52,8 +52,8 @@ public final class Wiring implements MountOpener {
   }
 
   /**
-   * Loads native libraries in a thread of its own if the launcher started this process as a daemon.
-   * Until a mount needs them, this process reads its options.
+   * Loads native libraries in a separate thread, while this process reads its options, if the
+   * launcher started it as a daemon.
    */
   public static void loadLibraries() {
     if (Long.getLong(DatasetWiring.DIRECT_MEMORY) == null) {
@@ -91,7 +91,7 @@ public final class Wiring implements MountOpener {
                 : outputWiring().open(settings, outputs, session, opened));
   }
 
-  /** Opens what a writable mount left. */
+  /** Opens the changes that an ended writable mount left. */
   OutputWiring.LeftParts openLeft(
       MountSettings settings, OutputSettings outputs, SessionSettings session) throws MountFailure {
     return opening(settings, opened -> outputWiring().openLeft(settings, outputs, session, opened));
@@ -101,7 +101,7 @@ public final class Wiring implements MountOpener {
     return new OutputWiring(surroundings, supervision, kernelFlags);
   }
 
-  /** Makes something of parts, which belong to {@code opened} once they are open. */
+  /** Assembles an object from parts, which {@code opened} closes. */
   private interface Assembly<T> {
     T of(Opened opened) throws MountFailure, FsException, ShardException, MountException;
   }

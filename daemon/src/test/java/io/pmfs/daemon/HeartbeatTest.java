@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Which daemons count as working. A mount that hangs is a path into a pipe without a writer. */
+/** Which daemons count as working. A pipe without a writer stands in for a hanging mount. */
 @Timeout(120)
 final class HeartbeatTest {
   private static final Duration INTERVAL = Duration.ofMillis(100);
@@ -152,7 +152,7 @@ final class HeartbeatTest {
     }
   }
 
-  /** Another mount may be there, whose answer would say nothing about this one. */
+  /** If another mount is on top, its answers do not count. */
   @Test
   void mount_detached_beatsWithoutBeingAsked() throws Exception {
     answers = false;

@@ -17,7 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/** The place of a tier in the memory of the process: the copies end with the process. */
+/** A tier in the process's memory, whose copies end with the process. */
 final class MemoryPlace implements TierPlace {
   private final TierSpec spec;
 
@@ -155,7 +155,6 @@ final class MemoryPlace implements TierPlace {
       copy.duplicate().position(Math.toIntExact(offset)).put(source);
     }
 
-    /** It has no bundles. */
     @Override
     public void append(ByteBuffer source) {
       write(0, source);
@@ -181,7 +180,6 @@ final class MemoryPlace implements TierPlace {
     public void close() {}
   }
 
-  /** The counts are always right. */
   private static final class NothingToCount implements Tier.Census {
     @Override
     public void forEachFile(LongPredicate visitor) {}

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Which daemon commands find at a mount point while daemons follow each other there. */
+/** Which daemon commands find while one daemon succeeds another at a mount point. */
 @Timeout(120)
 final class PresenceTest {
   private Registry registry;
@@ -143,7 +143,7 @@ final class PresenceTest {
     }
   }
 
-  /** It stays in the list, beside the next mount, until it ends. */
+  /** The detached daemon stays in the list, beside the next mount, until it ends. */
   @Test
   void update_detachedForLong_isListedAsDetachedUntilItEnds() throws Exception {
     Presence detached = presence(place());
@@ -170,7 +170,7 @@ final class PresenceTest {
     assertThat(registry.known()).isEmpty();
   }
 
-  /** It may have other mount points, by which commands look for it. */
+  /** Commands may look for the daemon by another mount point. */
   @Test
   void update_detachedForLong_isAlwaysListedWithASocketThatListens() throws Exception {
     Presence detached = presence(place());
@@ -198,7 +198,7 @@ final class PresenceTest {
     assertThat(silent).isEmpty();
   }
 
-  /** Another mount covered it for a while. */
+  /** Another mount temporarily covers this one. */
   @Test
   void update_backAtItsMountpoint_hasItsPlaceAgain() throws Exception {
     Presence covered = presence(place());

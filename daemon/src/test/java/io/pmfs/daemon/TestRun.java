@@ -20,8 +20,8 @@ import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A run of the program on a machine in a directory: its output, and the actions that it leaves to
- * the process.
+ * A run of the program on a fake machine in a directory, with its output and its requests to the
+ * process.
  */
 public class TestRun extends TestMachine {
   public final ByteArrayOutputStream out = new ByteArrayOutputStream();

@@ -31,8 +31,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Another kind of tier needs its own class, {@link MemoryPlace}, and one entry in the list of
- * kinds: then pmfs parses, checks, opens, fills and empties it. Nothing is mounted here.
+ * A new kind of tier needs only a class, here {@link MemoryPlace}, and an entry in the list of
+ * kinds; pmfs can then parse, check, open, fill and empty it. Mounts nothing.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class ThirdTierKindTest {

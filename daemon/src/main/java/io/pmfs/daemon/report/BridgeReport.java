@@ -1,6 +1,6 @@
 package io.pmfs.daemon.report;
 
-/** How the kernel's requests arrive, and which it answers itself. */
+/** The bridge to the kernel, and which reads the kernel answers itself. */
 public record BridgeReport(
     @Figure(
             "`kernel` or `jnr`; `none` after a crash loop, when the source itself is mounted there"

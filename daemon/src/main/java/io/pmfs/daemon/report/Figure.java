@@ -7,9 +7,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The declaration of one figure of a report: on a record component, whose name, type and place are
- * those in JSON, or on another method, for a value that is only a metric. The rows of
- * docs/status.md and docs/metrics.md and the metric itself derive from it.
+ * Declares a figure of a report: on a record component, which defines name, type and place in JSON,
+ * or on another method, for a value that is only a metric. The rows of docs/status.md and
+ * docs/metrics.md and the metric itself are derived from it.
  */
 @Documented
 @Target(ElementType.METHOD)
@@ -24,6 +24,6 @@ public @interface Figure {
    */
   String metric() default "";
 
-  /** Name and value of a label that distinguishes figures of the same metric. */
+  /** The name and value of a label that distinguishes figures of the same metric. */
   String[] label() default {};
 }

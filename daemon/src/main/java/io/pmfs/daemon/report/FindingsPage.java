@@ -5,7 +5,7 @@ import io.pmfs.tasks.TaskFinding;
 import java.util.List;
 import java.util.Locale;
 
-/** A page of a task's findings, in order; the last page has fewer than requested. */
+/** A page of a task's findings, in order; shorter than requested if it is the last. */
 public record FindingsPage(List<Finding> findings) {
   /** A problem with one path. */
   public record Finding(String path, String outcome, String reason) {
@@ -16,7 +16,7 @@ public record FindingsPage(List<Finding> findings) {
           finding.reason());
     }
 
-    /** Whether no field is missing after reading it from JSON. */
+    /** Whether the JSON had all fields. */
     public boolean isWhole() {
       return path != null && outcome != null && reason != null;
     }

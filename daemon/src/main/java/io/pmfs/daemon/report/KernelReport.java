@@ -11,7 +11,7 @@ import java.time.temporal.ChronoUnit;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The requests of the kernel: how long they take, which of them wait, and which failed. */
+/** The requests of the kernel: durations, waiting ones and failures. */
 public record KernelReport(
     @Nullable RequestReport requests,
     @Figure("null without `--access-log`") @Nullable AccessLog accessLog,
@@ -30,7 +30,6 @@ public record KernelReport(
         RequestReport.of(latencies), AccessLog.of(requests), Waiting.of(requests), failures);
   }
 
-  /** The access log, and the number of requests missing in it. */
   public record AccessLog(
       @Figure("the file with a line for each request") String file,
       @Figure("requests of this daemon that have no line there") long missing) {
@@ -41,7 +40,6 @@ public record KernelReport(
     }
   }
 
-  /** Requests of the kernel that have waited for a second or longer and have no answer yet. */
   public record Waiting(
       @Figure(
               value =
@@ -88,7 +86,6 @@ public record KernelReport(
     }
   }
 
-  /** Requests of readers that failed. */
   public record Failures(
       @Figure(
               value =

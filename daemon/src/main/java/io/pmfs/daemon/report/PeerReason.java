@@ -8,12 +8,12 @@ import java.util.regex.Pattern;
 
 /** The error message of a peer, without the JSON around it. */
 public final class PeerReason {
-  /** The end of the message of a {@link PeerException} for an answer that is an error. */
+  /** The end of a {@link PeerException}'s message for an error answer. */
   private static final Pattern ERROR = Pattern.compile("answered \\d+: \\{\"error\":(\".*\")}");
 
   private PeerReason() {}
 
-  /** The peer's own message if it answered, else that of the exception. */
+  /** The peer's own message if it answered, else the exception's. */
   public static String of(PeerException failure) {
     String message = String.valueOf(failure.getMessage());
     Matcher error = ERROR.matcher(message);

@@ -15,9 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The bytes that readers got and that the source was asked for, in the recent past: in the last
- * {@link #SPAN} in which something was read, or since the daemon started if that is less. Time in
- * which nothing was read does not count. Safe for use by many threads.
+ * The bytes that readers recently received and that the source delivered. The recent past is the
+ * last {@link #SPAN}, not counting time without reads, or the time since the daemon started.
+ * Thread-safe.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // the repeated task does not throw
 public final class RecentReads implements AutoCloseable {
@@ -25,7 +25,6 @@ public final class RecentReads implements AutoCloseable {
 
   static final Duration INTERVAL = Duration.ofSeconds(10);
 
-  /** The time of reading that counts. */
   static final Duration SPAN = Duration.ofMinutes(10);
 
   private static final int MOST = (int) SPAN.dividedBy(INTERVAL);
@@ -61,8 +60,8 @@ public final class RecentReads implements AutoCloseable {
     }
 
     /**
-     * Whether the source was asked for at most nine tenths of what readers got. Concurrent readers
-     * of a file also spare it a little.
+     * Whether the source delivered at most nine tenths of what readers received. The margin,
+     * because concurrent readers of a file always spare the source a little.
      */
     boolean isSourceSpared() {
       return bytes > 0 && 10 * sourceBytes <= 9 * bytes;
@@ -94,12 +93,12 @@ public final class RecentReads implements AutoCloseable {
       tiers = List.copyOf(tiers);
     }
 
-    /** The bytes from a tier; 0 if it has not been counted. */
+    /** The bytes from a tier; 0 if not counted. */
     long tier(int index) {
       return index < tiers.size() ? tiers.get(index) : 0;
     }
 
-    /** All bytes that readers got. */
+    /** All bytes that readers received. */
     long bytes() {
       return tiers.stream().mapToLong(Long::longValue).sum()
           + leftToKernel
@@ -121,9 +120,9 @@ public final class RecentReads implements AutoCloseable {
   }
 
   /**
-   * The recent reads of a daemon that has just started.
+   * Starts with no reads.
    *
-   * @param requests is sampled at the same times
+   * @param requests sampled at the same times
    */
   public RecentReads(Supplier<Counts> present, RecentRequests requests) {
     this.present = present;
@@ -148,7 +147,7 @@ public final class RecentReads implements AutoCloseable {
     }
   }
 
-  /** A task that throws is not repeated. */
+  /** Catches exceptions, because a task that throws is not repeated. */
   private void trySample() {
     try {
       sample();

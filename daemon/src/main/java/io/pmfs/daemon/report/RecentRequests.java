@@ -5,7 +5,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.LongSupplier;
 
-/** The number of requests to the source in the last minute. Safe for use by many threads. */
+/** The number of requests to the source in the last minute. Thread-safe. */
 public final class RecentRequests {
   private static final int MOST = (int) Duration.ofMinutes(1).dividedBy(RecentReads.INTERVAL);
 
@@ -13,7 +13,7 @@ public final class RecentRequests {
   private final Deque<Long> samples = new ArrayDeque<>(); // GUARDED_BY(this); never empty
 
   /**
-   * The requests of a daemon that has just started.
+   * Starts with no requests.
    *
    * @param present the number of all requests since the start
    */
@@ -30,10 +30,7 @@ public final class RecentRequests {
     }
   }
 
-  /**
-   * The requests of the last minute, up to now; of the last 50 s at least, as samples are 10 s
-   * apart.
-   */
+  /** The requests of the last 50 to 60 s; samples are 10 s apart. */
   public synchronized long lastMinute() {
     return present.getAsLong() - samples.getFirst();
   }

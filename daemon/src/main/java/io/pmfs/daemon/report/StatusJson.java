@@ -16,12 +16,12 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The JSON of a {@link StatusReport}: one object, whatever its subjects are. */
+/** The JSON of a {@link StatusReport}: one object with the fields of all subjects. */
 public final class StatusJson
     implements JsonSerializer<StatusReport>, JsonDeserializer<StatusReport> {
   private static final RecordComponent[] PARTS = StatusReport.class.getRecordComponents();
 
-  /** The fields that were there before a status had subjects; later ones follow. */
+  /** The oldest fields, in their original order; later ones follow. */
   private static final List<String> FIRST =
       List.of(
           ("mountpoint source user pid uptimeSeconds bridge bridgeReason readMode readModeReason"
@@ -31,7 +31,6 @@ public final class StatusJson
                   + " nodeCache failures renumberedFiles")
               .split(" "));
 
-  /** The fields of the object in their order. */
   public static List<RecordComponent> fields() {
     return Arrays.stream(PARTS)
         .flatMap(
@@ -48,7 +47,9 @@ public final class StatusJson
     return index < 0 ? FIRST.size() : index;
   }
 
-  /** Whether the components of a part are fields of the object: it is no figure itself. */
+  /**
+   * Whether a part's components are fields of the object because the part is not itself a figure.
+   */
   private static boolean isSubject(RecordComponent part) {
     return !part.getAccessor().isAnnotationPresent(Figure.class);
   }

@@ -15,8 +15,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Task requests as JSON objects, on the control socket and in the file of a running task. They do
- * not contain paths that are in a list.
+ * Task requests as JSON objects, on the control socket and in the file of a running task. Paths in
+ * a list are not part of the JSON.
  */
 public final class TaskJson {
   private TaskJson() {}
@@ -73,7 +73,7 @@ public final class TaskJson {
     out.name("maxOperationsPerSecond").value(limits.maxOperationsPerSecond());
   }
 
-  /** The fields read so far; a field that the kind of task does not have is an error. */
+  /** The fields read so far; a field of another kind of task is an error. */
   private static final class Fields {
     private @Nullable String task;
     private @Nullable TaskPaths paths;
@@ -166,10 +166,10 @@ public final class TaskJson {
   }
 
   /**
-   * Parses a request. Throws IllegalArgumentException, with a message fit for the user, if it is
+   * Parses a request. Throws IllegalArgumentException, with a message for the user, if it is
    * malformed.
    *
-   * @param listed its paths, if they are not in the JSON; else null
+   * @param listed its list of paths; null if the JSON has the paths
    */
   public static TaskRequest parse(JsonReader in, @Nullable TaskPaths listed) throws IOException {
     try {
@@ -188,7 +188,7 @@ public final class TaskJson {
         | EOFException
         | IllegalStateException
         | NumberFormatException e) {
-      // Gson adds a line with a link to its documentation.
+      // Without Gson's second line, a link.
       String where = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
       throw new IllegalArgumentException("not a task in JSON: " + where, e);
     }

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The result of a task, as a line for people and as an exit status.
+ * The result of a task as a line for users and as an exit status.
  *
  * @param text the line, without the name of the dataset or path
  */

@@ -15,7 +15,7 @@ public final class ThreadDump {
 
   private ThreadDump() {}
 
-  /** Makes a dump; this stops all threads for some milliseconds. */
+  /** Pauses all threads for some milliseconds. */
   public static String now() {
     RuntimeMXBean runtime = ManagementFactory.getRuntimeMXBean();
     ThreadMXBean threads = ManagementFactory.getThreadMXBean();
@@ -43,7 +43,7 @@ public final class ThreadDump {
         .toString();
   }
 
-  /** A frame without its module, which adds nothing here. */
+  /** A frame without its module. */
   private static String text(StackTraceElement frame) {
     String place =
         frame.isNativeMethod()

@@ -45,7 +45,7 @@ final class EngagementTest {
         bytes, sourceBytes, copied, copiedAgain, evicted, RecentReads.Origins.NONE);
   }
 
-  /** First copies of their files, none of them evicted. */
+  /** Counts with copies of new files only, none evicted. */
   private static RecentReads.Counts recent(long bytes, long sourceBytes, long copied) {
     return counts(bytes, sourceBytes, copied, 0, 0);
   }

@@ -11,7 +11,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** The table of docs/status.md is that of the figures: no figure disappears or is undocumented. */
+/** The table of docs/status.md matches the figures: none disappears or is undocumented. */
 final class StatusDocumentTest {
   private static final Path PAGE = Path.of("..", "docs", "status.md");
   private static final String COMMAND =
