@@ -29,10 +29,10 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The pieces of what daemons wrote: their logs, crash logs of their JVMs, and the sizes of what
- * tiers and state hold. An owner is given to root for files in another user's directory: then that
- * user must own the directory and the file, which must not be a link and have no second name. A
- * negative owner is anybody.
+ * Pieces from files that daemons wrote: logs, crash logs of their JVMs, and sizes of tiers and
+ * state. For files in another user's directory, root passes the owner: that user must own the
+ * directory and the file, which must be neither a symbolic link nor hard-linked. A negative owner
+ * stands for any user.
  */
 public final class OwnFiles {
   static final int MOST_OF_LOG = 1 << 20;
@@ -51,7 +51,7 @@ public final class OwnFiles {
 
   private OwnFiles() {}
 
-  /** The log of a mount, with its older ones. */
+  /** The logs of a mount. */
   public static List<Piece> logs(Path log, long owner, String folder) {
     List<Piece> pieces = new ArrayList<>();
     for (int i = 0; i <= OLDER_LOGS; i++) {
@@ -63,7 +63,7 @@ public final class OwnFiles {
     return pieces;
   }
 
-  /** The newest crash logs, and logs of mounts that no longer exist: those that are not known. */
+  /** The newest crash logs, and logs of mounts that no longer exist. */
   public static List<Piece> left(
       Path directory, long owner, Collection<Path> known, String folder) {
     List<Piece> pieces = new ArrayList<>();
@@ -105,7 +105,7 @@ public final class OwnFiles {
     }
   }
 
-  /** The last lines of a file, or the first ones; null if there is no such file. */
+  /** The last or first lines of a file; null if the file does not exist. */
   static @Nullable String lines(Path file, long owner, boolean isEnd) throws IOException {
     try {
       byte[] bytes = owner < 0 ? part(file, isEnd) : partOf(owner, file, isEnd);
@@ -122,7 +122,7 @@ public final class OwnFiles {
 
   private static byte[] part(Path file, boolean isEnd) throws IOException {
     if (Files.exists(file) && !Files.isRegularFile(file)) {
-      throw new IOException(file + ": not a regular file"); // to open it could block
+      throw new IOException(file + ": not a regular file"); // opening it could block
     }
     try (FileChannel opened = FileChannel.open(file)) {
       opened.position(isEnd ? Math.max(0, opened.size() - MOST_OF_LOG) : 0);
@@ -130,7 +130,7 @@ public final class OwnFiles {
     }
   }
 
-  /** Nothing is opened by a name that the user could change meanwhile. */
+  /** Opens nothing by a name that the user could change meanwhile. */
   private static byte[] partOf(long owner, Path file, boolean isEnd) throws IOException {
     try (StrangersDirectory directory = StrangersDirectory.open(file.resolveSibling(""), owner);
         StrangersDirectory.OpenFile opened = directory.open(file.getFileName().toString())) {
@@ -144,15 +144,15 @@ public final class OwnFiles {
   }
 
   /**
-   * The crash log of a JVM without contents of memory (registers, what they point to, the stack)
-   * and without the environment.
+   * A JVM's crash log without contents of memory (registers and their targets, the stack) and
+   * without the environment.
    */
   static String withoutMemory(String log) {
     String kept = MEMORY.matcher(log).replaceAll("(memory: left out)\n");
     return ENVIRONMENT.matcher(kept).replaceAll("(environment: left out)\n");
   }
 
-  /** The sizes of what a directory of a tier or of the state holds: numbers, no names. */
+  /** The number and sizes of files in a directory of a tier or of the state, without names. */
   public static String sizes(Path directory) throws IOException {
     FileStore disk = Files.getFileStore(directory);
     String head =

@@ -10,14 +10,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * One file of a report: its purpose, and how to get its content.
  *
- * @param name with its directories, of ASCII without blanks
- * @param why a few words for the reader of the archive
+ * @param name the path in the archive, ASCII without blanks
+ * @param why a short description for the README of the archive
  * @param limit how long it may take
- * @param content run once, on a thread of its own, which is abandoned at the limit; null leaves the
- *     file out, a failure is recorded in the archive
+ * @param content called once, in a separate thread that is abandoned at the limit; null omits the
+ *     file, and a failure is recorded in the archive
  */
 public record Piece(String name, String why, Duration limit, Callable<byte @Nullable []> content) {
-  /** A disk or network file system that takes longer is a finding of its own. */
+  /** If a disk or network file system takes longer, that is itself a finding. */
   public static final Duration SHORT = Duration.ofSeconds(5);
 
   /** A piece of generated text. */
@@ -25,7 +25,7 @@ public record Piece(String name, String why, Duration limit, Callable<byte @Null
     return new Piece(name, why, limit, () -> text.call().getBytes(UTF_8));
   }
 
-  /** A piece from files, in which each char is a byte; there may be none. */
+  /** A piece from files, as one char per byte; null if there are none. */
   public static Piece bytes(String name, String why, Callable<@Nullable String> bytes) {
     return new Piece(
         name,
@@ -37,7 +37,7 @@ public record Piece(String name, String why, Duration limit, Callable<byte @Null
         });
   }
 
-  /** The text with only characters that file names in the archive may have. */
+  /** Replaces characters that are not allowed in the archive's file names. */
   public static String plain(Object text) {
     String plain = text.toString().replaceAll("[^A-Za-z0-9._-]", "_");
     return plain.substring(0, Math.min(60, plain.length()));

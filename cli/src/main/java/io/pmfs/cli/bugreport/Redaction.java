@@ -12,9 +12,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Removes secrets from text: values of variables whose names look like a secret's, wherever they
- * occur; values under such keys; private keys in PEM; user names and passwords in URLs. Removes too
- * much rather than too little. Takes time linear in the text. Safe for use by many threads.
+ * Removes secrets from text: values of variables with names that look like secrets, wherever they
+ * occur; values under such keys; private keys in PEM; user names and passwords in URLs. Errs on the
+ * side of removing too much. Runs in linear time. Thread-safe.
  */
 public final class Redaction {
   static final String REMOVED = "[removed]";
@@ -23,13 +23,13 @@ public final class Redaction {
       "(?i)(?:secret|passw|passphrase|token|credential|authorization|cookie|key)";
   private static final Pattern LOOKS_SECRET = Pattern.compile(SECRET);
 
-  /** Names of variables that hold only the path of a secret, which occurs in harmless lines. */
+  /** Variables that contain only the path of a secret, which may occur in harmless lines. */
   private static final Pattern IS_PLACE = Pattern.compile("(?i).*_(FILE|DIR|PATH|HOME|SOCK)");
 
   /** Shorter values would also match harmless words and numbers. */
   private static final int SHORTEST = 8;
 
-  /** A key with what separates it from its value: after an option that may be a blank. */
+  /** A key and its separator, which may be a blank after an option. */
   private static final Pattern KEY =
       Pattern.compile(
           SECRET
@@ -46,7 +46,7 @@ public final class Redaction {
 
   private final Set<String> known = new CopyOnWriteArraySet<>();
 
-  /** Learns the secrets in an environment: from now on they are removed everywhere. */
+  /** Adds the secrets in an environment, to be removed everywhere. */
   public void learn(Map<String, String> environment) {
     environment.forEach(
         (name, value) -> {
@@ -81,7 +81,7 @@ public final class Redaction {
     return withoutValues(bytes).getBytes(ISO_8859_1);
   }
 
-  /** For text that is shown and not archived. */
+  /** Redacts text for display. */
   String of(String text) {
     return new String(of(text.getBytes(UTF_8)), UTF_8);
   }
@@ -113,8 +113,8 @@ public final class Redaction {
   }
 
   /**
-   * The end of a value that is quoted or, in JSON, a list or an object; else it is the rest of the
-   * line, and in JSON what comes before the next one.
+   * The end of a value: of a quoted string or, in JSON, of a list, an object, or up to the next
+   * value; otherwise the end of the line.
    */
   private static int endOfValue(String text, int start, boolean isJson) {
     char first = start < text.length() ? text.charAt(start) : '\n';

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The contents of single pieces of a report. */
+/** The contents of a report's pieces. */
 final class PiecesTest {
   private static final long ANYBODY = -1;
 
@@ -114,7 +114,7 @@ final class PiecesTest {
     return new KernelFiles(directory);
   }
 
-  /** By then another mount is at its path. */
+  /** Another mount may be at the path. */
   @Test
   void connection_ofAMountThatIsDetached_isItsOwn() throws IOException {
     write("proc/self/mountinfo", "4 1 0:55 / /mnt/a ro - fuse.pmfs /lustre/x ro\n");
