@@ -51,7 +51,7 @@ import org.jspecify.annotations.Nullable;
 public final class ControlClient {
   private static final int MAX_ANSWER_BYTES = 16 << 20;
 
-  /** Of a daemon of another user. */
+  /** The limit for an answer of another user's daemon. */
   private static final int MAX_BYTES_OF_A_STRANGER = 128 << 10;
 
   private static final Duration REFUSAL_LIMIT = Duration.ofSeconds(10);
@@ -66,13 +66,13 @@ public final class ControlClient {
           return object.get("error").getAsString();
         }
       } catch (JsonParseException | IllegalStateException | UnsupportedOperationException e) {
-        // Not our JSON: only the status is known.
+        // Not JSON of pmfs: only the status is known.
       }
       return "the daemon answered with status " + status;
     }
   }
 
-  /** The daemon was not reached, and has received no request. */
+  /** The daemon was not reached and has received no request. */
   public static final class UnreachableException extends IOException {
     UnreachableException(@Nullable Throwable cause) {
       super("no answer: " + reason(cause), cause);
@@ -81,13 +81,13 @@ public final class ControlClient {
 
   private ControlClient() {}
 
-  /** Throws IOException if no daemon listens, the answer is malformed, or none comes in time. */
+  /** Throws IOException if no daemon listens, or the answer is malformed or late. */
   public static Answer ask(Path socket, HttpMethod method, String uri, Duration timeout)
       throws IOException {
     return ask(socket, method, uri, Unpooled.EMPTY_BUFFER, timeout);
   }
 
-  /** The same with a body, which is released. */
+  /** Sends {@code body}, which is released. */
   static Answer ask(Path socket, HttpMethod method, String uri, ByteBuf body, Duration timeout)
       throws IOException {
     EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
@@ -122,15 +122,15 @@ public final class ControlClient {
     }
   }
 
-  /** A body of any length, produced while it is sent. */
+  /** Produces a body of any length while it is sent. */
   interface Body {
-    /** Writes it; false cancels the request. */
+    /** Writes the body; false cancels the request. */
     boolean writeTo(OutputStream out) throws IOException, MountFailure;
   }
 
   /**
-   * Posts a body of any length. The daemon may answer before it has read all of it, and then no
-   * more is sent.
+   * Posts a body of any length. If the daemon answers before it has read all of the body, the rest
+   * is not sent.
    *
    * @return null if the body cancelled the request
    */
@@ -157,7 +157,7 @@ public final class ControlClient {
         out.flush();
         out.send(LastHttpContent.EMPTY_LAST_CONTENT);
       } catch (ChunkStream.RefusedException e) {
-        // The answer, if there is one, says why.
+        // The answer, if any, has the reason.
         return await(answer, REFUSAL_LIMIT);
       } catch (IOException | MountFailure e) {
         channel.close();
@@ -186,7 +186,7 @@ public final class ControlClient {
     return connected.channel();
   }
 
-  /** Sends what is written to it as chunks of a request, each after the one before was sent. */
+  /** Sends the written bytes as chunks of a request, one at a time. */
   private static final class ChunkStream extends OutputStream {
     private static final int CHUNK_BYTES = 64 << 10;
 
@@ -250,7 +250,7 @@ public final class ControlClient {
     }
   }
 
-  /** Sends a request, which is released, over a connection of its own. */
+  /** Sends a request, which is released, over a new connection. */
   static void send(
       EventLoopGroup loop,
       Path socket,

@@ -10,8 +10,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The paths of one mounted dataset: makes paths below its mount point or its source relative to its
- * root. Treats paths as text, never resolves them, and keeps their bytes.
+ * Makes paths below a dataset's mount point or source relative to its root. Treats paths as text:
+ * keeps their bytes and never resolves links.
  */
 public final class DatasetPaths {
   private final DaemonRecord mount;
@@ -24,7 +24,7 @@ public final class DatasetPaths {
     this.source = latin1(mount.source());
   }
 
-  /** Whether both are served by one daemon. */
+  /** Whether both have the same daemon. */
   boolean isSameAs(DatasetPaths other) {
     return mount.socket().equals(other.mount.socket());
   }
@@ -37,7 +37,10 @@ public final class DatasetPaths {
     return mount;
   }
 
-  /** An absolute path without {@code .}, {@code ..} and needless slashes; one char a byte. */
+  /**
+   * Normalizes an absolute path: no {@code .}, {@code ..} or redundant slashes. Each char is a
+   * byte.
+   */
   static String normal(String absolute) {
     List<String> names = new ArrayList<>();
     for (String name : absolute.split("/", -1)) {
@@ -52,14 +55,14 @@ public final class DatasetPaths {
     return "/" + String.join("/", names);
   }
 
-  /** The path below the root, empty for the root itself; null if it is not in this dataset. */
+  /** The path below the root, empty for the root itself; null outside of this dataset. */
   @Nullable FileName relative(String normal) {
     String below = below(mountpoint, normal);
     String relative = below == null ? below(source, normal) : below;
     return relative == null ? null : FileName.ofLatin1(relative);
   }
 
-  /** How many bytes of the path name the dataset; -1 if the path is not in this dataset. */
+  /** The length of the path's prefix that names the dataset; -1 outside of this dataset. */
   int match(String normal) {
     if (below(mountpoint, normal) != null) {
       return mountpoint.length();

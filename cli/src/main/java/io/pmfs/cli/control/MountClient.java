@@ -11,9 +11,9 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends requests to the daemon that serves a mount. A daemon moves its socket when its first mount
- * point is unmounted, and one that dies gets a successor: then a record that was just read names a
- * socket that is gone. A request that reached a daemon is not repeated.
+ * Sends requests to the daemon of a mount. If the recorded socket is gone, because the daemon has
+ * moved it (its first mount point was unmounted) or has been replaced, looks up the new one. Never
+ * repeats a request that reached a daemon.
  */
 public final class MountClient {
   private final Surroundings surroundings;
@@ -24,23 +24,22 @@ public final class MountClient {
     this.surroundings = surroundings;
   }
 
-  /** A request to send once. */
+  /** Sends one request. */
   public interface Question<T> {
     T ask(Path socket) throws IOException, MountFailure;
   }
 
-  /** The record of the daemon that the last request went to. */
+  /** The record of the daemon that received the last request. */
   public DaemonRecord daemon() {
     return daemon;
   }
 
-  /** Asks the daemon, or its successor if it is gone. */
+  /** Sends a request to the daemon, or to its successor if it is gone. */
   public ControlClient.Answer ask(HttpMethod method, String uri, Duration limit)
       throws IOException, MountFailure {
     return ask(socket -> ControlClient.ask(socket, method, uri, limit));
   }
 
-  /** The same with any request. */
   public <T> T ask(Question<T> question) throws IOException, MountFailure {
     try {
       return question.ask(Path.of(daemon.socket()));
@@ -49,7 +48,7 @@ public final class MountClient {
     }
   }
 
-  /** Asks this daemon, and no successor. */
+  /** Sends a request to this daemon only, not to a successor. */
   public ControlClient.Answer askOnlyThisOne(HttpMethod method, String uri, Duration limit)
       throws IOException, MountFailure {
     Question<ControlClient.Answer> question =

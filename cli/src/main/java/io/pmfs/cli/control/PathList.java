@@ -16,11 +16,11 @@ import java.nio.file.Files;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Paths from a file or from standard input, one per line, of any bytes except line feeds. Ignores a
- * carriage return before the line feed; an empty line has no path. Keeps nothing in memory.
+ * Parses paths from a file or standard input, one per line, of any bytes except line feeds. Ignores
+ * a carriage return before the line feed, and empty lines. Streams: holds only one line in memory.
  */
 public final class PathList {
-  /** Longer than any path; bounds the memory for one line. */
+  /** Longer than any path; limits the memory for one line. */
   private static final int MAX_LINE_BYTES = 64 << 10;
 
   private final DatasetPaths dataset;
@@ -36,15 +36,14 @@ public final class PathList {
     this.sink = sink;
   }
 
-  /** Takes the lines, one by one. */
+  /** Receives the lines one by one. */
   public interface Sink {
     /** The path in a line; null if the line has none. */
     void line(@Nullable FileName path) throws IOException;
   }
 
   /**
-   * Parses the file that an option names, or standard input for {@code -}; returns the number of
-   * paths.
+   * Parses an option's file, or standard input for {@code -}; returns the number of paths.
    *
    * @throws IOException if the sink fails
    */

@@ -15,12 +15,12 @@ import jdk.net.UnixDomainPrincipal;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The user whose daemon must answer at a control socket: the owner of its directory. In a directory
- * of another user the socket's name may lead to any socket, also to one of root's. So the kernel is
- * asked who listens, before anything is sent.
+ * Verifies that a control socket's listener is the owner of its directory. In another user's
+ * directory the name may lead to any socket, even to one of root's, so this asks the kernel who
+ * listens before anything is sent.
  */
 final class Peer extends ChannelDuplexHandler {
-  /** Null if it is this process's own user: nobody else can have made the socket. */
+  /** Null for this process's own user, because no other user can have created the socket. */
   private final @Nullable UserPrincipal stranger;
 
   private boolean isKnown;
@@ -29,14 +29,13 @@ final class Peer extends ChannelDuplexHandler {
     this.stranger = stranger;
   }
 
-  /** The user of a control socket. */
   static Peer of(Path socket) {
     try {
       UserPrincipal owner = Files.getOwner(socket.resolveSibling(""), LinkOption.NOFOLLOW_LINKS);
       boolean isOwn = owner.equals(Files.getOwner(Path.of("/proc/self")));
       return new Peer(isOwn ? null : owner);
     } catch (IOException e) {
-      return new Peer(null); // there is no such directory, so nobody answers
+      return new Peer(null); // no such directory, so nothing listens
     }
   }
 
@@ -44,7 +43,7 @@ final class Peer extends ChannelDuplexHandler {
     return stranger != null;
   }
 
-  /** Sends nothing to anybody else. */
+  /** Sends nothing to another listener. */
   @Override
   public void write(ChannelHandlerContext context, Object message, ChannelPromise promise)
       throws Exception {

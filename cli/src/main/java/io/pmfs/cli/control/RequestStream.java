@@ -29,7 +29,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 
-/** Lines of a daemon's requests, from its control socket, until either side closes. */
+/**
+ * A stream of log lines of a daemon's requests, from its control socket, until either side closes.
+ */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel's handler gets its failures
 public final class RequestStream implements AutoCloseable {
   private static final int HTTP_OK = 200;
@@ -47,13 +49,12 @@ public final class RequestStream implements AutoCloseable {
   }
 
   /**
-   * Connects and listens.
+   * Connects and starts to receive.
    *
-   * @param lines receives each line, on a thread of its own; if it is slow, the daemon leaves lines
-   *     out and counts them
-   * @param ended runs when the daemon has ended the stream, at least once
-   * @throws IOException if no daemon answers in time, or it answers with an error, which the
-   *     message contains
+   * @param lines receives each line, in a separate thread; if it is slow, the daemon drops and
+   *     counts lines
+   * @param ended runs at least once when the daemon has ended the stream
+   * @throws IOException if no daemon answers in time, or with the daemon's error as message
    */
   public static RequestStream open(
       Path socket, Duration timeout, Consumer<String> lines, Runnable ended) throws IOException {

@@ -29,7 +29,7 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Controls the tasks of one mount. Its requests wait while the daemon is being replaced. */
+/** Controls the tasks of one mount. Requests wait while the daemon is being replaced. */
 public final class TaskClient {
   private static final int HTTP_OK = 200;
   private static final int HTTP_BAD_REQUEST = 400;
@@ -55,9 +55,8 @@ public final class TaskClient {
     this.absenceLimit = absenceLimit;
   }
 
-  /** Produces the lines of a list. */
+  /** Produces a list of paths. */
   public interface Lines {
-    /** Writes them to the sink; returns the number of paths. */
     long writeTo(PathList.Sink sink) throws IOException, MountFailure;
   }
 
@@ -83,10 +82,10 @@ public final class TaskClient {
   }
 
   /**
-   * Starts a task with a list of any length, which is sent while it is produced.
+   * Starts a task with a list of any length, sent as it is produced.
    *
    * @param request without paths
-   * @return null if there is no path in the list
+   * @return null if the list has no paths
    */
   public @Nullable TaskReport start(TaskRequest request, Lines lines) throws MountFailure {
     try {
@@ -131,12 +130,12 @@ public final class TaskClient {
     };
   }
 
-  /** The running task, else the last one; null if there was none since the mount began. */
+  /** The running or last task; null if there has been none since the mount began. */
   public @Nullable TaskReport latest() throws MountFailure {
     return report(HttpMethod.GET);
   }
 
-  /** Asks the running task to stop; it may take a moment. */
+  /** Requests that the running task stop, which may take a moment. */
   public @Nullable TaskReport cancel() throws MountFailure {
     return report(HttpMethod.DELETE);
   }
@@ -156,7 +155,7 @@ public final class TaskClient {
     }
   }
 
-  /** A page of the latest task's findings; empty after the last. */
+  /** A page of the latest task's findings; empty at the end. */
   public List<FindingsPage.Finding> findings(long from) throws MountFailure {
     ControlClient.Answer answer =
         ask(HttpMethod.GET, TaskResource.PATH + "/latest/findings?from=" + from);

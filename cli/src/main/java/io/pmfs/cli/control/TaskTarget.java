@@ -16,10 +16,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The meaning of a command's PATHs: one running mount, and paths below its dataset's root. */
+/** A command's PATHs resolved to one running mount and paths below its dataset's root. */
 public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
 
-  /** Finds the one mount that serves all of these paths. */
+  /** Finds the mount that serves all of these paths. */
   public static TaskTarget find(
       List<String> texts, KnownMounts knownMounts, Surroundings surroundings) throws MountFailure {
     try {
@@ -68,7 +68,7 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
     return new TaskTarget(only, paths);
   }
 
-  /** Whether the whole dataset is meant. */
+  /** Whether the paths are the whole dataset. */
   public boolean isWhole() {
     return paths.size() == 1 && paths.get(0).size() == 0;
   }
@@ -129,7 +129,7 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
         return detached;
       }
     } catch (InvalidPathException e) {
-      // Then it is not in the mount table.
+      // A missing path is not in the mount table.
     }
     return new MountFailure(
         ExitStatus.NOT_MOUNTED,

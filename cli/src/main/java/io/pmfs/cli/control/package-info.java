@@ -1,6 +1,6 @@
 /**
- * The client of the control socket: asks a daemon, follows its requests, and resolves the paths
- * that a user gives to one mount and paths of its dataset.
+ * The client of the control socket: sends requests to a daemon, streams its request log, and
+ * resolves a user's paths to a mount and paths in its dataset.
  */
 @NullMarked
 package io.pmfs.cli.control;
