@@ -86,7 +86,7 @@ final class CacheCommandTest {
     assertThat(isThere(COCO)).isTrue();
   }
 
-  /** Where pmfs run keeps copies of its own while another job has those of the tier. */
+  /** Where pmfs run keeps copies while another job uses those of the tier. */
   @Test
   void placesOfFurtherRuns_areListedAndPurged() throws IOException {
     Path apart = Files.createDirectory(cache.resolve("run-2"));
@@ -134,7 +134,7 @@ final class CacheCommandTest {
 
   @Test
   void purge_datasetInUse_isRefused() throws IOException, InterruptedException {
-    // A lock of this process is invisible to itself, so another one takes it.
+    // Another process takes the lock, because a process does not see its own locks.
     Process holder =
         new ProcessBuilder(
                 "python3",
