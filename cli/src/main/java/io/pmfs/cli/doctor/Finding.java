@@ -3,13 +3,12 @@ package io.pmfs.cli.doctor;
 /**
  * One line of {@code pmfs doctor}.
  *
- * @param grade whether it is fine, worth fixing, leaves the mount with a part of its use, or
- *     prevents mounting
+ * @param grade the severity
  * @param subject what was checked
  * @param text what was found and what to do about it
  */
 record Finding(Grade grade, String subject, String text) {
-  /** FAIL means that this machine cannot mount, or that the checked mount cannot work. */
+  /** FAIL: this machine cannot mount, or the mount cannot work. PART: the mount works in part. */
   enum Grade {
     OK,
     WARN,

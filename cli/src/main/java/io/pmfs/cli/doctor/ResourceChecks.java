@@ -9,21 +9,19 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Checks what the system gives a daemon: open files, memory, a clock. One finding each. */
+/** Checks the limits on open files and memory, and the clock. One finding each. */
 final class ResourceChecks {
   private static final long ENOUGH_FILES = 4096;
 
-  /** A daemon with default settings: heap, buffers, cached names and the JVM's own memory. */
+  /** The needs of a daemon with default settings: heap, buffers, cached names, the JVM itself. */
   private static final long ENOUGH_MEMORY = 512L << 20;
 
-  /** Control groups are followed upwards at most this far. */
+  /** The most ancestors of a control group that are checked. */
   private static final int MAX_DEPTH = 64;
 
   private final Path root;
 
   /**
-   * Checks one machine.
-   *
    * @param root the directory that holds its proc, sys and run
    */
   ResourceChecks(Path root) {
@@ -58,7 +56,7 @@ final class ResourceChecks {
     }
   }
 
-  /** The hard limit of a line of proc/self/limits, proc(5). */
+  /** A hard limit from proc/self/limits, proc(5). */
   private String hardLimit(String name) throws IOException {
     for (String line : Files.readAllLines(root.resolve("proc/self/limits"))) {
       if (line.startsWith(name + " ")) {
@@ -97,12 +95,12 @@ final class ResourceChecks {
                 + "; ask for more, or lower PMFS_HEAP, --buffer-memory and --metadata-memory");
   }
 
-  /** The lowest limit of a group and its ancestors; null if none has a limit. */
+  /** The lowest limit of a group and its ancestors; null if unlimited. */
   private @Nullable Long limit(String hierarchy, String group, String file) {
     Path top = root.resolve(hierarchy);
     Path directory = top.resolve(group.substring(group.startsWith("/") ? 1 : 0)).normalize();
     if (!directory.startsWith(top)) {
-      // In a container the path may be one of the host.
+      // In a container the path may be the host's.
       directory = top;
     }
     Long limit = null;
@@ -113,7 +111,7 @@ final class ResourceChecks {
         // Version 1 reports no limit as the largest multiple of the page size.
         limit = bytes > Long.MAX_VALUE / 2 ? limit : least(limit, bytes);
       } catch (IOException | NumberFormatException e) {
-        // Absent or malformed; the groups above still count.
+        // Absent or malformed; the ancestors still count.
       }
       directory = directory.resolveSibling("").normalize();
     }
