@@ -37,7 +37,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code pmfs mount}: checks, then becomes the daemon of one mount. */
+/** {@code pmfs mount}: checks the machine and settings, then becomes the daemon of a mount. */
 @Command(
     name = "mount",
     description = {
@@ -61,10 +61,13 @@ import picocli.CommandLine.Spec;
       "  pmfs mount --foreground --log-level debug ./data ./mnt"
     })
 public final class MountCommand implements Callable<Integer> {
-  /** For an orderly stop after a signal; systemd kills after 90 s, Slurm after 30 s by default. */
+  /**
+   * The limit for an orderly stop after a signal; by default systemd kills after 90 s, Slurm after
+   * 30 s.
+   */
   private static final Duration STOP_LIMIT = Duration.ofSeconds(25);
 
-  /** The command line of a daemon that continues a session: it ignores its arguments. */
+  /** The command line of a daemon that continues a session, and ignores its arguments. */
   public static final List<String> RESUME = List.of("mount", "/");
 
   private static final Logger log = LoggerFactory.getLogger(MountCommand.class);
@@ -118,7 +121,7 @@ public final class MountCommand implements Callable<Integer> {
     Configuration configuration = resolve();
     requireMountpoint(configuration);
     MountSettings settings = configuration.toSettings(surroundings);
-    new MountPlaces(settings, surroundings).check(); // the registry makes its directory
+    new MountPlaces(settings, surroundings).check(); // before the registry creates its directory
     Registry registry = Registry.open(surroundings);
     PreviousMount previous =
         new PreviousMount(settings, registry, invocation, PreviousMount.PATIENCE);
@@ -131,7 +134,7 @@ public final class MountCommand implements Callable<Integer> {
       if (shared.join()) {
         return;
       }
-      // Never in a daemon that takes over: its mount serves copies from there.
+      // Never in a daemon that takes over, because its mount already serves copies from there.
       if (format) {
         TierPlace.format(settings.copies().tiers());
       }
@@ -146,7 +149,7 @@ public final class MountCommand implements Callable<Integer> {
     }
   }
 
-  /** Helps a user who gave only a source: the directory of one argument should be empty. */
+  /** Detects a missing mount point: a single argument should be an empty directory. */
   private void requireMountpoint(Configuration configuration) throws MountFailure {
     Path only = configuration.mountpoint();
     if (second == null
@@ -180,7 +183,7 @@ public final class MountCommand implements Callable<Integer> {
     SessionSettings session = supervision.settings();
     MountSettings settings;
     if (session == null) {
-      // An older pmfs began the session; it recorded only the source, in the mount table.
+      // An older pmfs, which recorded only the source, in the mount table, began the session.
       Configuration configuration =
           resolve().withSourceOf(surroundings.mounts(), supervision.device());
       settings = configuration.toSettings(surroundings);
@@ -232,7 +235,7 @@ public final class MountCommand implements Callable<Integer> {
             registration,
             () -> announce(settings, daemon.description(), logFile, registry));
       } catch (MountFailure | RuntimeException e) {
-        // In the background stderr has no reader.
+        // Also logged, because in the background nobody reads stderr.
         log.error("{}: stopped by an error", mountpoint, e);
         throw e;
       }
@@ -255,7 +258,7 @@ public final class MountCommand implements Callable<Integer> {
     invocation.detach().accept(logFile);
   }
 
-  /** Without the record the mount is listed all the same. */
+  /** Records who mounted; a failure is only logged, because the mount is listed anyway. */
   private void hold(Path mountpoint, Registry registry) {
     Surroundings surroundings = invocation.surroundings();
     try {

@@ -22,18 +22,18 @@ public final class MountHolders {
   private static final int MAX_HOLDERS = 8;
   private static final Duration DETACHED_LIMIT = Duration.ofSeconds(5);
 
-  /** The ancestors of a command that are searched for scripts of pmfs. */
+  /** The most ancestors of a command that are checked for scripts of pmfs. */
   private static final int MAX_ANCESTORS = 32;
 
-  /** The shells that run these belong to pmfs; a caller's own script does not. */
+  /** Scripts of pmfs, as opposed to scripts of users. */
   private static final Set<String> SCRIPTS =
       Set.of("pmfs", "pmfs-run", "pmfs-supervise", "pmfs-job", "mount.pmfs", "umount.pmfs");
 
   private MountHolders() {}
 
   /**
-   * Lines such as {@code pid 123 (python3) has /mnt/x/y open}; one for each process, without this
-   * command's own.
+   * Lines such as {@code pid 123 (python3) has /mnt/x/y open}, one for each process except those of
+   * this command.
    *
    * @param self the process of this command
    */
@@ -50,20 +50,20 @@ public final class MountHolders {
         }
       }
     } catch (IOException | java.nio.file.DirectoryIteratorException e) {
-      return holders; // without /proc they stay unknown
+      return holders; // without /proc nothing can be found
     }
     return holders;
   }
 
   /**
-   * The same for a mount that no path leads to. Does not see the processes of other users.
+   * The processes and open files of a detached mount, without those of other users.
    *
-   * @param device its device number, as in mountinfo
-   * @param self the process of this command
+   * @param device the mount's device number, as in mountinfo
+   * @param self the pid of this command
    */
   public static MountReport.Detached ofDetached(String device, Path root, long self) {
     try {
-      // The file system of a descriptor is asked for its device, and its daemon may hang.
+      // Limited, because stat of an open descriptor hangs if its file system does.
       return Limited.call(DETACHED_LIMIT, () -> opened(device, root, self));
     } catch (IOException e) {
       return MountReport.Detached.UNCOUNTED;
@@ -91,7 +91,7 @@ public final class MountHolders {
     return new MountReport.Detached(files.size(), holders);
   }
 
-  /** Paths relative to the mount's root: the kernel knows no others of a detached mount. */
+  /** Paths relative to the mount's root, which are all that the kernel has for a detached mount. */
   private static Set<Path> openedBy(Path process, String device) {
     Set<Path> open = new TreeSet<>(mapped(device, process));
     Set<String> attached = mountIds(process);
@@ -111,7 +111,7 @@ public final class MountHolders {
     return open;
   }
 
-  /** The mounts that the process can still reach; their file systems need not be asked. */
+  /** The mounts attached in the process's namespace, whose files are skipped without stat. */
   private static Set<String> mountIds(Path process) {
     return text(process.resolve("mountinfo"))
         .lines()
@@ -138,7 +138,7 @@ public final class MountHolders {
     }
   }
 
-  /** From maps, proc(5), which has the device in hexadecimal digits. */
+  /** Mapped files from maps, proc(5), where the device is hexadecimal. */
   private static Set<Path> mapped(String device, Path process) {
     String[] numbers = device.split(":", 2);
     String written =
@@ -153,7 +153,6 @@ public final class MountHolders {
     return mapped;
   }
 
-  /** This process, and the scripts of pmfs that started it. */
   private static Set<String> own(Path root, long self) {
     Set<String> own = new HashSet<>();
     String pid = Long.toString(self);
@@ -167,7 +166,7 @@ public final class MountHolders {
     return own;
   }
 
-  /** A shell's first argument that is not an option is the script that it runs. */
+  /** Checks a shell's first argument that is not an option, the path of its script. */
   private static boolean isScript(Path process) {
     String[] words = text(process.resolve("cmdline")).split("\0", -1);
     for (int i = 1; i < words.length; i++) {

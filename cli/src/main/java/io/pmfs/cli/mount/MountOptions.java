@@ -60,7 +60,7 @@ public final class MountOptions {
     };
   }
 
-  /** The values, as text, of the options on the command line. */
+  /** The options given on the command line, with their values as text. */
   public static Map<MountOption<?>, List<String>> given(ParseResult parsed) {
     Map<MountOption<?>, List<String>> given = new TreeMap<>();
     for (MountOption<?> option : MountOption.options()) {

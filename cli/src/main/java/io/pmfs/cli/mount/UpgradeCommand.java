@@ -68,7 +68,7 @@ public final class UpgradeCommand implements Callable<Integer> {
             .formatted(mountpoint, TimeSpan.format(SUCCESSOR), asked.logFile()));
   }
 
-  /** Returns the daemon that is to be replaced. */
+  /** Requests the hand-over; returns the daemon to be replaced. */
   private DaemonRecord ask(Path mountpoint, DaemonRecord daemon) throws MountFailure {
     MountClient client = new MountClient(daemon, invocation.surroundings());
     try {

@@ -52,7 +52,7 @@ final class MountHoldersTest {
     }
   }
 
-  /** 9 is the command, 8 the script of pmfs that started it, and 7 the user's shell. */
+  /** Process 9 is the command, 8 the pmfs script that started it, 7 the user's shell. */
   @Test
   void of_ownProcesses_areLeftOutButNotTheCallersShell() throws Exception {
     for (int pid : new int[] {7, 8, 9}) {
@@ -74,7 +74,7 @@ final class MountHoldersTest {
     assertThat(MountHolders.of(MOUNTPOINT, root, SELF)).hasSize(1);
   }
 
-  /** A file on this machine's disk stands for one in a mount that no process can reach. */
+  /** A file on this machine's disk stands for one in a detached mount. */
   @Test
   void ofDetached_opensAndMappings_areCountedByFile(@TempDir Path disk) throws Exception {
     Path file = Files.writeString(disk.resolve("a.jpg"), "");
