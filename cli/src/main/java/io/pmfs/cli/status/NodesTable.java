@@ -11,7 +11,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** A {@link NodesReport} for people: a line for each node, and the sum. */
+/** A {@link NodesReport} for users: a line for each node, and the sum. */
 final class NodesTable {
   private NodesTable() {}
 
@@ -39,7 +39,7 @@ final class NodesTable {
     return String.join("\n", lines.stream().map(line -> PathText.printable(line)).toList());
   }
 
-  /** The node that changes wait for, as one of the nodes says. */
+  /** The node that changes wait for, according to any of the nodes. */
   public static Optional<OutputsReport.Away> away(NodesReport report) {
     return report.nodes().stream()
         .flatMap(node -> Stream.ofNullable(node.outputs()))
@@ -66,7 +66,7 @@ final class NodesTable {
     }
   }
 
-  /** The owner knows what is not at the source, each node what its tiers hold. */
+  /** The owner knows what is not at the source, each node the use of its tiers. */
   private static void writable(NodesReport report, List<String> lines) {
     lines.add(line("node", "role", "waiting", "not there", "refused", "in tiers"));
     for (NodesReport.NodeReport node : report.nodes()) {

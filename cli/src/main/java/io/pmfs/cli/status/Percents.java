@@ -11,7 +11,7 @@ final class Percents {
 
   private Percents() {}
 
-  /** Rounds down, and then rounds up those with the largest remainders; all are 0 of nothing. */
+  /** Rounds down, then rounds up those with the largest remainders. All are 0 if the sum is 0. */
   static List<Integer> of(List<Long> parts) {
     double whole = parts.stream().mapToDouble(Long::doubleValue).sum();
     List<Double> exact = parts.stream().map(part -> whole == 0 ? 0.0 : ALL * part / whole).toList();

@@ -9,7 +9,7 @@ import io.pmfs.machine.ByteSize;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Where a profile is shown: tables for people, or lines of JSON. */
+/** Shows a profile as tables for users, or as lines of JSON. */
 final class ProfileDisplay implements AutoCloseable {
   private static final Gson GSON =
       new GsonBuilder().disableHtmlEscaping().serializeNulls().create();
@@ -35,7 +35,7 @@ final class ProfileDisplay implements AutoCloseable {
     return !invocation.out().checkError();
   }
 
-  /** Shows the final sums, below everything else. */
+  /** Shows the final sums. */
   void last(List<String> head, Profile.Report report) {
     close();
     if (isJson) {

@@ -20,7 +20,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Profiles a mount from now on. */
+/** Profiles a mount while it is used. */
 final class ProfileWatch {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
 
@@ -47,8 +47,8 @@ final class ProfileWatch {
   }
 
   /**
-   * Shows a table after each pause, and a last one when the limit, if any, has passed, the user
-   * interrupts or the daemon ends. Returns the exit status.
+   * Shows a table after each pause, and a last one at the limit, if any, after an interrupt, or
+   * when the daemon ends. Returns the exit status.
    */
   @SuppressWarnings("try") // the stream only calls back
   int watch(Duration pause, @Nullable Duration limit) throws MountFailure {
@@ -115,7 +115,7 @@ final class ProfileWatch {
     return (System.nanoTime() - nanos) / 1e9;
   }
 
-  /** Names the mount, and the requests that cannot be counted. */
+  /** Names the mount and the requests that cannot be counted. */
   private static List<String> head(StatusReport status) {
     String what =
         status.mount().source()

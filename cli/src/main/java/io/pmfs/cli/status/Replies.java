@@ -20,26 +20,25 @@ import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the daemons of several mounts answer. Those of strangers are asked all at once, and each
- * stranger has the same limited time for all of theirs: whatever they answer or leave unanswered is
- * one failure of a mount, and keeps no other from being shown.
+ * Collects the answers of several mounts' daemons. Other users' daemons are asked in parallel, with
+ * one time limit for all daemons of a user. Whatever they answer or fail to answer affects only
+ * their own mounts.
  */
 final class Replies {
-  /** How many of one stranger's daemons are asked at a time. */
+  /** How many daemons of another user are asked at a time. */
   private static final int AT_A_TIME = 8;
 
-  /** More failures of one stranger are counted in the last one. */
+  /** The most failures listed for another user; the last one counts the rest. */
   private static final int MOST_FAILURES = 3;
 
   /**
-   * One answer.
+   * The reply of one daemon.
    *
-   * @param value null if there is none
-   * @param failure why not; null for a failure that an earlier one counts
+   * @param value null after a failure
+   * @param failure null after success, or if an earlier reply counts this failure
    */
   record Reply<T>(DaemonRecord mount, @Nullable T value, @Nullable MountFailure failure) {}
 
-  /** Asks one daemon. */
   interface Asker<T> {
     T ask(DaemonRecord mount) throws MountFailure;
   }
@@ -49,10 +48,10 @@ final class Replies {
   /**
    * Asks all daemons; the replies are in the order of the mounts.
    *
-   * @param owner the stranger whose daemon it is; negative for one of this user's
-   * @param own asks a daemon of this user; called by this thread, one after the other
-   * @param strange asks a daemon of a stranger's, by any thread; may throw anything, and also hang
-   * @param limit for all daemons of a stranger
+   * @param owner the daemon's user; negative for this user
+   * @param own asks a daemon of this user; called in this thread, one after another
+   * @param strange asks another user's daemon, in any thread; may throw anything, or hang
+   * @param limit the time for all daemons of another user
    */
   static <T> List<Reply<T>> of(
       List<DaemonRecord> mounts,
@@ -110,7 +109,7 @@ final class Replies {
       if (e.getCause() instanceof MountFailure failure) {
         throw failure;
       }
-      // Its answer has anything in the place of what it should be.
+      // The answer of an untrusted daemon can cause any exception.
       throw new MountFailure(
           ExitStatus.FAILED,
           "%s: pid %d: its answer is malformed".formatted(mount.mountpoint(), mount.pid()),

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** {@code pmfs status --watch}: asks repeatedly, until interrupted or the mount is gone. */
+/** {@code pmfs status --watch}: asks repeatedly until interrupted or unmounted. */
 final class StatusWatch {
   private final Invocation invocation;
   private final Asker asker;
@@ -39,14 +39,16 @@ final class StatusWatch {
     this.interval = interval;
   }
 
-  /** Shows blocks; false when the mount is gone. */
+  /** Shows blocks; returns false when the mount is gone. */
   boolean blocks() throws MountFailure {
     try (WatchScreen screen = WatchScreen.of(invocation)) {
       return repeat(mounts -> screen.show(block(mounts)));
     }
   }
 
-  /** Shows {@code text} of the reports, one line each time; false when the mount is gone. */
+  /**
+   * Shows {@code text} of the reports as one line each time; returns false when the mount is gone.
+   */
   boolean lines(Function<List<StatusReport>, String> text) throws MountFailure {
     return repeat(
         mounts -> {
@@ -67,13 +69,12 @@ final class StatusWatch {
         });
   }
 
-  /** One round. */
   interface Round {
     /** Returns whether the output is still open. */
     boolean show(List<DaemonRecord> mounts) throws MountFailure;
   }
 
-  /** Repeats rounds; false when the mount is gone. */
+  /** Repeats rounds; returns false when the mount is gone. */
   boolean repeat(Round round) throws MountFailure {
     invocation.atInterrupt().accept(status -> interrupted.countDown());
     try {
@@ -103,7 +104,7 @@ final class StatusWatch {
       MountFailure failure = reply.failure();
       if (report != null) {
         Asked now = new Asked(report, System.nanoTime());
-        // A detached mount may have been at the same mount point.
+        // Keyed by socket, because a detached mount may have the same mount point.
         String socket = reply.mount().socket();
         Asked before = last.get(socket);
         asked.put(socket, now);

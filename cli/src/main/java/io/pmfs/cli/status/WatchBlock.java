@@ -23,7 +23,7 @@ import java.util.Locale;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** What a mount did between two reports, for {@code pmfs status --watch}. */
+/** The activity of a mount between two reports, for {@code pmfs status --watch}. */
 final class WatchBlock {
   private static final int MOST_OPERATIONS = 5;
   private static final int BAR = 20;
@@ -34,8 +34,6 @@ final class WatchBlock {
   private final List<String> lines = new ArrayList<>();
 
   /**
-   * An empty block.
-   *
    * @param before the same daemon's report {@code seconds} earlier; null if there is none
    */
   private WatchBlock(StatusReport now, @Nullable StatusReport before, double seconds) {
@@ -82,7 +80,7 @@ final class WatchBlock {
                 now.bridge().bridge()));
   }
 
-  /** Where the bytes that were read came from. */
+  /** The origins of the bytes read. */
   private void places() {
     DatasetReport.Reads then = before == null ? null : before.dataset().reads();
     DatasetReport.Reads reads = now.dataset().reads();
@@ -215,7 +213,7 @@ final class WatchBlock {
     add("memory", memory == null ? null : StatusTable.text(memory));
   }
 
-  /** Negative if not known yet. */
+  /** Negative if unknown. */
   private long since(long value, long earlier) {
     return before == null ? -1 : Math.max(0, value - earlier);
   }

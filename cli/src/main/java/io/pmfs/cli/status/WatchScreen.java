@@ -6,13 +6,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Shows one block after another. On a terminal each is painted over the one before, and the last
- * one stays; elsewhere an empty line separates them.
+ * Shows one block after another. On a terminal each replaces the previous one; elsewhere an empty
+ * line separates them.
  */
 final class WatchScreen implements AutoCloseable {
   private static final String ESCAPE = "\u001b[";
 
-  /** A long line would wrap into two rows, and the next block would not cover them. */
+  /** Disables wrapping, because the next block would not overwrite wrapped lines. */
   private static final String NO_WRAP = ESCAPE + "?7l";
 
   private static final String WRAP = ESCAPE + "?7h";
@@ -27,8 +27,6 @@ final class WatchScreen implements AutoCloseable {
   private boolean isFirst = true;
 
   /**
-   * A screen with nothing on it.
-   *
    * @param rows the height of the terminal; null if the output is not a terminal
    */
   WatchScreen(PrintStream out, @Nullable Integer rows) {

@@ -146,7 +146,7 @@ final class WatchTest {
     }
   }
 
-  /** A mount that gives the test's answers and is gone afterwards. */
+  /** A mount that returns the test's answers and is then gone. */
   private static final class Script implements StatusWatch.Asker {
     private final Deque<Object> answers;
 
