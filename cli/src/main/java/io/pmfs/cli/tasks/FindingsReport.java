@@ -22,13 +22,15 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The findings of a task: shows the first few to the user, and writes all of them as JSON lines to
- * the file of --report, if given.
+ * Shows the first few findings of a task to the user, and writes all of them as JSON lines to the
+ * file of --report, if given.
  */
 final class FindingsReport implements AutoCloseable {
   private static final int SHOWN = 10;
 
-  /** Ten times what a daemon keeps: another user's daemon might never stop sending. */
+  /**
+   * Ten times what a daemon keeps. A limit, because another user's daemon might never stop sending.
+   */
   private static final int MOST = 1_000_000;
 
   private static final Gson GSON = new GsonBuilder().disableHtmlEscaping().create();
@@ -42,7 +44,7 @@ final class FindingsReport implements AutoCloseable {
     this.file = file;
   }
 
-  /** Creates the file at once, so that a wrong path fails now and not after hours. */
+  /** Creates the file now, so that a wrong path fails at once and not after hours. */
   static FindingsReport open(Consumer<String> screen, @Nullable Path path) throws MountFailure {
     try {
       return new FindingsReport(screen, path == null ? null : Files.newBufferedWriter(path, UTF_8));
@@ -51,7 +53,7 @@ final class FindingsReport implements AutoCloseable {
     }
   }
 
-  /** Takes all findings of a task that has ended. */
+  /** Fetches all findings of an ended task. */
   void take(TaskClient client) throws MountFailure {
     try {
       for (var page = client.findings(0);
@@ -89,7 +91,7 @@ final class FindingsReport implements AutoCloseable {
     }
   }
 
-  /** Says where the other findings are. */
+  /** Shows the number of further findings and where they are. */
   void conclude(TaskReport report) {
     long all = Math.max(count, report.noRoom() + report.failed());
     if (all > SHOWN) {

@@ -9,8 +9,8 @@ import java.text.NumberFormat;
 import java.util.Locale;
 
 /**
- * The progress of a task in one line of a terminal: a bar, and beside it as many figures as leave
- * room for it. A line too narrow for both has no bar. What is left over names the directory.
+ * The progress of a task in one line of a terminal: a bar, as many figures as fit beside it, and
+ * the directory if there is room. A narrow line has no bar.
  */
 final class ProgressLine {
   private static final int LEAST_BAR = 15;
@@ -32,10 +32,10 @@ final class ProgressLine {
             : PathText.printable(report.activity());
   }
 
-  /** The line, filled with blanks to the given width. */
+  /** The line, padded with blanks to the given width. */
   static String of(TaskReport report, int columns) {
     String line = new ProgressLine(report, columns).text();
-    // The daemon may be another user's.
+    // Not trusted, because the daemon may be another user's.
     return PathText.printable(line) + " ".repeat(Math.max(0, columns - length(line)));
   }
 
@@ -66,7 +66,7 @@ final class ProgressLine {
     return done + " ".repeat(width - done.length());
   }
 
-  /** The figures of {@link TaskLines#figures} in as few characters as can be read. */
+  /** The figures of {@link TaskLines#figures}, abbreviated. */
   private String small(boolean withFiles) {
     String more = report.totalsAreFinal() ? "" : "+";
     String files =
@@ -111,9 +111,7 @@ final class ProgressLine {
     return ", in ..." + name;
   }
 
-  /**
-   * At least the columns that a text takes: no character takes more columns than bytes in UTF-8.
-   */
+  /** An upper bound of a text's columns: no character has more columns than bytes in UTF-8. */
   private static int length(String text) {
     return text.codePoints().allMatch(c -> c < 0x80 || (c >= 0x2580 && c <= 0x259F))
         ? text.length()

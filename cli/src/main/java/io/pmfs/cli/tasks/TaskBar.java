@@ -11,7 +11,7 @@ import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import org.jspecify.annotations.Nullable;
 
-/** A progress bar, redrawn in one line of a terminal; none for a short task. */
+/** A progress bar in one line of a terminal, not shown for short tasks. */
 final class TaskBar implements TaskDisplay {
   private static final Duration SHORT = Duration.ofSeconds(1);
   private static final int REDRAW_MS = 200;
@@ -57,7 +57,7 @@ final class TaskBar implements TaskDisplay {
     }
   }
 
-  /** The bar's line. The bar draws itself from another thread, so only {@link #end} ends it. */
+  /** The bar's line. The bar is drawn by another thread, so only {@link #end} ends it. */
   private static final class Line extends ConsoleProgressBarConsumer {
     private boolean ended; // GUARDED_BY(this)
 

@@ -25,7 +25,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** A command that starts a daemon's task over many files and follows it to its end. */
+/** A command that starts a daemon's task over many files and follows it until it ends. */
 abstract class TaskCommand implements Callable<Integer> {
   private static final Gson GSON =
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
@@ -74,10 +74,9 @@ abstract class TaskCommand implements Callable<Integer> {
     this.invocation = invocation;
   }
 
-  /** The task to start for the paths. */
   abstract TaskRequest request(TaskPaths paths) throws MountFailure;
 
-  /** Checks the options that only this command has. */
+  /** Checks the options of this command. */
   abstract void checkOptions() throws MountFailure;
 
   @Override
@@ -113,7 +112,7 @@ abstract class TaskCommand implements Callable<Integer> {
     }
   }
 
-  /** The paths of the command line; none with a list, which is sent line by line. */
+  /** The paths on the command line; empty with a list, which is streamed. */
   private TaskPaths paths(TaskTarget target) throws MountFailure {
     String option = listOption();
     if (option == null) {
@@ -130,7 +129,7 @@ abstract class TaskCommand implements Callable<Integer> {
       throws MountFailure, IOException {
     String file = spec.commandLine().getParseResult().matchedOptionValue(option, "-");
     long count = PathList.parse(option, file, invocation, target.dataset(), sink);
-    // Until here an interrupt ends the command, and the daemon drops the incomplete list.
+    // Before this, an interrupt ends the command, and the daemon drops the incomplete list.
     expectInterrupt();
     return count;
   }
@@ -141,7 +140,7 @@ abstract class TaskCommand implements Callable<Integer> {
     }
   }
 
-  /** The given option that names a file with paths; null if there is none. */
+  /** The option that gives a file with paths; null without one. */
   @Nullable String listOption() {
     return isGiven("--list") ? "--list" : null;
   }
@@ -153,7 +152,7 @@ abstract class TaskCommand implements Callable<Integer> {
       invocation.say(target.dataset().mount().mountpoint() + ": nothing is running");
       return ExitStatus.DONE;
     }
-    return follow(latest, client, target, findings); // an interrupt only ends the waiting
+    return follow(latest, client, target, findings); // an interrupt only ends the wait
   }
 
   private int see(
@@ -200,7 +199,7 @@ abstract class TaskCommand implements Callable<Integer> {
     return spec.commandLine().getParseResult().hasMatchedOption(option);
   }
 
-  /** Refuses a command line that combines an option with one of the others. */
+  /** Rejects a combination of an option with any of the others. */
   final void exclude(String option, String... others) {
     for (String other : others) {
       if (isGiven(option) && isGiven(other)) {

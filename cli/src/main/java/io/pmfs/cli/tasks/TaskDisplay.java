@@ -5,7 +5,7 @@ import io.pmfs.daemon.report.TaskReport;
 
 /** Shows the user the progress of a task. */
 public interface TaskDisplay extends AutoCloseable {
-  /** Set by the launcher to the width of the terminal, if standard error is one. */
+  /** Set by the launcher to the terminal's width, if standard error is a terminal. */
   String COLUMNS = "PMFS_TERMINAL_COLUMNS";
 
   /** A bar on a terminal, else lines. */
@@ -16,7 +16,7 @@ public interface TaskDisplay extends AutoCloseable {
         : new TaskLines(invocation::warn, invocation.clock());
   }
 
-  /** Takes the newest report; called often. */
+  /** Shows the latest report; called often. */
   void show(TaskReport report);
 
   @Override

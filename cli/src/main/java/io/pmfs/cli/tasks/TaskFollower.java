@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Follows a task to its end and shows its progress; the user may interrupt it. */
+/** Follows a task until it ends, and shows its progress. */
 final class TaskFollower {
   private static final long FIRST_PAUSE_MS = 20;
   private static final long LONGEST_PAUSE_MS = 500;
@@ -24,7 +24,7 @@ final class TaskFollower {
     this.interrupted = interrupted;
   }
 
-  /** Returns the last report of a task. An interrupt cancels the task first. */
+  /** Returns the last report of a task. An interrupt cancels the task. */
   TaskReport follow(TaskReport first) throws MountFailure, InterruptedException {
     TaskReport last = first;
     long pauseMs = FIRST_PAUSE_MS;

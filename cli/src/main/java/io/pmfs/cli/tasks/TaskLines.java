@@ -10,7 +10,7 @@ import java.util.Locale;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A plain line every few seconds; none for a task that ends sooner. */
+/** Shows a plain line every few seconds, none for short tasks. */
 public final class TaskLines implements TaskDisplay {
   private static final Duration FIRST = Duration.ofSeconds(2);
   private static final Duration NEXT = Duration.ofSeconds(5);
@@ -67,7 +67,7 @@ public final class TaskLines implements TaskDisplay {
     return (long) (report.bytes() * 1000.0 / Math.max(1, report.elapsedMs()));
   }
 
-  /** As far as it can be told; else empty. */
+  /** An estimate; empty if there is none. */
   static String timeLeft(TaskReport report) {
     double fraction = report.fraction();
     if (!report.totalsAreFinal() || fraction <= 0) {
