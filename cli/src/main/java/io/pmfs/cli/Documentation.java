@@ -3,11 +3,11 @@ package io.pmfs.cli;
 import io.pmfs.settings.ConfigurationExample;
 import picocli.CommandLine;
 
-/** What packages contain besides the program: its commands' help and a configuration to edit. */
+/** Texts for packages: the help of all commands and a configuration file to edit. */
 public final class Documentation {
   private Documentation() {}
 
-  /** All commands with their options; for reading, not for running. */
+  /** All commands with their options, for documentation only. */
   public static CommandLine commands() throws Exception {
     return PmfsCommand.commands(Main.invocation());
   }

@@ -8,7 +8,7 @@ import java.util.function.Function;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.UsageMessageSpec;
 
-/** {@link ExitStatus} in the help of commands. */
+/** The exit statuses in the help of commands. */
 final class ExitStatuses {
   static final String HEADING = "%nExit status:%n";
 

@@ -18,7 +18,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 import org.jline.utils.Signals;
 
-/** The program's edge: the real process, its streams and its exit. */
+/** The entry point: the real process, its streams and its exit. */
 public final class Main {
   /** What the launcher waits for on the daemon's output; see scripts/pmfs. */
   private static final String READY = "\u0001ready";
@@ -80,7 +80,7 @@ public final class Main {
     return flags == null ? KernelBridge.ALL_KERNEL_FLAGS : Long.parseUnsignedLong(flags, 16);
   }
 
-  /** The JDK replaces a closed standard stream by /dev/null, so its number is not used again. */
+  /** The JDK replaces a closed standard stream with /dev/null, so its descriptor is not reused. */
   private static void detach(PrintStream out, PrintStream err) {
     err.close();
     out.println(READY);
@@ -99,7 +99,7 @@ public final class Main {
                 "shutdown"));
   }
 
-  /** A signal's exit status follows the convention of shells: 128 plus its number. */
+  /** Exit statuses by the shells' convention: 128 plus the signal's number. */
   private static void atInterrupt(IntConsumer action) {
     Map.of("INT", 130, "TERM", 143)
         .forEach(

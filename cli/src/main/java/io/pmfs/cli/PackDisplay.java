@@ -11,7 +11,7 @@ import java.time.Instant;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Shows the progress of a pack, phase by phase, and cancels it when the user interrupts. */
+/** Shows the progress of a pack by phases, and cancels the pack on an interrupt. */
 final class PackDisplay implements AutoCloseable {
   private static final long PAUSE_MS = 200;
 
@@ -41,7 +41,6 @@ final class PackDisplay implements AutoCloseable {
     progress.cancel();
   }
 
-  /** The exit status of a cancelled pack. */
   int exitStatus() {
     return exitStatus;
   }

@@ -43,7 +43,7 @@ import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** {@code pmfs} itself: the list of commands, and how they report errors. */
+/** {@code pmfs} itself: the list of commands, and the reporting of their errors. */
 @Command(
     name = "pmfs",
     description = "Serves a dataset on slow, shared storage from fast node-local tiers.",
@@ -72,7 +72,7 @@ final class PmfsCommand implements Runnable {
   static int execute(Invocation invocation, String... args) {
     PmfsCommand root = new PmfsCommand();
     Map<String, Supplier<Object>> known = known(invocation);
-    // The options of all commands take longer to build than most commands take to run.
+    // Builds only one command: building all takes longer than running most.
     if (args.length > 0 && known.containsKey(args[0])) {
       known.keySet().retainAll(Set.of(args[0]));
     }
@@ -84,7 +84,7 @@ final class PmfsCommand implements Runnable {
     return commands.execute(args);
   }
 
-  /** All commands with their options, for their documentation. */
+  /** All commands with their options, for documentation. */
   static CommandLine commands(Invocation invocation) {
     return commands(new PmfsCommand(), known(invocation));
   }
@@ -95,7 +95,7 @@ final class PmfsCommand implements Runnable {
     ExitStatuses.addTo(commands);
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());
-      // Asked only for --version: reading it opens most libraries.
+      // A supplier, called only for --version, because reading the version opens most libraries.
       command.getCommandSpec().versionProvider(() -> new String[] {"pmfs " + Version.withCommit()});
       command.getCommandSpec().usageMessage().width(100);
     }
@@ -106,7 +106,7 @@ final class PmfsCommand implements Runnable {
     Map<String, Supplier<Object>> known = new LinkedHashMap<>();
     known.put("mount", () -> withMountOptions(new MountCommand(invocation)));
     known.put("umount", () -> new UmountCommand(invocation));
-    // Everything after the name of the command to run belongs to that command.
+    // All arguments after the command's name belong to that command.
     known.put("run", () -> withMountOptions(new RunCommand(invocation)).setStopAtPositional(true));
     known.put("drain", () -> new DrainCommand(invocation));
     known.put("upgrade", () -> new UpgradeCommand(invocation));
@@ -181,7 +181,7 @@ final class PmfsCommand implements Runnable {
     return ExitStatus.USAGE;
   }
 
-  /** A letter is too short for a guess, unless only its case is wrong. */
+  /** For a single letter, suggests only the other case. */
   private static @Nullable String nearestOption(String mistyped, CommandSpec command) {
     Set<String> known = new TreeSet<>(command.optionsMap().keySet());
     known.addAll(command.negatedOptionsMap().keySet());

@@ -10,7 +10,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 
-/** Parses command lines of our examples as pmfs does, without running them. */
+/** Parses command lines like pmfs, without running them. */
 final class CommandLines {
   private CommandLines() {}
 

@@ -18,7 +18,7 @@ final class ConfigurationReference {
 
   private ConfigurationReference() {}
 
-  /** The page with the generated table; everything around it stays. */
+  /** Replaces the table in a page. */
   static String pageOf(String page) {
     int begin = page.indexOf(BEGIN) + BEGIN.length();
     int end = page.indexOf(END);

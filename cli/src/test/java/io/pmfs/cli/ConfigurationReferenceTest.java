@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 final class ConfigurationReferenceTest {
-  /** A variable as scripts use it, and as Java names it. */
+  /** A variable in scripts or in Java. */
   private static final Pattern IN_SCRIPT =
       Pattern.compile("(?:\\$\\{?|\\b)(PMFS_[A-Z]+(?:_[A-Z]+)*)\\b(?!\\*)");
 
@@ -63,7 +63,7 @@ final class ConfigurationReferenceTest {
     assertThat(known).containsAll(documented());
   }
 
-  /** pmfs would ignore a wrong word in the file, or refuse it at the next start. */
+  /** Otherwise pmfs would ignore a wrong word in the file, or fail at the next start. */
   @Test
   void files_inAllPages_areUnderstood() throws Exception {
     List<MarkdownPage.Code> files = new ArrayList<>();

@@ -22,18 +22,16 @@ final class DocumentationTest {
   private static final Pattern ABSOLUTE =
       Pattern.compile("(?<=[\\s\"'(`=:,]|^)/([a-z][\\w.-]*)/\\w");
 
-  /** Directories that every Linux has, and those of our examples. */
+  /** Directories of every Linux system, and those in examples. */
   private static final Set<String> USUAL =
       Set.of(
           "bin", "dev", "etc", "opt", "proc", "run", "sys", "tmp", "usr", "var", // every system
           "lustre", "gpfs", "nfs", "beegfs", "local", "mnt", "nvme", "pmem", "path", "scratch",
-          "data", "pmfs", // in the containers of our examples
+          "data", "pmfs", // in the containers of examples
           "v1", "tasks", // resources of HTTP
           "train"); // below a mount point
 
-  /**
-   * What packages have of a checkout, in one directory: distribution/src/main/assembly/tree.xml.
-   */
+  /** The files of a checkout that are in packages: distribution/src/main/assembly/tree.xml. */
   private static final Pattern PACKAGED =
       Pattern.compile(
           "(README|CHANGELOG|CONTRIBUTING)\\.md|LICENSE|docs(/.*)?"

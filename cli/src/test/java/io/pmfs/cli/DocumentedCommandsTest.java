@@ -28,7 +28,7 @@ final class DocumentedCommandsTest {
     for (MarkdownPage page : Repository.pages()) {
       for (MarkdownPage.Code code : page.code()) {
         if (code.language().equals("diff")) {
-          continue; // a change of the program, and no use of it
+          continue; // changes the program instead of using it
         }
         for (MarkdownPage.Piece line : joined(code)) {
           for (List<String> command : ShellLine.commands(line.text())) {

@@ -90,7 +90,7 @@ final class DocumentedPromisesTest {
     return page.rows().stream().filter(row -> row.head().contains(COLUMN)).toList();
   }
 
-  /** The section's class for rows that name none, from its introduction; empty if it has none. */
+  /** The test class in the section's introduction, for rows without one; empty if there is none. */
   private String defaultClass(int line) {
     for (int i = line - 1; i >= 0 && !page.lines().get(i).startsWith("## "); i--) {
       Matcher sentence = DEFAULT_CLASS.matcher(page.lines().get(i));
@@ -130,7 +130,7 @@ final class DocumentedPromisesTest {
     return tests == 0 ? "no test is named" : null;
   }
 
-  /** Whether a test class has or inherits a method; a star stands for any end of its name. */
+  /** Whether a test class has or inherits a method, whose name may end with a star. */
   private boolean has(String name, @Nullable String method) {
     String source = sources.get(name);
     if (source == null) {

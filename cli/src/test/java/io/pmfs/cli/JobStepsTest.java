@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** {@code scripts/slurm/user/begin} in job scripts; a program of the test stands for srun. */
+/** {@code scripts/slurm/user/begin} in job scripts, with a fake srun. */
 @Timeout(60)
 final class JobStepsTest {
   private static final Path BEGIN =
@@ -21,14 +21,14 @@ final class JobStepsTest {
 
   private static final String STRICT = "set -euo pipefail; trap 'echo mine $?' EXIT; ";
 
-  /** Mounts nothing, and holds that as long as it should. */
+  /** Pretends to mount until it is stopped. */
   private static final String WORKS = "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
 
   @TempDir private Path temporary;
   private Path source = Path.of("unset");
   private Path home = Path.of("unset");
 
-  /** What a script printed and how it ended. */
+  /** The output and exit status of a script. */
   private record Result(int status, String out, String err) {}
 
   @BeforeEach
@@ -45,7 +45,7 @@ final class JobStepsTest {
     Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
   }
 
-  /** The kernel lets nobody make a directory in /proc. */
+  /** No directory can be created in /proc. */
   private Result script(String text, String directory) throws Exception {
     Path out = temporary.resolve("out");
     Path err = temporary.resolve("err");
@@ -120,7 +120,7 @@ final class JobStepsTest {
     assertThat(result.err()).startsWith("pmfs: not mounted on all nodes; ").hasLineCount(1);
   }
 
-  /** A step that starts while the mounts are made must find something, too. */
+  /** Also for a step that starts while the mounts are being made. */
   @Test
   void begin_untilTheMountAnswers_isTheSource() throws Exception {
     program("pmfs", "echo $PMFS_MOUNT >" + temporary.resolve("seen") + "; " + WORKS);

@@ -22,9 +22,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.yaml.snakeyaml.Yaml;
 
-/** What docs/containers.md says of the manifests in docs/kubernetes; ContainerImageIT runs one. */
+/** The manifests in docs/kubernetes match docs/containers.md; ContainerImageIT runs one. */
 final class KubernetesExamplesTest {
-  /** A daemon's end after SIGTERM, see MountCommand. */
+  /** The limit for a daemon's stop after SIGTERM, see MountCommand. */
   private static final Duration STOP_LIMIT = Duration.ofSeconds(25);
 
   /** {@code pmfs status} waits 30 s for a daemon's successor, and 10 s for its answer. */
@@ -93,7 +93,7 @@ final class KubernetesExamplesTest {
       boolean isShell = command.get(0).equals("sh");
       for (List<String> words : isShell ? ShellLine.commands(last(command)) : List.of(command)) {
         if (words.equals(List.of("[", "$?", "=", "4", "]"))) {
-          continue; // everything comes from the source
+          continue; // everything is read from the source
         }
         assertThat(words).endsWith(example.mountpoint());
         if (words.get(0).equals("pmfs")) {

@@ -12,7 +12,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * One page of the documentation: as much of CommonMark as our pages use.
+ * A page of the documentation, parsed as the subset of CommonMark that the pages use.
  *
  * @param path the file's path
  * @param lines the text
@@ -23,7 +23,7 @@ record MarkdownPage(Path path, List<String> lines) {
   private static final Pattern HEADING = Pattern.compile("#{1,6} +(.*?) *#*");
   private static final Pattern TABLE_RULE = Pattern.compile("\\|[-:| ]+\\|");
 
-  /** A piece of a page, and the number of its first line. */
+  /** A piece of a page with the number of its first line. */
   record Piece(int line, String text) {}
 
   /** A block of code: the language of its fence, empty if it is indented, and its lines. */
@@ -49,7 +49,7 @@ record MarkdownPage(Path path, List<String> lines) {
     return new MarkdownPage(path, List.of(text.split("\n", -1)));
   }
 
-  /** The page and a line of it, as messages name it. */
+  /** The page and line, for messages. */
   String at(int line) {
     return Repository.ROOT.relativize(path) + ":" + line;
   }

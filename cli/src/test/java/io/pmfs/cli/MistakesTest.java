@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Each mistake on a command line has one line on standard error, and an exit status. */
+/** Each mistake on a command line gives one line on standard error, and an exit status. */
 final class MistakesTest {
   private static final String TABLE = "mistakes.txt";
   private static final Pattern VARIABLE = Pattern.compile("PMFS_[A-Z_]+=.*");

@@ -19,13 +19,13 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** {@code scripts/mount.pmfs} as mount(8) calls it, beside a shell script as pmfs. */
+/** {@code scripts/mount.pmfs} as called by mount(8), with a fake pmfs. */
 @Timeout(60)
 final class MountHelperTest {
   @TempDir private Path temporary;
   private Path helper = Path.of("unset");
 
-  /** What a run printed and how it ended. */
+  /** The output and exit status of a run. */
   private record Result(int status, String out, String err) {}
 
   @BeforeEach
@@ -69,7 +69,7 @@ final class MountHelperTest {
         .containsExactly("mount", "--", "/s", "/m");
   }
 
-  /** Not by a remount, for which root would follow the name of the mount point. */
+  /** Without a remount, for which root would follow the name of the mount point. */
   @Test
   void noexec_isAFlagOfTheMountItself() throws Exception {
     fakePmfs("echo \"${PMFS_MOUNT_FLAGS-none} $*\"");

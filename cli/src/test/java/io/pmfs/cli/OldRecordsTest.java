@@ -35,9 +35,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Commands that have read a daemon's record which is no longer right. */
+/** Commands that have read an outdated record of a daemon. */
 @Timeout(120)
-@SuppressWarnings("try") // daemons only answer
+@SuppressWarnings("try") // daemons only answer requests
 final class OldRecordsTest {
   private static final Duration LIMIT = Duration.ofSeconds(10);
 
@@ -115,7 +115,7 @@ final class OldRecordsTest {
     MountClient other = new MountClient(old, world.surroundings());
     CompletableFuture<ControlClient.Answer> answer =
         CompletableFuture.supplyAsync(() -> ask(client));
-    Thread.sleep(300); // a daemon that has no record now
+    Thread.sleep(300); // until a new daemon writes its record
     try (Registration next = Objects.requireNonNull(registry.registerDetached(first, "0:30"));
         ControlServer server = ControlServer.start(next.socket(), new Requests())) {
       next.publish(old.withSocket(next.socket(), true));
@@ -177,13 +177,13 @@ final class OldRecordsTest {
     }
   }
 
-  /** A daemon whose record has a number of a session that has ended. */
+  /** A daemon whose record has the number of an ended session. */
   private ControlServer serve(Registration place) throws IOException {
     place.publish(entry(place.socket(), SELF).withSessions(List.of("0:30", "0:31")));
     return ControlServer.start(place.socket(), new Requests());
   }
 
-  /** The kernel has given the number of a session that ended to another source's mount. */
+  /** The kernel has reused an ended session's number for a mount of another source. */
   @Test
   void umountPurge_besideAMountWithTheNumberOfAnEndedSession_purges() throws Exception {
     Path other = world.makeDirectory("other");
@@ -195,7 +195,10 @@ final class OldRecordsTest {
     }
   }
 
-  /** The same, but the other mount is of the same source, and its daemon has no record yet. */
+  /**
+   * The kernel has reused the number for a mount of the same source, whose daemon has no record
+   * yet.
+   */
   @Test
   void umountPurge_ofAMountThatIsNotTheDaemons_isRefusedByTheDaemon() throws Exception {
     world.mountinfo(line(second, "/source", "0:31"));

@@ -75,7 +75,7 @@ final class Repository {
 
             @Override
             public FileVisitResult visitFileFailed(Path file, IOException e) {
-              return FileVisitResult.CONTINUE; // another module is being built meanwhile
+              return FileVisitResult.CONTINUE; // another module is being built
             }
           });
     } catch (IOException e) {
@@ -85,7 +85,7 @@ final class Repository {
     return files;
   }
 
-  /** Built, hidden, or another checkout inside this one. */
+  /** Whether a directory is built, hidden, or another checkout. */
   private static boolean isForeign(Path directory) {
     Path name = directory.getFileName();
     return name != null

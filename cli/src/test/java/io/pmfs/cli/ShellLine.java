@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
-/** Splits a shell line into commands and their words, as far as our examples need it. */
+/** Splits a shell line into commands and words, as far as the examples need. */
 final class ShellLine {
   private static final Set<Character> SEPARATORS = Set.of('|', '&', ';', '(', ')');
 

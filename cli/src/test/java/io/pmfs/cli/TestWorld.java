@@ -3,7 +3,7 @@ package io.pmfs.cli;
 import io.pmfs.daemon.TestRun;
 import java.nio.file.Path;
 
-/** Commands on a machine in a directory. */
+/** Runs commands on a fake machine in a directory. */
 public final class TestWorld extends TestRun {
   public TestWorld(Path temporary) {
     super(temporary);

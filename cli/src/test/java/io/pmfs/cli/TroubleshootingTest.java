@@ -74,7 +74,7 @@ final class TroubleshootingTest {
     assertThat(missingOf("MOUNTPOINT")).isNotNull();
   }
 
-  /** A part of a message that no literal of the program contains; null if there is none. */
+  /** The first part of a message that no literal of the program contains; null if all do. */
   private @Nullable String missingOf(String message) {
     List<String> parts =
         Arrays.stream(SEAM.split(message))

@@ -10,15 +10,13 @@ import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/**
- * Whatever is shown passes through PathText: by the log, by Invocation, or in a class named here.
- */
+/** All output passes through PathText: in the log, in Invocation, or in a class listed here. */
 final class WordsTest {
-  /** They print lines that passed through PathText, or numbers and text of pmfs alone. */
+  /** Classes that print only lines that passed through PathText, numbers, or text of pmfs. */
   private static final Set<String> PRINT =
       Set.of(
           "ConfigCommand.java", // the example of a configuration
-          "DrainProgress.java", // a line that it cleans
+          "DrainProgress.java", // an encoded line
           "ProfileDisplay.java", // empty lines
           "RunCommand.java", // for scripts/pmfs-run, which parses it
           "StatusCommand.java" // empty lines
