@@ -38,9 +38,10 @@ import picocli.CommandLine.Parameters;
     description = {
       "Creates an archive to attach to a bug report: versions, configuration, status, threads, the"
           + " ends of logs, facts about the kernel. Sends nothing, and reads no file of a dataset.",
-      "%nSecrets are removed; names of files, hosts and users are not, so look through the archive"
-          + " before you pass it on. The command also works if daemons died or hang, or without any"
-          + " mount: problems.txt lists what is missing. It takes at most 90 seconds and 50 MiB.%n"
+      "%nSecrets are removed; names of files, hosts and users are not, so check the archive before"
+          + " you pass it on. The command also works without any mount and while daemons are dead"
+          + " or hang: problems.txt lists what is missing. It takes at most 90 seconds and 50"
+          + " MiB.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -90,9 +91,9 @@ final class BugreportCommand implements Callable<Integer> {
         new BugreportPieces(surroundings, redaction, report::problem).list(mountpoints);
     write(file, report, pieces);
     invocation.say(
-        "%s: %s, readable only by you; nothing was sent. It may contain names of files, hosts and"
+        "%s: %s, readable only by you; nothing was sent. It may contain names of files, hosts"
                 .formatted(file, ByteSize.format(file.toFile().length()))
-            + " users: look through it before you pass it on"
+            + " and users: check it before you pass it on"
             + (report.problems() == 0
                 ? ""
                 : "; problems.txt lists in %d lines what is missing".formatted(report.problems())));
@@ -121,7 +122,7 @@ final class BugreportCommand implements Callable<Integer> {
     }
   }
 
-  /** Root makes the file where nobody else decides in which directory that is. */
+  /** As root, resolves the directory in a way that no other user can redirect. */
   private Path place(Path file) throws IOException {
     return invocation.surroundings().isRoot() ? OwnPath.ofProcess().file(file) : file;
   }

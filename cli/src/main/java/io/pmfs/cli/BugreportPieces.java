@@ -45,8 +45,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The pieces of {@code pmfs bugreport}: about this installation, the machine, mounts and what is
- * left of former ones. No mount is entered, as it may hang.
+ * The pieces of {@code pmfs bugreport}: about this installation, the machine, mounts and former
+ * mounts. Enters no mount, because it may hang.
  */
 final class BugreportPieces {
   private static final Duration LIMIT = Duration.ofSeconds(5);
@@ -60,13 +60,14 @@ final class BugreportPieces {
   private static final Pattern PLACE =
       Pattern.compile("\"(?:path|stateDirectory)\"\\s{0,4}:\\s{0,4}\"(/[^\"\\\\]{1,4096})\"");
 
-  /** Variables of pmfs that are not options; none of them is a secret. */
+  /** Variables of pmfs that are not options. None is a secret. */
   private static final String VARIABLES =
       """
       PMFS_CACHE_DIR PMFS_CALLER PMFS_CONFIG PMFS_CRASH_LIMIT PMFS_HEAP PMFS_JAVA \
       PMFS_JAVA_OPTIONS PMFS_LAUNCH_DIR PMFS_RUNTIME_DIR PMFS_SERVED_JOB \
       PMFS_SESSION_ALLOW_OTHER PMFS_SESSION_CAPABILITY PMFS_SESSION_DESCRIPTOR PMFS_SESSION_FILE \
-      PMFS_TRANSIENT_COPIES PMFS_WATCHDOG""";
+      PMFS_TRANSIENT_COPIES PMFS_WATCHDOG\
+      """;
 
   private final Surroundings surroundings;
   private final KernelFiles kernel;
@@ -80,13 +81,11 @@ final class BugreportPieces {
   private final List<Piece> pieces = new ArrayList<>();
   private final Set<Path> logs = new HashSet<>();
 
-  /** Daemons that left a request unanswered: nothing more is asked of them. */
+  /** Daemons that left a request unanswered, which get no more requests. */
   private final Set<DaemonRecord> silent = ConcurrentHashMap.newKeySet();
 
   /**
-   * Reads nothing yet.
-   *
-   * @param redaction learns the secrets in the daemons' environments
+   * @param redaction is given the secrets in the daemons' environments
    * @param problem receives a line about each problem
    */
   BugreportPieces(Surroundings surroundings, Redaction redaction, Consumer<String> problem) {
@@ -131,7 +130,7 @@ final class BugreportPieces {
     pieces.add(Piece.text(name, why, limit, text));
   }
 
-  /** The result; null if it failed, which is a problem, or took too long. */
+  /** The result; null, after recording a problem, if the action failed or took too long. */
   private <T> @Nullable T limited(String what, Duration limit, Callable<T> action) {
     try {
       return Limited.call(limit, action);
@@ -141,7 +140,7 @@ final class BugreportPieces {
     }
   }
 
-  /** At most some of each stranger, so that none takes the room of others. */
+  /** The mounts of a registry, limited for each other user, so that nobody crowds out others. */
   private List<KnownDaemon> known(KnownMounts registries) {
     List<KnownDaemon> all = limited("mounts", LONG, registries::known);
     Map<Long, Integer> counts = new HashMap<>();
@@ -163,14 +162,14 @@ final class BugreportPieces {
       found = at(place, known);
       if (found.isEmpty()) {
         problem.accept(
-            place + ": no daemon of this user is known there; searched for its log anyway");
+            place + ": no daemon of this user is known there; searched for a log anyway");
         found = registries.stream().limit(1).map(one -> former(place, one.directory())).toList();
       }
     }
     return found;
   }
 
-  /** The daemon there, that of the present mount before that of a detached one. */
+  /** The daemons of a mount point, that of the present mount before those of detached ones. */
   private List<KnownDaemon> at(Path place, List<KnownDaemon> known) {
     MountTable.Mount mount = limited("mounts", LIMIT, () -> surroundings.mounts().at(place));
     return known.stream()
@@ -204,7 +203,7 @@ final class BugreportPieces {
     return text + "%d mounts\n".formatted(known.size());
   }
 
-  /** The mount's log. For another user's mount, only a file in that user's runtime directory. */
+  /** The mount's log; for another user's mount, only if it is in that user's runtime directory. */
   private static Path log(KnownDaemon one) {
     Path given = Path.of(one.daemon().logFile() == null ? "daemon.log" : one.daemon().logFile());
     boolean isTrusted = one.owner() < 0 || one.directory().equals(given.getParent());
@@ -216,10 +215,10 @@ final class BugreportPieces {
     Path log = log(one);
     logs.add(log);
     if (!log.toString().equals(entry.logFile())) {
-      problem.accept(entry.logFile() + ": a user's log that root does not read; ask that user");
+      problem.accept(entry.logFile() + ": root does not read this user's log; ask the user for it");
     }
     if (!one.running()) {
-      problem.accept(entry.mountpoint() + ": has no daemon to ask");
+      problem.accept(entry.mountpoint() + ": has no daemon");
     } else if (entry.pid() > 0 && (one.owner() < 0 || one.owner() == kernel.ownerOf(entry.pid()))) {
       redaction.learn(kernel.environmentOf(entry.pid()));
       pieces.addAll(kernel.ofProcess(entry.pid(), folder, variables));
@@ -227,10 +226,10 @@ final class BugreportPieces {
     pieces.add(
         Piece.bytes(
             folder + "fuse-connection.txt",
-            "requests that wait in the kernel for the daemon",
+            "requests waiting in the kernel for the daemon",
             () -> kernel.connection(one.running() ? entry.device() : null, entry.mountpoint())));
     if (one.running()) {
-      addAsked(folder + "version.json", "version of the daemon", entry);
+      addAsked(folder + "version.json", "the daemon's version", entry);
       addAsked(folder + "threads.txt", "what each of its threads does", entry);
       addAsked(folder + "configuration.json", "its options and their origins", entry);
       addAsked(folder + "status.json", "output of pmfs status --json", entry);
@@ -248,16 +247,16 @@ final class BugreportPieces {
         () -> configuration(entry.mountpoint()));
   }
 
-  /** What a daemon answers to the resource that is the file's name without its ending. */
+  /** Adds a daemon's answer; the file's name without its extension is the resource. */
   private void addAsked(String name, String why, DaemonRecord daemon) {
     String resource = name.replaceFirst(".*(/[^.]*).*", "$1");
     add(name, why, LONG, () -> ask(daemon, resource));
   }
 
-  /** The text of an answer; JSON with one line per value. */
+  /** The text of an answer, with JSON pretty-printed. */
   private String ask(DaemonRecord daemon, String resource) throws IOException {
     if (silent.contains(daemon)) {
-      throw new IOException("not asked for: the daemon left an earlier request unanswered");
+      throw new IOException("not requested: the daemon left an earlier request unanswered");
     }
     ControlClient.Answer answer;
     try {
@@ -300,8 +299,9 @@ final class BugreportPieces {
       Configuration.Request here = new Configuration.Request(Map.of(), null, null, mountpoint);
       return pretty(Configuration.resolve(here, surroundings).toJson());
     } catch (MountFailure e) {
-      // Without its message, which may quote the file.
-      throw new IOException("cannot be resolved: pmfs config " + mountpoint + " says why", e);
+      // Without the exception's message, which may quote the file.
+      throw new IOException(
+          "cannot be resolved: run pmfs config " + mountpoint + " for the reason", e);
     }
   }
 

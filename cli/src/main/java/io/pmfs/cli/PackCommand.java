@@ -105,7 +105,7 @@ final class PackCommand implements Callable<Integer> {
       description = "Leave out what cannot be read, and list it in the manifest.")
   private boolean skipUnreadable;
 
-  @Option(names = "--dry-run", description = "Only say what would be written.")
+  @Option(names = "--dry-run", description = "Only show what would be written.")
   private boolean dryRun;
 
   @Option(names = "--check", description = "Compare shards with their sizes and checksums.")
@@ -123,7 +123,7 @@ final class PackCommand implements Callable<Integer> {
       return call(cores, progress, display);
     } catch (OutOfMemoryError e) {
       throw new MountFailure(
-          ExitStatus.FAILED, "too many files for the memory; set PMFS_HEAP, to 1g for example", e);
+          ExitStatus.FAILED, "too many files for the memory; set PMFS_HEAP, for example to 1g", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new MountFailure(ExitStatus.FAILED, "interrupted; run it again to continue", e);
@@ -186,7 +186,7 @@ final class PackCommand implements Callable<Integer> {
     } catch (IOException e) {
       throw new MountFailure(
           ExitStatus.FAILED,
-          "%s: cannot be written: %s; fix that, and run it again to continue"
+          "%s: cannot be written: %s; fix that and run it again to continue"
               .formatted(settings.directory(), Reason.of(e)),
           e);
     }

@@ -59,7 +59,7 @@ final class BugreportCommandTest {
     }
   }
 
-  /** Runs a daemon on a thread, with the environment that the world has now. */
+  /** Runs a daemon in a thread, with the present environment of the world. */
   private void mount(String... options) throws Exception {
     TestWorld its = new TestWorld(temporary);
     its.environment.putAll(world.environment);
@@ -119,7 +119,7 @@ final class BugreportCommandTest {
     Path file = world.directory.resolve("out.tar.gz");
     assertThat(world.output())
         .startsWith("pmfs: " + file + ": ")
-        .contains("nothing was sent", "look through it before you pass it on")
+        .contains("nothing was sent", "check it before you pass it on")
         .hasLineCount(1);
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
         .isEqualTo("rw-------");
@@ -229,7 +229,7 @@ final class BugreportCommandTest {
       Map<String, String> files = report();
 
       assertThat(file(files, "/problems.txt"))
-          .contains("version.json: no answer within 5s", "threads.txt: not asked for");
+          .contains("version.json: no answer within 5s", "threads.txt: not requested");
       assertThat(file(files, "mounts/1-mnt/kernel-threads.txt")).contains("futex_wait_queue");
       assertThat(file(files, "mounts/1-mnt/process.txt")).contains("-Xmx1g");
     }
@@ -273,14 +273,14 @@ final class BugreportCommandTest {
 
       assertThat(file(files, "/mounts.txt")).contains("running");
       assertThat(file(files, "/problems.txt"))
-          .contains("shadow: a user's log that root does not read", "link.log: not a regular file")
+          .contains("shadow: root does not read this user's log", "link.log: not a regular file")
           .contains("root.log: not a file of user 4711");
       files.forEach((name, text) -> assertThat(text).as(name).doesNotContain("hunter2"));
       assertThat(files.keySet()).noneMatch(name -> name.endsWith("mounts/1-mnt/process.txt"));
     }
   }
 
-  /** The same secret in each place where a user may have put one. */
+  /** A secret in every place where a user may have put it. */
   @Test
   void bugreport_secretsEverywhere_noneIsInTheArchive() throws Exception {
     Path secretFile = Files.writeString(world.directory.resolve("cluster.key"), SECRET);
@@ -322,7 +322,7 @@ final class BugreportCommandTest {
     files.forEach(
         (name, text) -> assertThat(name + "\n" + text).as(name).doesNotContain("hunter2", "third"));
 
-    // Neither does an invalid configuration give the secret away.
+    // An invalid configuration does not reveal the secret, either.
     Files.writeString(config, "cluster-secret = " + SECRET + "\n");
     report().forEach((name, text) -> assertThat(text).as(name).doesNotContain("hunter2"));
   }

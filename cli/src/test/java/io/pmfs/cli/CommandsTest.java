@@ -172,7 +172,7 @@ final class CommandsTest {
         .containsPattern("fail +/dev/fuse .*modprobe fuse")
         .containsPattern("fail +libfuse .*apt-get install libfuse2")
         .containsPattern(
-            "\npmfs cannot mount here: \\d+ problems; first mend /dev/fuse: .*modprobe fuse.*\n$");
+            "\npmfs cannot mount here: \\d+ problems; first fix /dev/fuse: .*modprobe fuse.*\n$");
   }
 
   @Test
@@ -194,7 +194,7 @@ final class CommandsTest {
     world.execute("doctor");
 
     assertThat(world.output())
-        .containsPattern("ok +bridge +kernel \\(the default; users mount by .*/fusermount3\\)")
+        .containsPattern("ok +bridge +kernel \\(the default; users mount with .*/fusermount3\\)")
         .containsPattern("ok +libfuse +no libfuse.so.2; only --bridge jnr needs it");
   }
 

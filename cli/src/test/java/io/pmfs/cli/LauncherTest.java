@@ -25,12 +25,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code scripts/pmfs} in the directory of an installed one, with a shell script as its Java. */
+/** {@code scripts/pmfs} in an installed tree, with a shell script as Java. */
 @Timeout(60)
 final class LauncherTest {
   private static final String READY = "printf '\\001ready\\n'; exec >/dev/null 2>&1; ";
 
-  /** As uname(1) names it. */
   private static final String PROCESSOR =
       System.getProperty("os.arch", "").replace("amd64", "x86_64");
 
@@ -56,7 +55,7 @@ final class LauncherTest {
   private Path launcher = Path.of("unset");
   private Path java = Path.of("unset");
 
-  /** What a run printed and how it ended. */
+  /** The output and exit status of a run. */
   private record Result(int status, String out, String err) {}
 
   @BeforeEach
@@ -120,7 +119,7 @@ final class LauncherTest {
     assertThat(run("status").out()).contains(temporary.toRealPath() + "/lib/*");
   }
 
-  /** The caller may be in the mount, which its own command must not keep busy. */
+  /** The caller's directory may be in the mount, which the command must not keep busy. */
   @Test
   void umount_leavesTheDirectoryButKnowsIt() throws Exception {
     fakeJava("echo $PWD $PMFS_LAUNCH_DIR");
@@ -361,7 +360,7 @@ final class LauncherTest {
     }
   }
 
-  /** Not pages of Java, nor a mount that dies while it begins. */
+  /** One line, instead of pages from Java or a mount that dies during its start. */
   @Test
   void limits_thatAreTooLow_areOneLineWithTheNumberThatIsNeeded() throws Exception {
     supervisorThatShowsItsArguments();
@@ -396,17 +395,17 @@ final class LauncherTest {
     assertThat(underLimit("-n 256", "mount", "--foreground", "/a", "/b")).isEmpty();
   }
 
-  /** What the launcher says, up to the first remedy. */
+  /** The launcher's message up to the first remedy. */
   private String underLimit(String limit, String... arguments) throws Exception {
     List<String> words = new ArrayList<>(builder(List.of(), arguments).command());
     words.addAll(0, List.of("bash", "-c", "ulimit " + limit + "; exec \"$@\"", "bash"));
     Process process = new ProcessBuilder(words).redirectErrorStream(true).start();
-    String said = new String(process.getInputStream().readAllBytes(), UTF_8);
+    String output = new String(process.getInputStream().readAllBytes(), UTF_8);
     if (process.waitFor() != 5) {
       return "";
     }
-    assertThat(said.lines()).hasSize(1);
-    return said.replaceFirst("^pmfs: ", "").replaceFirst(",[^,]*\n$", "");
+    assertThat(output.lines()).hasSize(1);
+    return output.replaceFirst("^pmfs: ", "").replaceFirst(",[^,]*\n$", "");
   }
 
   @Test
@@ -541,7 +540,7 @@ final class LauncherTest {
     assertThat(result.out()).isEqualTo("ran\n");
   }
 
-  /** A directory with the programs that the launcher starts, but one. */
+  /** A directory with the programs that the launcher starts, except one. */
   private Path pathWithout(String missing) throws IOException {
     Path directory = Files.createDirectory(temporary.resolve("programs"));
     for (String program : LAUNCHER_STARTS) {
@@ -578,7 +577,7 @@ final class LauncherTest {
     assertThat(result.err()).contains("mvn -q -DskipTests package").hasLineCount(1);
   }
 
-  /** The daemon's pools add up to that number: docs/decisions/0036. */
+  /** The daemon's pools add up to this number: docs/decisions/0036. */
   @ParameterizedTest
   @CsvSource({
     "--foreground, 64",
@@ -658,7 +657,7 @@ final class LauncherTest {
     return NativeText.process(command);
   }
 
-  /** The daemon that ends in {@code exec sleep}, once it has reached that. */
+  /** The fake daemon, once it has executed {@code sleep}. */
   private static ProcessHandle process(Path pidFile) throws IOException {
     long pid = Long.parseLong(Files.readString(pidFile).strip());
     Path name = Path.of("/proc/" + pid + "/comm");

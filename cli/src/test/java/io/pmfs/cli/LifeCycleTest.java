@@ -105,7 +105,7 @@ final class LifeCycleTest {
         .isEqualTo(
             "pmfs: "
                 + path("mnt")
-                + ": its daemon has trouble: thread pmfs-slow-peers:"
+                + ": a thread of its daemon fails: thread pmfs-slow-peers:"
                 + " java.lang.StackOverflowError\n");
     datasets.get(0).threadFailure = null;
     assertThat(world.execute("status", "mnt")).isZero();
@@ -191,7 +191,7 @@ final class LifeCycleTest {
 
     assertThat(world.errors())
         .isEqualTo(
-            "pmfs: %s: busy: pid 123 (python3) has %s open; end that first, or detach with --lazy\n"
+            "pmfs: %s: busy: pid 123 (python3) has %s open; end them first, or detach with --lazy\n"
                 .formatted(path("mnt"), path("mnt/x/y.jpg")));
     assertThat(world.execute("status", "mnt")).isZero();
   }
@@ -286,7 +286,7 @@ final class LifeCycleTest {
     assertThat(stop()).as("a signal after the end").isTrue();
   }
 
-  /** Readers still use the mount, and another daemon may succeed. */
+  /** Readers still use the mount, and another daemon may continue it. */
   @Test
   void takeover_thatFails_leavesTheSessionToAnother() throws Exception {
     Path session = temporary.resolve("session");
@@ -337,7 +337,7 @@ final class LifeCycleTest {
     assertThat(world.registry().isRunning(path("mnt"))).isFalse();
   }
 
-  /** Runs a daemon on a thread; returns once it can be found. */
+  /** Runs a daemon in a thread; returns once commands can find it. */
   private void mount(String... options) throws Exception {
     List<String> arguments = new ArrayList<>(List.of("mount"));
     arguments.addAll(Arrays.asList(options));

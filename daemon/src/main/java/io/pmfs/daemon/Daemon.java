@@ -150,7 +150,7 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  /** Whether readers may already use the session: then an error must not end it. */
+  /** Whether readers may already use the session, which an error must then not end. */
   private boolean isNeeded() {
     return supervision != null
         && dataset.outlivesProcess()
@@ -158,7 +158,7 @@ public final class Daemon implements ControlRequests {
         && !stopping;
   }
 
-  /** From here on the supervisor starts another daemon if this one dies, but not if it ends. */
+  /** From here on the supervisor replaces this daemon if it dies, but not if it stops. */
   private void serveSupervised(Presence presence, Registry registry, Runnable ready)
       throws MountFailure {
     Supervision tie = supervision;
@@ -192,7 +192,7 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  /** Call this before the session file exists: a later daemon then uses these settings. */
+  /** Must precede the session file, so that a later daemon uses these settings. */
   private void keepSettings(Supervision tie) throws IOException {
     tie.keep(session.of(dataset.sourceIdentity()));
   }
@@ -206,7 +206,7 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  /** What the mount shows instead of the source's own files; empty if it shows those. */
+  /** How the mount differs from the source's own files; empty if it does not. */
   public String description() {
     return dataset.description();
   }
@@ -222,11 +222,14 @@ public final class Daemon implements ControlRequests {
     }
     requireSuccessor(supervision);
     log.info("asked to hand over to the installed version");
-    // After the answer was sent.
+    // In another thread, so that this request is answered first.
     DaemonThread.start("hand-over", this::handOver);
   }
 
-  /** The next daemon must be able to continue: with the same source, or while it is away. */
+  /**
+   * Fails if a next daemon could not continue, for example because another directory is at the
+   * source's path.
+   */
   private void requireSuccessor(Supervision tie) throws MountFailure {
     String problem = dataset.otherSource();
     if (problem == null) {
@@ -267,7 +270,7 @@ public final class Daemon implements ControlRequests {
     } catch (RuntimeException | Error e) {
       log.error("not everything could be closed: handing over anyway", e);
     } finally {
-      // It may answer no more requests already.
+      // This process may already be unable to answer requests.
       halt.accept(ExitStatus.HANDED_OVER);
     }
   }

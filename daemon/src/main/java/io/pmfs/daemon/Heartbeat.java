@@ -48,7 +48,7 @@ final class Heartbeat implements AutoCloseable {
   private long progress;
 
   /**
-   * A heartbeat that {@link #start} starts.
+   * Does not start yet.
    *
    * @param eachTime runs at each interval
    * @param question a shell script that gets a path in the mount and answers each line of input
@@ -70,7 +70,7 @@ final class Heartbeat implements AutoCloseable {
     this.clock = clock;
   }
 
-  /** Starts process and thread: later there may be no room for them. */
+  /** Starts process and thread now, because that may fail later. */
   void start() {
     asker = startAsker();
     DaemonThread.lasting("heartbeat", this::beat).start();
@@ -80,11 +80,11 @@ final class Heartbeat implements AutoCloseable {
     try {
       while (!closed.await(interval.toMillis(), TimeUnit.MILLISECONDS)) {
         eachTime.run();
-        hear();
+        readAnswers();
         boolean idle = mount.hasIdleWorker();
-        boolean works = getsOn();
+        boolean works = makesProgress();
         if (!mount.isAtMountpoint()) {
-          // Another mount would answer there.
+          // If another mount is on top, it would answer.
           if (idle || works) {
             supervision.touch(clock);
           }
@@ -103,8 +103,8 @@ final class Heartbeat implements AutoCloseable {
     }
   }
 
-  /** Whether there was progress since the last call, or a request to the source is outstanding. */
-  private boolean getsOn() {
+  /** Whether there was progress since the last call or a request to the source is outstanding. */
+  private boolean makesProgress() {
     long before = progress;
     progress = mount.progress();
     return progress != before || mount.waitsForSource();
@@ -151,8 +151,8 @@ final class Heartbeat implements AutoCloseable {
     }
   }
 
-  /** Takes the answers that have come. */
-  private void hear() throws IOException {
+  /** Reads the available answers. */
+  private void readAnswers() throws IOException {
     Process process = asker;
     if (process == null || !process.isAlive()) {
       asking = false;

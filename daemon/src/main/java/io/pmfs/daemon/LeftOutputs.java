@@ -18,7 +18,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 
-/** What a writable mount left when it ended: brings it to the source without mounting again. */
+/** Changes that an ended writable mount left behind. Copies them to the source without mounting. */
 public final class LeftOutputs implements AutoCloseable {
   private static final long FINAL_MILLIS = 1000;
 
@@ -31,7 +31,7 @@ public final class LeftOutputs implements AutoCloseable {
   }
 
   /**
-   * Opens what is left.
+   * Opens the state of an ended mount.
    *
    * @param state the state directory of the mount, which pmfs status shows while it is mounted
    * @throws MountFailure if there is no such state, a mount uses it, or another user can change it
@@ -44,15 +44,16 @@ public final class LeftOutputs implements AutoCloseable {
     if (session == null || settings == null || outputs == null) {
       throw MountFailure.usage(
           state
-              + ": not the state of a writable mount; see the line state of pmfs status, or pmfs cache");
+              + ": not the state directory of a writable mount; pmfs status and pmfs cache show"
+              + " it");
     }
     if (!(opener instanceof Wiring wiring)) {
-      throw new IllegalArgumentException("only the program itself opens what is left");
+      throw new IllegalArgumentException("only Wiring opens the changes that a mount left");
     }
     return new LeftOutputs(settings, wiring.openLeft(settings, outputs, session));
   }
 
-  /** The settings in it say what is written where. */
+  /** The settings in this directory decide which files are written. */
   private static Path own(Path state) throws MountFailure {
     try {
       return OwnPath.ofProcess().existing(state);
@@ -62,22 +63,20 @@ public final class LeftOutputs implements AutoCloseable {
     }
   }
 
-  /** The path of the source. */
   public Path source() {
     return settings.source().path();
   }
 
-  /** Waits until all is at the source, at most so long; returns whether it is. */
+  /** Waits until the source has all changes; returns false after the timeout. */
   public boolean drain(long timeoutMillis) throws InterruptedException {
     return parts.outputs().drain(timeoutMillis);
   }
 
-  /** How much is left. */
   public OutputsReport report() {
     return OutputsReport.of(parts.outputs().drainStatus());
   }
 
-  /** What was told of conflicts and refusals until now, and is told no longer. */
+  /** Returns the conflicts and refusals so far; later reports omit them. */
   public OutputsReport acknowledge() throws MountFailure {
     try {
       return OutputsReport.of(parts.outputs().acknowledge());
@@ -87,12 +86,12 @@ public final class LeftOutputs implements AutoCloseable {
     }
   }
 
-  /** Has changes that the source refuses tried again; returns their paths. */
+  /** Retries changes that the source refused; returns their paths. */
   public List<String> retry(FileName path) throws MountFailure {
     return refused(path, parts.outputs()::retry);
   }
 
-  /** Gives up changes that the source refuses; returns their paths. */
+  /** Discards changes that the source refused; returns their paths. */
   public List<String> drop(FileName path) throws MountFailure {
     return refused(path, parts.outputs()::drop);
   }
@@ -109,13 +108,13 @@ public final class LeftOutputs implements AutoCloseable {
     }
   }
 
-  /** Some paths of what is left. */
+  /** Some paths with changes that the source does not have yet. */
   public List<String> waiting(int most) {
     return parts.outputs().waiting(most);
   }
 
   /**
-   * Ends; what is left stays.
+   * Closes the state; remaining changes are kept.
    *
    * @throws MountFailure if the marks of directories cannot be removed although nothing is left
    */

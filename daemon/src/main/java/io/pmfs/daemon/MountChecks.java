@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 public final class MountChecks {
   private static final int STICKY = 01000;
 
-  /** Includes tar files that cannot be served: opening them reports why. */
+  /** Also matches tar files that cannot be served; opening them reports why. */
   private static final Pattern TAR_NAME =
       Pattern.compile(".*\\.(tar(\\.[a-z0-9]+)?|tgz|tbz2?|txz|tzst)", Pattern.CASE_INSENSITIVE);
 
@@ -30,7 +30,10 @@ public final class MountChecks {
   private final Surroundings surroundings;
   private final MountTable mounts;
 
-  /** Mounts for this process and has checked the mount point; null if this process mounts. */
+  /**
+   * A supervisor that mounts for this process and has checked the mount point; null if this process
+   * mounts.
+   */
   private final @Nullable Supervision mounting;
 
   public MountChecks(
@@ -44,7 +47,7 @@ public final class MountChecks {
     this.mounting = supervision != null && supervision.mountsForUser() ? supervision : null;
   }
 
-  /** Throws at the first failed check. Makes missing tier directories, mode 0700. */
+  /** Throws at the first failed check. Creates missing tier directories with mode 0700. */
   public void run() throws MountFailure {
     checkUser();
     checkSource();
@@ -199,7 +202,7 @@ public final class MountChecks {
     }
     if (settings.outputs() != null || settings.bridge().kind().equals("jnr")) {
       throw MountFailure.usage(
-          "--linger: not with --writable or --bridge jnr; leave out one of the two");
+          "--linger: does not work with --writable or --bridge jnr; leave out one of the two");
     }
   }
 

@@ -22,9 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The mount that is already on a mount point: none, a live one, one that is ending, or a stale one.
- */
+/** An earlier mount on a mount point, which may be live, ending or stale, or absent. */
 public final class PreviousMount {
   /** Crashes can stack stale mounts; pmfs removes at most this many. */
   private static final int MAX_STALE = 8;
@@ -64,7 +62,7 @@ public final class PreviousMount {
     }
     long begin = System.nanoTime();
     end = begin + patience.toNanos();
-    boolean said = false;
+    boolean isAnnounced = false;
     while (true) {
       DaemonRecord entry = registry.find(mountpoint);
       entry = entry == null ? ofMount() : entry;
@@ -81,8 +79,8 @@ public final class PreviousMount {
       if (!pause()) {
         throw refusal(entry);
       }
-      if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
-        said = true;
+      if (!isAnnounced && System.nanoTime() - begin > SILENT.toNanos()) {
+        isAnnounced = true;
         invocation.warn(waiting(entry));
       }
     }
@@ -94,11 +92,14 @@ public final class PreviousMount {
     T open() throws MountFailure;
   }
 
-  /** Opens it once an ending daemon has ended; fails at once if a live mount holds it. */
+  /**
+   * Opens the resource once an ending daemon has released it; fails at once if a live mount holds
+   * it.
+   */
   public <T> T await(Opening<T> opening) throws MountFailure {
     long begin = System.nanoTime();
     end = begin + patience.toNanos();
-    boolean said = false;
+    boolean isAnnounced = false;
     boolean looked = false;
     while (true) {
       try {
@@ -116,17 +117,17 @@ public final class PreviousMount {
             throw inUse(e);
           }
         }
-        if (!said && System.nanoTime() - begin > SILENT.toNanos()) {
-          said = true;
+        if (!isAnnounced && System.nanoTime() - begin > SILENT.toNanos()) {
+          isAnnounced = true;
           invocation.warn(
-              "%s: waiting for another pmfs, which has the copies but is not mounted, %d s at most"
+              "%s: waiting for another pmfs, which holds the copies but is not mounted, %d s at most"
                   .formatted(settings.mountpoint(), patience.toSeconds()));
         }
       }
     }
   }
 
-  /** Whether a daemon of the dataset goes on only for other mount namespaces, which may last. */
+  /** Whether a daemon of the dataset serves only other mount namespaces, which may last. */
   private boolean isElsewhere() throws MountFailure {
     DaemonRecord entry = ofSource(unmounted(KnownMounts.open(invocation.surroundings())), false);
     return entry != null && !viewers(entry).isEmpty();
@@ -145,7 +146,10 @@ public final class PreviousMount {
         .toList();
   }
 
-  /** Root may have its own copies of what a user has mounted. */
+  /**
+   * The dataset's daemons of this user. Root may have its own copies of a dataset that a user has
+   * mounted.
+   */
   private List<DaemonRecord> ofThisUser() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     return surroundings.isRoot() ? registry.running() : KnownMounts.open(surroundings).mounted();
@@ -165,7 +169,7 @@ public final class PreviousMount {
     return null;
   }
 
-  /** Says where the dataset is mounted; the refusal itself if that is not known. */
+  /** A failure that names where the dataset is mounted; {@code refusal} if that is unknown. */
   private MountFailure inUse(MountFailure refusal) throws MountFailure {
     KnownMounts knownMounts = KnownMounts.open(invocation.surroundings());
     DaemonRecord mounted = ofSource(knownMounts.mounted(), true);
@@ -178,16 +182,16 @@ public final class PreviousMount {
     if (!viewers.isEmpty()) {
       return new MountFailure(
           ExitStatus.IN_USE,
-          "%s: pid %d of user %s has its copies and state, and serves it in other mount namespaces: %s; end those, or choose another --tier and --state-dir"
+          "%s: pid %d of user %s holds its copies and state, and serves it in other mount namespaces: %s; end those, or choose another --tier and --state-dir"
               .formatted(entry.source(), entry.pid(), user, String.join(", ", viewers)),
           refusal);
     }
     return new MountFailure(
         ExitStatus.IN_USE,
         mounted != null
-            ? "%s: already mounted on %s by user %s (pid %d), which has its copies and state; use that mount, or choose another --tier and --state-dir"
+            ? "%s: already mounted on %s by user %s (pid %d), which holds its copies and state; use that mount, or choose another --tier and --state-dir"
                 .formatted(entry.source(), entry.mountpoint(), user, entry.pid())
-            : "%s: pid %d of user %s, detached from %s, has its copies and state until its last open file is closed; end that, or choose another --tier and --state-dir"
+            : "%s: pid %d of user %s, detached from %s, holds its copies and state until its last open file is closed; wait or end it, or choose another --tier and --state-dir"
                 .formatted(entry.source(), entry.pid(), user, entry.mountpoint()),
         refusal);
   }
@@ -221,7 +225,7 @@ public final class PreviousMount {
     return mount != null && mount.isPmfs() && entry.isOf(mount);
   }
 
-  /** The daemon of a session that others have mounted there, too. */
+  /** The daemon of the session mounted there. */
   private @Nullable DaemonRecord ofMount() throws MountFailure {
     MountTable.Mount mount = mount();
     KnownDaemon known = mount != null && mount.isPmfs() ? registry.ofMount(mount) : null;

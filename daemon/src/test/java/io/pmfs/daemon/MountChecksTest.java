@@ -227,7 +227,7 @@ final class MountChecksTest {
   void run_noFuseDevice_cannot() throws Exception {
     Files.delete(world.root.resolve("dev/fuse"));
 
-    assertFails(world.settings(Map.of()), ExitStatus.CANNOT, "dev/fuse: not there");
+    assertFails(world.settings(Map.of()), ExitStatus.CANNOT, "dev/fuse: missing");
   }
 
   @Test

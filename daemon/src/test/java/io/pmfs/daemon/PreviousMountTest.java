@@ -132,7 +132,7 @@ final class PreviousMountTest {
     assertThat(opened).isEqualTo("opened");
   }
 
-  /** That mount uses other copies. */
+  /** The user's mount uses other copies. */
   @Test
   void await_whileAnotherDatasetIsServed_waitsAllTheSame() throws Exception {
     Path elsewhere = world.makeDirectory("elsewhere");
@@ -180,7 +180,7 @@ final class PreviousMountTest {
           .isInstanceOfSatisfying(
               MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.IN_USE))
           .hasMessage(
-              "%s: already mounted on %s by user %s (pid 1), which has its copies and state; use that mount, or choose another --tier and --state-dir"
+              "%s: already mounted on %s by user %s (pid 1), which holds its copies and state; use that mount, or choose another --tier and --state-dir"
                   .formatted(
                       settings.source().path(),
                       elsewhere,
@@ -204,7 +204,7 @@ final class PreviousMountTest {
                           () -> {
                             throw inUse;
                           }))
-          .hasMessageContaining(", detached from " + elsewhere + ", has its copies and state");
+          .hasMessageContaining(", detached from " + elsewhere + ", holds its copies and state");
     }
   }
 

@@ -1,6 +1,6 @@
 package io.pmfs.tasks;
 
-/** Starts tasks over many files of one dataset, one at a time. Safe for use by many threads. */
+/** Starts tasks over many files of one dataset, one at a time. Thread-safe. */
 public interface FileTasks extends AutoCloseable {
   /**
    * Starts a task in the background.

@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.Inode;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.LentFile;
-import io.pmfs.tier.Await;
 import io.pmfs.tier.Hold;
 import java.nio.file.Path;
 import java.util.Objects;

@@ -225,7 +225,8 @@ final class CrashLoopIT {
     assertThat(mount.mountpoint()).isEmptyDirectory();
     assertThat(pmfs.run("status", mount.mountpoint().toString()).exit()).isEqualTo(3);
     assertThat(read(log))
-        .containsOnlyOnce("died 1 times in 60 s: unmounting; its source does not take its place: ")
+        .containsOnlyOnce(
+            "died 1 times in 60 s: unmounting; the source is not mounted in its place: ")
         .contains(reason);
     assertThat(records()).isEmpty();
   }
@@ -278,7 +279,7 @@ final class CrashLoopIT {
       assertThat(process.exitValue()).isEqualTo(1);
       assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
       assertThat(read(Path.of(Status.parse(json).text("logFile"))))
-          .contains("its source does not take its place: in the foreground");
+          .contains("the source is not mounted in its place: in the foreground");
     } finally {
       process.destroyForcibly();
     }

@@ -162,7 +162,7 @@ final class MissingNodesIT {
     Node never = bed.node(3);
     assertMisses(here, 3, 4, never);
     assertThat(ask(here, "status", mountpoint(here)).expect(4).out())
-        .contains(never.address() + " since 20", ", when the mount began here");
+        .contains(never.address() + " since 20", ", the start of this mount");
     bed.mount(never);
     assertMissesNobody(here, 4);
 

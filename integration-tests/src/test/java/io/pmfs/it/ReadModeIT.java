@@ -167,7 +167,7 @@ final class ReadModeIT {
       mount.awaitCopies(120);
     }
     try (MountedPmfs mount = pmfs.mount(dataset.root(), "--read-mode", "passthrough")) {
-      assertMode(mount.status(), "passthrough", "as asked for");
+      assertMode(mount.status(), "passthrough", "as requested");
       dataset.assertEqualBelow(mount.mountpoint());
       assertMode(
           mount.status(),
@@ -179,7 +179,7 @@ final class ReadModeIT {
       for (int i = 0; i < 2; i++) {
         dataset.assertEqualBelow(mount.mountpoint());
       }
-      assertMode(mount.status(), "passthrough", "as asked for");
+      assertMode(mount.status(), "passthrough", "as requested");
     }
   }
 

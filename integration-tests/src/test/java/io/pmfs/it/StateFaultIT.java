@@ -151,6 +151,7 @@ final class StateFaultIT {
   }
 
   /** How the disk fails and becomes usable again. */
+  @SuppressWarnings("ImmutableEnumChecker") // methods without state
   private enum DiskFault {
     READ_ONLY("Read-only file system", FaultyDisk::turnReadOnly, FaultyDisk::repair),
     GONE("Input/output error", StateFaultIT::syncAndShutDown, FaultyDisk::repair),

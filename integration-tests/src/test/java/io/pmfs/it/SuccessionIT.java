@@ -231,7 +231,7 @@ final class SuccessionIT {
     Command.run("umount", "-i", "-l", mountpoint.toString()).expect(0);
     Path elsewhere = first.directory("elsewhere");
     Process next = startMount(elsewhere);
-    awaitSaying("waiting for another pmfs, which has the copies but is not mounted", next);
+    awaitSaying("waiting for another pmfs, which holds the copies but is not mounted", next);
     signal("CONT", ending);
     old.ended();
     assertMounted(next);

@@ -215,7 +215,7 @@ final class SupervisorIT {
           () -> read(log).contains("trying another in 4 s"));
       assertThat(Mounts.at(mount.mountpoint())).isTrue();
       assertThat(read(log))
-          .contains(java + ": not an executable file", "could not go on (status 5)")
+          .contains(java + ": not an executable file", "could not continue (status 5)")
           .containsOnlyOnce("the daemon died");
       Files.createSymbolicLink(java, real);
       mount.awaitSuccessor(pid);

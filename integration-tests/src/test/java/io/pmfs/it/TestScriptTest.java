@@ -132,7 +132,8 @@ final class TestScriptTest {
     script(
         "bin/mvn",
         "place=%s/%s; mkdir -p $place; exec 3<>/dev/fuse; ".formatted(elsewhere, name)
-            + "mount -n -i -t fuse.pmfs -o fd=3,rootmode=40000,user_id=0,group_id=0 pmfs $place || exit; "
+            + "mount -n -i -t fuse.pmfs -o fd=3,rootmode=40000,user_id=0,group_id=0 pmfs $place ||"
+            + " exit; "
             + "exec %s".formatted(others));
     return run();
   }
@@ -155,7 +156,7 @@ final class TestScriptTest {
         .doesNotContain("--tier", "endurance 60", "package --check");
     assertThat(row(ran)).contains("| power cuts of XFS | no tests |");
     assertThat(run("--all", "--only", "no such").expect(2).err()).contains("no such stage");
-    assertThat(run("--only", "endurance").expect(2).err()).contains("goes with --all");
+    assertThat(run("--only", "endurance").expect(2).err()).contains("works only with --all");
   }
 
   @Test

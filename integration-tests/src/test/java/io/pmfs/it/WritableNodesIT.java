@@ -304,7 +304,10 @@ final class WritableNodesIT {
     Command left = owner().pmfs().run("drain", owner().mounted().mountpoint().toString()).expect(4);
     assertThat(left.out() + left.err()).contains("large");
     assertThat(left.err())
-        .contains("(" + other().address() + "), which keeps what was written there, is away since ")
+        .contains(
+            "("
+                + other().address()
+                + "), which has the data written there, has been unreachable since ")
         .contains(": large waits for it; mount there again")
         .doesNotContain("refused");
     awaitMissing(owner());
@@ -370,20 +373,20 @@ final class WritableNodesIT {
     assertThat(read(seen)).isEqualTo("as it was\n");
     assertThat(reader.waitFor()).isZero();
     assertThat(status(other()).expect(4).out())
-        .contains(owner().address() + ", which owns all names, is away since ")
-        .contains("so what is not at the source is not known", "was waiting")
+        .contains(owner().address() + ", which owns all names, has been unreachable since ")
+        .contains("so it is unknown what is not at the source yet", "was waiting")
         .doesNotContain("all is at the source", "refused");
     awaitMissing(other());
     assertThat(status(other(), "--all-nodes").expect(4).out())
         .contains("1 of 2 expected nodes, missing: " + owner().address())
-        .contains(owner().address() + ", which owns all names, is away since ");
+        .contains(owner().address() + ", which owns all names, has been unreachable since ");
     // Of the node that is cut off, the owner knows only what it was told.
     awaitMissing(owner());
     assertThat(status(owner()).expect(4).out())
-        .contains("all that is known here is at the source; what missing nodes have is not known");
+        .contains("all known changes are at the source; those of missing nodes are unknown");
     String place = owner().mounted().mountpoint().toString();
     assertThat(owner().pmfs().run("drain", place).expect(4).err())
-        .contains("not known is what these have: " + other().address() + ", missing since ");
+        .contains("unknown are those of " + other().address() + ", missing since ");
     assertThat(owner().pmfs().run("doctor", place).expect(4).out()).contains("is not healthy");
     Command[] last = new Command[1];
     Await.until(
@@ -417,8 +420,8 @@ final class WritableNodesIT {
     assertThat(refused.exit()).isEqualTo(1);
     assertThat(refused.err())
         .contains(owner().address() + ", which owns this mount's names, does not answer")
-        .contains("waited 3s for it (--ready-timeout), and saw no other node")
-        .contains("mount on " + owner().address() + " first, or at the same time, or wait longer");
+        .contains("waited 3s (--ready-timeout) and found no other node")
+        .contains("mount on " + owner().address() + " first or at the same time, or wait longer");
   }
 
   /** More than it takes to find that the group has no owner yet, and than an operation waits. */

@@ -21,8 +21,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The pieces that are small files of /proc, /sys and /etc: about the machine, and about a process
- * even if it hangs; see proc(5). Each char is a byte.
+ * Pieces from small files of /proc, /sys and /etc, about the machine and about processes, even
+ * hanging ones; see proc(5). Each char is a byte.
  */
 public final class KernelFiles {
   private static final int MOST_BYTES = 256 << 10;
@@ -37,29 +37,33 @@ public final class KernelFiles {
       proc/sys/kernel/pid_max proc/sys/kernel/threads-max proc/sys/kernel/yama/ptrace_scope \
       proc/sys/user/max_user_namespaces proc/sys/vm/max_map_count proc/sys/vm/overcommit_memory \
       proc/sys/vm/swappiness proc/pressure/cpu proc/pressure/io proc/pressure/memory \
-      sys/kernel/mm/transparent_hugepage/enabled""";
+      sys/kernel/mm/transparent_hugepage/enabled\
+      """;
   private static final String FUSE =
       """
       etc/fuse.conf sys/module/fuse/parameters/max_user_bgreq \
       sys/module/fuse/parameters/max_user_congthresh sys/module/fuse/parameters/enable_uring \
-      proc/sys/fs/fuse/max_pages_limit proc/filesystems""";
+      proc/sys/fs/fuse/max_pages_limit proc/filesystems\
+      """;
   private static final String GROUP =
       """
       memory.max memory.high memory.current memory.swap.max memory.events memory.pressure \
-      pids.max pids.current cpu.max""";
+      pids.max pids.current cpu.max\
+      """;
   private static final String GROUP_OF_FIRST_VERSION =
       "memory.limit_in_bytes memory.usage_in_bytes memory.failcnt";
   private static final Set<String> VARIABLES =
       Set.of(
           """
           HOME JAVA_HOME LANG LC_ALL LD_LIBRARY_PATH LOGNAME MALLOC_ARENA_MAX PATH SLURM_JOB_ID \
-          SLURM_JOB_NODELIST TERM TMPDIR TZ USER XDG_CACHE_HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR"""
+          SLURM_JOB_NODELIST TERM TMPDIR TZ USER XDG_CACHE_HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR\
+          """
               .split(" ", -1));
 
   private final Path root;
 
   /**
-   * Reads the files of one machine.
+   * For the machine whose file system is at {@code root}.
    *
    * @param root / except in tests
    */
@@ -70,8 +74,8 @@ public final class KernelFiles {
   /**
    * The pieces about the machine.
    *
-   * @param ofPmfs names of variables that the report may show
-   * @param places paths of sources, tiers and logs, whose file systems the report shows
+   * @param ofPmfs names of variables to include
+   * @param places paths of sources, tiers and logs, whose file systems to include
    */
   public List<Piece> ofMachine(
       Map<String, String> environment, Set<String> ofPmfs, Collection<String> places) {
@@ -101,7 +105,6 @@ public final class KernelFiles {
             () -> variables(environment, ofPmfs)));
   }
 
-  /** The pieces about a process, in a folder of the report. */
   public List<Piece> ofProcess(long pid, String folder, Set<String> ofPmfs) {
     String place = "proc/" + pid + "/";
     return List.of(
@@ -115,7 +118,7 @@ public final class KernelFiles {
                     + groups(Long.toString(pid))),
         Piece.bytes(
             folder + "kernel-threads.txt",
-            "where each of its threads is in the kernel, even if it hangs",
+            "the state of each of its threads in the kernel, even if it hangs",
             () ->
                 names(place + "task", MOST_THREADS).stream()
                     .map(thread -> thread(place + "task/" + thread + "/"))
@@ -127,7 +130,7 @@ public final class KernelFiles {
             () -> variables(variables(text(place + "environ")), ofPmfs)));
   }
 
-  /** The user of a process; -1 if there is no such process. */
+  /** The user of a process; -1 if the process does not exist. */
   public long ownerOf(long pid) {
     try {
       Object uid = Files.getAttribute(root.resolve("proc/" + pid), "unix:uid");
@@ -143,9 +146,9 @@ public final class KernelFiles {
   }
 
   /**
-   * Requests of a mount that wait in the kernel.
+   * Requests of a mount waiting in the kernel.
    *
-   * @param device the mount's, such as 0:39; null for that of what is mounted there now
+   * @param device the mount's device number, such as 0:39; null for the mount that is there now
    */
   public String connection(@Nullable String device, String mountpoint) throws IOException {
     MountTable.Mount mount = MountTable.load(root).at(Path.of(mountpoint));
@@ -164,7 +167,7 @@ public final class KernelFiles {
     }
   }
 
-  /** The text of a file; why it cannot be read, if so. */
+  /** The text of a file, or the name of the exception in parentheses. */
   private String content(String path) {
     try {
       return text(path).stripTrailing();
@@ -173,7 +176,7 @@ public final class KernelFiles {
     }
   }
 
-  /** Files with their names, which are separated by blanks. */
+  /** The contents of files, each with its name. {@code names} is separated by blanks. */
   private String all(String directory, String names) {
     StringBuilder text = new StringBuilder();
     for (String name : names.split(" ", -1)) {
@@ -216,7 +219,7 @@ public final class KernelFiles {
                 "", "== thread " + place + "\n" + all(place, "comm wchan syscall stack"), ""));
   }
 
-  /** The limits and use of a process's control groups (cgroups(7)), from its own to the top. */
+  /** Limits and usage of a process's control groups (cgroups(7)), from its own to the top. */
   String groups(String process) {
     StringBuilder text = new StringBuilder();
     for (String line : content("proc/" + process + "/cgroup").split("\n", -1)) {
@@ -225,7 +228,7 @@ public final class KernelFiles {
       if (isSecond || (parts.length == 3 && List.of(parts[1].split(",", -1)).contains("memory"))) {
         Path top = root.resolve(isSecond ? "sys/fs/cgroup" : "sys/fs/cgroup/memory").normalize();
         Path group = top.resolve(parts[2].replaceFirst("^/+", "")).normalize();
-        // In a container the path may be one of the host.
+        // In a container the path may be the host's.
         Path here = group.startsWith(top) ? group : top;
         for (int i = 0; i < MOST_GROUPS && here.startsWith(top); i++) {
           text.append(all(root.relativize(here) + "/", isSecond ? GROUP : GROUP_OF_FIRST_VERSION));
@@ -236,7 +239,7 @@ public final class KernelFiles {
     return text.toString();
   }
 
-  /** The lines of mountinfo, unchanged, of pmfs mounts and of mounts that hold the places. */
+  /** The lines of mountinfo about pmfs mounts and the mounts that hold the places. */
   static String mounts(String mountinfo, Collection<String> places) {
     MountTable table = MountTable.parse(mountinfo);
     Set<MountTable.Mount> holding =
@@ -255,7 +258,7 @@ public final class KernelFiles {
         + "of %d lines\n".formatted(mountinfo.lines().count());
   }
 
-  /** One argument per line, without the values of options whose names look like a secret's. */
+  /** One argument per line, without the values of options that look like secrets. */
   static String commandLine(String arguments) {
     StringBuilder text = new StringBuilder();
     boolean isSecret = false;
@@ -278,7 +281,7 @@ public final class KernelFiles {
                 (one, other) -> other));
   }
 
-  /** A line for each variable that is known, and the number of the others. */
+  /** A line for each known variable, and the number of the others. */
   static String variables(Map<String, String> variables, Set<String> ofPmfs) {
     Map<String, String> shown = new TreeMap<>(variables);
     shown.keySet().removeIf(name -> !VARIABLES.contains(name) && !ofPmfs.contains(name));

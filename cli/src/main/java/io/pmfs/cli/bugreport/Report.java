@@ -15,8 +15,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One archive of pieces. Gets each piece within its time limit and removes its secrets; a piece
- * that fails becomes a line of {@code problems.txt}. README.txt lists the contents.
+ * An archive of pieces. Fetches each piece within its time limit and removes secrets; a failed
+ * piece becomes a line of {@code problems.txt}. README.txt lists the contents.
  */
 public final class Report {
   private static final int MOST_BYTES = 50 << 20;
@@ -27,7 +27,7 @@ public final class Report {
       """
       An archive made by `pmfs bugreport`, to attach to a bug report.
 
-      Nothing was sent. Look through the archive before you pass it on:
+      Nothing was sent. Check the archive before you pass it on:
       - It does not contain values under keys that look like a password, secret, token or key,
         values of variables with such names, private keys, or user names and passwords in URLs.
       - Of the environment, it contains only variables of pmfs and a few of the system.
@@ -44,24 +44,22 @@ public final class Report {
   private final StringBuilder contents = new StringBuilder();
   private long bytes;
 
-  /** A report whose files lie in one folder. */
   public Report(String folder, Instant time, Redaction redaction) {
     this.folder = folder;
     this.time = time;
     this.redaction = redaction;
   }
 
-  /** Records a problem: something that is missing, and why. */
+  /** Records what is missing, and why. */
   public void problem(String line) {
     problems.add(PathText.printable(redaction.of(line)));
   }
 
-  /** The number of problems. */
   public int problems() {
     return problems.size();
   }
 
-  /** Gets the pieces in their order; fails only if the archive cannot be written. */
+  /** Writes the pieces in order; fails only if the archive cannot be written. */
   public void write(OutputStream out, List<Piece> pieces) throws IOException {
     long end = System.nanoTime() + MOST_TIME.toNanos();
     try (GzippedTar archive = new GzippedTar(out, time)) {
@@ -92,7 +90,7 @@ public final class Report {
   }
 
   private void add(GzippedTar archive, Piece piece, byte[] content) throws IOException {
-    // Redacts before it truncates: half of a secret would not be recognized.
+    // Redacts before truncating, because half a secret would not be recognized.
     byte[] clean = redaction.of(content);
     if (clean.length > MOST_BYTES_OF_ONE) {
       clean = Arrays.copyOf(clean, MOST_BYTES_OF_ONE);

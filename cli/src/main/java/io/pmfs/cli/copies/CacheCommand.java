@@ -35,10 +35,10 @@ import picocli.CommandLine.Parameters;
     description = {
       "Lists the datasets whose copies or state are on this machine, mounted or not, and removes"
           + " them.",
-      "%nIt looks into the tiers and state directories of the configuration, of each section for a"
-          + " mount point in it, into the places that are the default, and into those that this"
-          + " user's mounts on this machine have used. Removing copies never touches the source. A dataset that is mounted is not removed, and neither are files of a"
-          + " writable mount that are not at the source yet.%n"
+      "%nSearches the tiers and state directories of the configuration and of its sections for"
+          + " mount points, the default places, and all places that this user's mounts have used on"
+          + " this machine. Removing copies never touches the source. Mounted datasets are not"
+          + " removed, nor are files of a writable mount that are not at the source yet.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -46,7 +46,8 @@ import picocli.CommandLine.Parameters;
       "  pmfs cache",
       "  pmfs cache --purge /lustre/imagenet          the copies and the state of one dataset",
       "  pmfs cache --purge --unused-for 30d --dry-run",
-      "  pmfs cache --purge --keep 200G               least recently used ones, until 200G are left",
+      "  pmfs cache --purge --keep 200G               least recently used ones, until 200G are"
+          + " left",
       "  pmfs cache --purge --all"
     })
 public final class CacheCommand implements Callable<Integer> {
@@ -54,14 +55,14 @@ public final class CacheCommand implements Callable<Integer> {
       new GsonBuilder().setPrettyPrinting().disableHtmlEscaping().serializeNulls().create();
 
   private static final String WRITTEN =
-      "a writable mount: some of it may not be at the source yet; see pmfs status";
+      "a writable mount: some changes may not be at the source yet; see pmfs status";
 
   private final Invocation invocation;
 
   @Parameters(
       arity = "0..*",
       paramLabel = "DATASET",
-      description = "Only these: the path of a source, or a name that the list shows.")
+      description = "Only these datasets: the path of a source, or a name in the list.")
   private List<String> wanted = new ArrayList<>();
 
   @Option(names = "--json", description = "Print one JSON array.")
@@ -70,7 +71,7 @@ public final class CacheCommand implements Callable<Integer> {
   @Option(names = "--purge", description = "Remove copies and state instead of listing them.")
   private boolean purge;
 
-  @Option(names = "--all", description = "With --purge: of every dataset.")
+  @Option(names = "--all", description = "With --purge: remove all datasets.")
   private boolean all;
 
   @Option(
@@ -82,24 +83,22 @@ public final class CacheCommand implements Callable<Integer> {
   @Option(
       names = "--keep",
       paramLabel = "SIZE",
-      description =
-          "With --purge: only as many datasets as needed to leave this size, least recently used"
-              + " first.")
+      description = "With --purge: remove least recently used datasets until this size is left.")
   private @Nullable String keep;
 
-  @Option(names = "--dry-run", description = "With --purge: say what would be removed.")
+  @Option(names = "--dry-run", description = "With --purge: only show what would be removed.")
   private boolean dryRun;
 
   @Option(
       names = "--tier",
       paramLabel = "KIND:PATH",
-      description = "Look into this tier instead of those of the configuration.")
+      description = "Search this tier instead of those of the configuration.")
   private List<String> tiers = new ArrayList<>();
 
   @Option(
       names = "--state-dir",
       paramLabel = "DIR",
-      description = "Look into this state directory instead of that of the configuration.")
+      description = "Search this state directory instead of that of the configuration.")
   private @Nullable String stateDirectory;
 
   @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
@@ -114,7 +113,7 @@ public final class CacheCommand implements Callable<Integer> {
     boolean isSelected = !wanted.isEmpty() || all || unusedFor != null || keep != null;
     if (purge && !isSelected) {
       throw MountFailure.usage(
-          "--purge: of which datasets? Name them, or give --unused-for, --keep or --all");
+          "--purge: no datasets chosen; name them, or give --unused-for, --keep or --all");
     }
     if (!purge && (all || keep != null || dryRun)) {
       throw MountFailure.usage("--all, --keep and --dry-run choose what to remove; add --purge");
@@ -172,14 +171,14 @@ public final class CacheCommand implements Callable<Integer> {
               .toList();
       if (same.isEmpty()) {
         throw MountFailure.usage(
-            word + ": no copies or state of such a dataset are here; see pmfs cache");
+            word + ": no copies or state of this dataset are on this machine; see pmfs cache");
       }
       chosen.addAll(same);
     }
     return chosen;
   }
 
-  /** The least recently used ones that must go until the others fit. */
+  /** The least recently used datasets to remove so that the others fit. */
   private static List<Dataset> beyond(List<Dataset> newestFirst, long limit) {
     long bytes = newestFirst.stream().mapToLong(Dataset::bytes).sum();
     List<Dataset> chosen = new ArrayList<>();
@@ -233,7 +232,7 @@ public final class CacheCommand implements Callable<Integer> {
     return source == null ? dataset.name() : source;
   }
 
-  /** Who uses which source: by mount points, and by those from which mounts were detached. */
+  /** The mounts, present and detached, that use each source. */
   private final class Users {
     private final Map<String, String> mounted = new HashMap<>();
     private final Map<String, String> detached = new HashMap<>();

@@ -31,15 +31,15 @@ import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** {@code pmfs node-cache}: the service that keeps copies for the mounts of all users of a node. */
+/** {@code pmfs node-cache}: the cache service for the mounts of all users of a node. */
 @Command(
     name = "node-cache",
     description = {
-      "Keeps one set of copies for the mounts of all users of this node, which name it with pmfs"
-          + " mount --cache. Stays in the foreground, for a systemd unit.",
-      "%nRun it as an account of its own, which needs no rights at the source: a mount passes it the"
-          + " files that its user may read, open. Nobody else should have access to the directory of"
-          + " its copies. --status prints what a running one reports.%n"
+      "Keeps one set of copies for the mounts of all users of this node that use pmfs mount"
+          + " --cache. Stays in the foreground, for a systemd unit.",
+      "%nRun it under a dedicated account. It needs no access to the source: mounts pass it open"
+          + " files that their users may read. No other account should have access to the directory"
+          + " of copies. --status prints the status of a running cache.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -57,15 +57,16 @@ public final class NodeCacheCommand implements Callable<Integer> {
   @Option(
       names = "--socket",
       paramLabel = "PATH",
-      description = "The socket to which mounts connect. Its directory decides who can.")
+      description =
+          "The socket for mounts; the permissions of its directory decide who can connect.")
   private @Nullable String socket;
 
   @Option(
       names = "--tier",
       paramLabel = "ssd:PATH[:CAPACITY]",
       description =
-          "Where to keep copies: a directory for this purpose alone, and a size or a share of its"
-              + " disk, all of it unless given. A twentieth of the disk always stays free.")
+          "Where to keep copies: a dedicated directory, and a size or a share of its disk (default:"
+              + " all of it). A twentieth of the disk always stays free.")
   private @Nullable String tier;
 
   @Option(
@@ -73,16 +74,17 @@ public final class NodeCacheCommand implements Callable<Integer> {
       paramLabel = "DIR",
       split = ",",
       description =
-          "A directory on a file system whose files may be copied, whatever is mounted there at the"
-              + " time. Repeat for more, or separate them by commas.")
+          "A directory of the file system whose files may be copied, which may be remounted later."
+              + " Repeat for more, or separate them by commas.")
   private List<String> sources = new ArrayList<>();
 
   @Option(
       names = "--evict-after",
       paramLabel = "TIME",
       description =
-          "How long a copy must be unused before another copy of the same user, or of one with less"
-              + " than a share, may take its room. Default: ${DEFAULT-VALUE}.",
+          "How long a copy must be unused before it is evicted for another copy of the same user,"
+              + " or of any user while its own user is within the fair share. Default:"
+              + " ${DEFAULT-VALUE}.",
       defaultValue = "1h")
   private String evictAfter;
 
@@ -97,7 +99,7 @@ public final class NodeCacheCommand implements Callable<Integer> {
       names = "--status",
       paramLabel = "SOCKET",
       description =
-          "Instead: print what the cache at this socket reports. Users see their own share, root"
+          "Instead print the status of the cache at this socket. Users see their own share, root"
               + " sees all. Ends with 4 while a thread of the cache fails.")
   private @Nullable String status;
 
@@ -186,7 +188,7 @@ public final class NodeCacheCommand implements Callable<Integer> {
     try {
       service.close();
     } catch (IOException e) {
-      log.warn("closing: {}", e.getMessage());
+      log.warn("cannot close the cache: {}", e.getMessage());
     }
   }
 
@@ -195,7 +197,7 @@ public final class NodeCacheCommand implements Callable<Integer> {
       return CacheClient.report(at);
     } catch (FsException e) {
       throw new MountFailure(
-          ExitStatus.FAILED, at + ": no cache answers: " + e.errno() + "; is it running?", e);
+          ExitStatus.FAILED, at + ": no cache answers there: " + e.errno() + "; is it running?", e);
     }
   }
 
@@ -216,10 +218,10 @@ public final class NodeCacheCommand implements Callable<Integer> {
         room.evicted());
     say("files    %,d of %s", room.usedFiles(), limit(room.capacityFiles()));
     if (room.leftOpen() > 0) {
-      say("left     %,d copies that mounts gave back are open", room.leftOpen());
+      say("left     %,d copies are still open although mounts released them", room.leftOpen());
     }
     say(
-        "mounts   %,d connected; %,d questions answered with a copy, %,d without",
+        "mounts   %,d connected; %,d requests answered with a copy, %,d without",
         report.connections(), report.answered(), report.refused());
     say(
         "copying  %,d files, %,d wait; %s read from the source, %,d failed",
@@ -235,7 +237,7 @@ public final class NodeCacheCommand implements Callable<Integer> {
                     ByteSize.format(user.openBytes())));
   }
 
-  /** Some file systems make inodes as they need them. */
+  /** Some file systems allocate inodes on demand. */
   private static String limit(long files) {
     return files == Long.MAX_VALUE ? "any number" : String.format(Locale.ROOT, "%,d", files);
   }

@@ -21,7 +21,7 @@ import java.util.List;
 final class ClusterExamination {
   private static final int TIMEOUT_MS = 1000;
 
-  /** Each node may take {@link #TIMEOUT_MS}. */
+  /** A limit, because each node may take {@link #TIMEOUT_MS}. */
   private static final int MOST_NODES = 32;
 
   private final ClusterOptions options;
@@ -67,7 +67,7 @@ final class ClusterExamination {
           new Finding(
               Finding.Grade.PART,
               "cluster",
-              absence + "; see whether they run and can be reached, or mount there"));
+              absence + "; check that they run and can be reached, or mount there"));
     }
     return findings;
   }
@@ -84,7 +84,7 @@ final class ClusterExamination {
     }
   }
 
-  /** Binds any free port: the dataset also determines which ports a cluster uses. */
+  /** Binds any free port, because the cluster's ports depend on the dataset. */
   private void listen(InetAddress here) {
     try (ServerSocket server = new ServerSocket()) {
       server.bind(new InetSocketAddress(here, 0));
@@ -102,7 +102,7 @@ final class ClusterExamination {
     }
   }
 
-  /** A refused connection also counts as reached: no firewall drops the packets. */
+  /** A refused connection also counts as reached, because no firewall drops the packets. */
   private void reach(String node) {
     try (Socket socket = new Socket()) {
       InetAddress address = InetAddress.getByName(node);

@@ -20,11 +20,11 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs doctor}: checks this machine and says what to do about each problem. */
+/** {@code pmfs doctor}: checks this machine and suggests a remedy for each problem. */
 @Command(
     name = "doctor",
     description = {
-      "Checks what pmfs needs of this machine, and says what to do about each problem. With a mount"
+      "Checks what pmfs needs on this machine, and suggests a remedy for each problem. With a mount"
           + " point, also checks the source, tiers and cluster of that mount. Exit status 5 if this"
           + " machine cannot mount, or if that mount does not work; 4 if it works in part, because"
           + " nodes of its cluster are missing.%n"
@@ -84,7 +84,7 @@ public final class DoctorCommand implements Callable<Integer> {
     return verdict.exitStatus();
   }
 
-  /** What --json shows of a machine. */
+  /** The output of --json for a machine. */
   public static String json(Surroundings surroundings) {
     List<Finding> findings = new Examination(surroundings).run();
     return json(Verdict.ofMachine(findings), findings);
@@ -100,7 +100,7 @@ public final class DoctorCommand implements Callable<Integer> {
   }
 
   /**
-   * Examines the mount, or what would be mounted there; returns whether something is mounted there.
+   * Examines the mount, or the configuration for that mount point; returns whether it is mounted.
    */
   private boolean addFindingsOfMount(Path path, String place, List<Finding> findings) {
     Surroundings surroundings = invocation.surroundings();

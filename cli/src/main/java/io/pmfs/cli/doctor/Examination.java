@@ -135,7 +135,7 @@ final class Examination {
     }
   }
 
-  /** The launcher and pmfs run start these. */
+  /** Programs that the launcher and pmfs run start. */
   private void utilities() {
     for (String program : List.of("setsid", "flock")) {
       if (surroundings.findProgram(program) == null) {
@@ -177,7 +177,7 @@ final class Examination {
     } else if (!machine.canMount()) {
       warn("passthrough", "unlikely: needs CAP_SYS_ADMIN; page-cache mode works without it");
     } else {
-      ok("passthrough", "likely, judging by the kernel's version; only a mount shows it");
+      ok("passthrough", "likely, judging by the kernel's version; only a mount can tell");
     }
   }
 
@@ -188,7 +188,8 @@ final class Examination {
     if (surroundings.findProgram("setpriv") == null) {
       warn(
           "mount --user",
-          "setpriv not found, but needed: apt-get install util-linux, or dnf install util-linux");
+          "setpriv: not found, but required: apt-get install util-linux, or dnf install"
+              + " util-linux");
     } else {
       ok(
           "mount --user",
@@ -283,7 +284,7 @@ final class Examination {
     return BlockDevice.fromSysfs(root.resolve("sys/class/block").resolve(node.getFileName()));
   }
 
-  /** A DAX device that the kernel uses as ordinary memory has no device file. */
+  /** Devices without a device file are skipped: the kernel uses them as ordinary memory. */
   private void daxDevices() {
     List<String> found = new ArrayList<>();
     Path devices = surroundings.root().resolve("sys/bus/dax/devices");

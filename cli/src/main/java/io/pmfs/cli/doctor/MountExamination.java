@@ -57,7 +57,7 @@ final class MountExamination {
     String wrong =
         switch (MountProbe.of(source)) {
           case ANSWERS -> null;
-          case ABSENT -> "not there; check the path, and that its file system is mounted";
+          case ABSENT -> "missing; check the path, and that its file system is mounted";
           case DENIED -> "permission denied; ask its owner for access";
           case STALE, BROKEN, HUNG -> "does not answer; check that its file system is mounted";
         };
@@ -71,7 +71,7 @@ final class MountExamination {
     examine(tier.what(), tier.place()::examine);
   }
 
-  /** The check of a tier's place, or of a directory. */
+  /** Checks the place of a tier, or a directory. */
   private interface Examined {
     TierPlace.Examined examine(Capacity keepFree) throws MountFailure;
   }

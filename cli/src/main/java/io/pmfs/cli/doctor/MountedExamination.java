@@ -67,7 +67,7 @@ final class MountedExamination {
             new Finding(
                 Finding.Grade.PART,
                 "source",
-                absence + "; programs go on with what this node knows, others wait"));
+                absence + "; requests that this node can answer alone continue, all others wait"));
       }
       ClusterReport cluster = status.cluster();
       if (cluster != null) {
@@ -79,7 +79,7 @@ final class MountedExamination {
             new Finding(Finding.Grade.PART, "cluster node", away.who() + "; " + away.remedy()));
       }
     } catch (IOException | MountFailure | RuntimeException e) {
-      // Another user's daemon may answer anything.
+      // The answer of another user's daemon is not trusted.
       String why =
           e instanceof MountFailure failure
               ? failure.line()
@@ -102,12 +102,12 @@ final class MountedExamination {
               Finding.Grade.OK,
               "inode numbers",
               renumbered == 0
-                  ? "the source's are stable, as far as is known"
+                  ? "stable at the source, as far as known"
                   : String.format(
                       Locale.ROOT,
-                      "the source gives files other ones from time to time (%,d seen): they are"
-                          + " known by path, size and times, and each name of a hard-linked file"
-                          + " may count as a file of its own",
+                      "they change at the source (%,d changes seen), so files are identified by"
+                          + " path, size and times, and each name of a hard-linked file may count"
+                          + " as a separate file",
                       renumbered)));
     }
   }

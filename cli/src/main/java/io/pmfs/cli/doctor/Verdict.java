@@ -5,22 +5,13 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/**
- * What the findings come to.
- *
- * @param exitStatus what the command ends with
- * @param sentence one sentence for the user
- */
+/** The summary of the findings. */
 record Verdict(int exitStatus, String sentence) {
   static Verdict ofMachine(List<Finding> findings) {
     return of(findings, "pmfs can mount here", "pmfs cannot mount here");
   }
 
-  /**
-   * The verdict about a mount.
-   *
-   * @param mounted whether it is mounted now
-   */
+  /** * */
   static Verdict ofMount(Path mountpoint, boolean mounted, List<Finding> findings) {
     return mounted
         ? of(findings, mountpoint + " is healthy", mountpoint + " is not healthy")
@@ -49,7 +40,7 @@ record Verdict(int exitStatus, String sentence) {
     Finding first = failed.get(0);
     return new Verdict(
         ExitStatus.CANNOT,
-        "%s: %s; first mend %s: %s"
+        "%s: %s; first fix %s: %s"
             .formatted(bad, count(failed.size(), "problem"), first.subject(), first.text()));
   }
 

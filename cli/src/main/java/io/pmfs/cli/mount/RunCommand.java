@@ -26,22 +26,22 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * {@code pmfs run}: prints a plan for scripts/pmfs-run, as words that end with NUL.
+ * {@code pmfs run}: prints a plan for scripts/pmfs-run, as NUL-terminated words.
  *
- * <p>That script runs the command, so that it inherits the caller's descriptors, limits,
- * environment and arguments unchanged, and has no JVM beside it.
+ * <p>The script runs the command, which thus inherits the caller's descriptors, limits, environment
+ * and arguments unchanged, without a JVM running beside it.
  */
 @Command(
     name = "run",
     description = {
       "Mounts a dataset, runs COMMAND, and always unmounts, whether COMMAND succeeds, fails or is"
-          + " killed by a signal. The variable PMFS_MOUNT tells COMMAND where the dataset is.",
-      "%npmfs passes every SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 on to COMMAND,"
-          + " which decides what to do, and cleans up after COMMAND ends. Several runs on one mount"
-          + " point share the mount, and the last one unmounts. If another job or step has the"
-          + " dataset mounted elsewhere, that mount uses the copies, and each further run keeps its"
-          + " own, in run-2, run-3, ... below each tier. A mount that is lost while COMMAND runs is"
-          + " made again, and the run then does not end with 0.",
+          + " killed by a signal. The variable PMFS_MOUNT contains the mount point.",
+      "%npmfs forwards SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 to COMMAND, and cleans"
+          + " up after COMMAND has ended. Several runs on one mount point share the mount, and the"
+          + " last one unmounts. If another job or step has the dataset mounted elsewhere, that"
+          + " mount uses the usual copies, and each further run keeps its own, in run-2, run-3, ..."
+          + " below each tier. If the mount is lost while COMMAND runs, pmfs mounts again, and the"
+          + " exit status is not 0.",
       "%nThe options of pmfs mount also work here, as do the environment and pmfs.toml.%n"
     },
     sortOptions = false,
@@ -54,16 +54,16 @@ import picocli.CommandLine.Spec;
       "  pmfs run --source /lustre/imagenet --or-source -- ./job      even without a mount"
     })
 public final class RunCommand implements Callable<Integer> {
-  /** Set by the script, which alone can carry out the plan. */
+  /** Set by the script, which executes the plan. */
   static final String PLAN = "PMFS_RUN_PLAN";
 
-  /** Set by the script: print only the number of words of the command and its arguments. */
+  /** Set by the script to print only the number of words of the command with its arguments. */
   static final String WORDS = "PMFS_RUN_WORDS";
 
   /** Stands for the command in a request for a plan. */
   private static final String COMMAND = "COMMAND";
 
-  /** Set by the script: which of several sets of copies to use, 1 being the usual one. */
+  /** Set by the script: the set of copies to use; 1 is the usual one. */
   static final String COPIES = "PMFS_RUN_COPIES";
 
   private static final Duration LONGEST_GRACE = Duration.ofHours(1);
@@ -99,14 +99,14 @@ public final class RunCommand implements Callable<Integer> {
       paramLabel = "PATH",
       description =
           "Before COMMAND, copy the dataset, or PATH in it, to the tiers; repeat for more paths."
-              + " Files that find no room are read from the source.")
+              + " Files that do not fit are read from the source.")
   private @Nullable List<String> stage;
 
   @Option(
       names = "--purge",
       description =
-          "Drop the new copies at the end; without this option they stay for the next job. Older"
-              + " copies stay in any case.")
+          "Drop the new copies at the end, instead of keeping them for the next job. Older copies"
+              + " are always kept.")
   private boolean purge;
 
   @Option(
@@ -119,7 +119,7 @@ public final class RunCommand implements Callable<Integer> {
       paramLabel = "TIME",
       defaultValue = "10s",
       description =
-          "How long processes that COMMAND left behind may use the mount before pmfs detaches it."
+          "How long processes that COMMAND left running may use the mount before pmfs detaches it."
               + " Default: ${DEFAULT-VALUE}.")
   private String grace;
 
@@ -136,7 +136,7 @@ public final class RunCommand implements Callable<Integer> {
   public Integer call() throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     if (surroundings.variable(PLAN) == null) {
-      throw MountFailure.usage("run: works only through the launcher scripts/pmfs; call that");
+      throw MountFailure.usage("run: works only through the launcher scripts/pmfs; use that");
     }
     if (surroundings.variable(WORDS) != null) {
       invocation.out().print(command.size());
@@ -151,8 +151,8 @@ public final class RunCommand implements Callable<Integer> {
     if (given.containsKey(MountOption.USER)
         || surroundings.variable(MountOption.USER.variable()) != null) {
       throw MountFailure.usage(
-          "--user: not with run, because root would run COMMAND; mount with pmfs mount --user, or"
-              + " call pmfs run as that user");
+          "--user: does not work with run, because root would run COMMAND; mount with pmfs mount"
+              + " --user, or call pmfs run as that user");
     }
     if (mountpoint == null) {
       throw MountFailure.usage("--mountpoint: not given");
@@ -161,7 +161,7 @@ public final class RunCommand implements Callable<Integer> {
       throw MountFailure.usage("--source: the path is empty");
     }
     if (given.containsKey(MountOption.LINGER)) {
-      throw MountFailure.usage("--linger: not with run, whose daemon ends with the run");
+      throw MountFailure.usage("--linger: does not work with run, whose daemon ends with the run");
     }
     long graceSeconds = graceSeconds();
     Configuration configuration =
@@ -197,7 +197,7 @@ public final class RunCommand implements Callable<Integer> {
     return time.toSeconds();
   }
 
-  /** The arguments of the mount, which reads the other configuration itself. */
+  /** The arguments of pmfs mount, which reads the configuration file and the environment itself. */
   private List<String> mountArguments(
       Map<MountOption<?>, List<String>> given, MountSettings settings) throws MountFailure {
     List<String> arguments = new ArrayList<>();
@@ -205,14 +205,15 @@ public final class RunCommand implements Callable<Integer> {
       arguments.add("--config=" + config);
     }
     if (!settings.bridge().linger().isZero()) {
-      arguments.add("--linger=off"); // of the configuration: a job's daemon ends with the job
+      arguments.add(
+          "--linger=off"); // overrides the configuration: a job's daemon ends with the job
     }
     String own = copiesOfItsOwn();
     if (own != null && settings.outputs() != null) {
       throw new MountFailure(
           ExitStatus.IN_USE,
           settings.source().path()
-              + ": mounted with --writable already; use that mount, or wait for its end");
+              + ": already mounted with --writable; use that mount, or wait until it ends");
     }
     given.forEach(
         (option, values) -> {
@@ -243,7 +244,7 @@ public final class RunCommand implements Callable<Integer> {
     return option.commandLineName() + "=" + value;
   }
 
-  /** The directory below each tier for this run's copies; null for the tier itself. */
+  /** The subdirectory of each tier for this run's copies; null for the tier itself. */
   private @Nullable String copiesOfItsOwn() {
     String number = invocation.surroundings().variable(COPIES);
     return number == null || number.equals("1") ? null : "run-" + number;

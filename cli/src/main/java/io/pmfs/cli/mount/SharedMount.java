@@ -25,9 +25,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A mount that joins the running daemon of its dataset. Root's is a bind mount of the session that
- * the kernel already has; for other users the daemon mounts another session. The daemon ends with
- * the last mount, whichever that is.
+ * Adds a mount point to the running daemon of a dataset. Root bind-mounts the existing session; for
+ * other users the daemon mounts another session. The daemon ends with the last of its mounts.
  */
 final class SharedMount implements DaemonSharing.Daemons {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
@@ -42,9 +41,7 @@ final class SharedMount implements DaemonSharing.Daemons {
   private final Invocation invocation;
 
   /**
-   * Looks for nothing yet.
-   *
-   * @param session what the mount would be if it had a daemon of its own
+   * @param session the settings that the mount would have with a separate daemon
    */
   SharedMount(
       SessionSettings session, MountSettings settings, Registry registry, Invocation invocation) {
@@ -54,7 +51,9 @@ final class SharedMount implements DaemonSharing.Daemons {
     this.invocation = invocation;
   }
 
-  /** Joins a running daemon as {@link DaemonSharing#join} does; false if none can be shared. */
+  /**
+   * Joins a running daemon; returns false if none can be shared. See {@link DaemonSharing#join}.
+   */
   boolean join() throws MountFailure {
     return settings.outputs() == null
         && new DaemonSharing(
@@ -62,7 +61,7 @@ final class SharedMount implements DaemonSharing.Daemons {
             .join(this);
   }
 
-  /** Only root can, or root's supervisor for a user. */
+  /** Whether this process is root, or root's supervisor can make a bind mount for it. */
   private boolean canBind() {
     Supervision supervision = invocation.supervision();
     return invocation.surroundings().isRoot()
@@ -86,7 +85,7 @@ final class SharedMount implements DaemonSharing.Daemons {
     return canBind() ? bind(entry) : ask(entry);
   }
 
-  /** Has the daemon of a user without root mount another session. */
+  /** Asks the daemon to mount another session, for a user who cannot make bind mounts. */
   private DaemonSharing.Outcome ask(DaemonRecord entry) throws MountFailure {
     Path mountpoint = settings.mountpoint();
     List<Path> places = invocation.surroundings().mounts().places(entry::shows);
@@ -119,7 +118,7 @@ final class SharedMount implements DaemonSharing.Daemons {
       case HTTP_UNAVAILABLE ->
           throw new MountFailure(
               ExitStatus.IN_USE,
-              "%s: its daemon (pid %d) has its copies and state: %s; use one of them, or choose another --tier and --state-dir"
+              "%s: its daemon (pid %d) holds its copies and state: %s; use one of them, or choose another --tier and --state-dir"
                   .formatted(entry.source(), entry.pid(), answer.error()));
       default ->
           throw new MountFailure(
@@ -164,7 +163,10 @@ final class SharedMount implements DaemonSharing.Daemons {
             .formatted(entry.source(), mountpoint, shared, entry.pid(), entry.logFile()));
   }
 
-  /** Binds a place of the session to the mount point; returns why that failed, or nothing. */
+  /**
+   * Binds a mount of the session to the mount point; returns the reason for a failure, or an empty
+   * string.
+   */
   private String mount(Path place, String device) {
     Supervision supervision = invocation.supervision();
     Surroundings surroundings = invocation.surroundings();

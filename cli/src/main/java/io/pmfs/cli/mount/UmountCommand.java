@@ -21,7 +21,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs umount}: unmounts and waits until the daemon is gone. */
+/** {@code pmfs umount}: unmounts and waits until the daemon has ended. */
 @Command(
     name = "umount",
     description = "Unmounts and stops the daemon. Copies stay in the tiers for the next mount.%n",
@@ -32,7 +32,7 @@ import picocli.CommandLine.Parameters;
       "  pmfs umount --purge /mnt/dataset     also drop its copies",
       "  pmfs umount --lazy /mnt/dataset      even if files are open",
       "  pmfs umount --grace 10s /mnt/dataset wait 10 s for open files to be closed, then detach",
-      "  pmfs umount --no-drain /mnt/run42     a writable mount, before all is at the source"
+      "  pmfs umount --no-drain /mnt/run42     a writable mount, before the source has all changes"
     })
 public final class UmountCommand implements Callable<Integer> {
   private static final String USUAL_TIMEOUT = "60s";
@@ -55,24 +55,24 @@ public final class UmountCommand implements Callable<Integer> {
       names = "--grace",
       paramLabel = "TIME",
       description =
-          "Wait up to TIME until no process has files open; then list those that do, and detach as"
-              + " --lazy does.")
+          "Wait up to TIME until no process has files open; then list those that do, and detach"
+              + " like --lazy.")
   private @Nullable String grace;
 
   @Option(
       names = "--no-drain",
       description =
-          "Do not wait until the changes of a writable mount are at the source. What is not there"
-              + " stays in its state, for the next mount or pmfs drain --state.")
+          "Do not wait until the changes of a writable mount are at the source. The remaining ones"
+              + " are kept in its state, for the next mount or pmfs drain --state.")
   private boolean noDrain;
 
   @Option(
       names = "--timeout",
       paramLabel = "TIME",
       description =
-          "How long to wait for the daemon, 60s if not given; of a writable mount, also how long to"
-              + " wait until its changes are at the source, without limit if not given. If they"
-              + " are not, it stays mounted.")
+          "How long to wait for the daemon (default: 60s) and, for a writable mount, until its"
+              + " changes are at the source (default: no limit). If they are not by then, it stays"
+              + " mounted.")
   private @Nullable String timeout;
 
   public UmountCommand(Invocation invocation) {
@@ -112,7 +112,7 @@ public final class UmountCommand implements Callable<Integer> {
     }
     int left = drain(mountpoint, target, entry);
     if (left == ExitStatus.DONE || noDrain) {
-      // An old daemon does not know of being told not to wait for the source.
+      // Unless drained, tells the daemon not to wait; an old daemon rejects that parameter.
       unmounting.ofDaemon(entry, left != ExitStatus.DONE);
       knownMounts.sweepHolders();
     }
@@ -123,10 +123,7 @@ public final class UmountCommand implements Callable<Integer> {
     return !invocation.surroundings().mounts().places(entry::shows).isEmpty();
   }
 
-  /**
-   * Waits until the changes of a writable mount are at the source. Returns the exit status if they
-   * are not.
-   */
+  /** Waits until the changes of a writable mount are at the source; returns an exit status. */
   private int drain(Path mountpoint, MountTable.@Nullable Mount mount, DaemonRecord entry)
       throws MountFailure {
     if (mount == null || mount.hasOption("ro")) {
@@ -145,7 +142,7 @@ public final class UmountCommand implements Callable<Integer> {
         return ExitStatus.PARTLY;
       }
       throw new MountFailure(
-          e.exitStatus(), e.line() + "; umount --no-drain does not wait for that", e);
+          e.exitStatus(), e.line() + "; pmfs umount --no-drain does not wait for it", e);
     }
     if (outcome == null) {
       return ExitStatus.DONE;
@@ -159,12 +156,13 @@ public final class UmountCommand implements Callable<Integer> {
     String left = mountpoint + ": " + DrainCommand.summary(outcome.last().outputs());
     invocation.warn(
         noDrain
-            ? left + "; it stays for the next mount, or pmfs drain --state (pmfs cache names it)"
-            : left + "; still mounted: umount again, or with --no-drain");
+            ? left
+                + "; kept for the next mount or pmfs drain --state (pmfs cache shows the directory)"
+            : left + "; still mounted: unmount again, or with --no-drain");
     return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
   }
 
-  /** Conflicts, and what the source refused for good: unmounting loses none of it. */
+  /** Lists conflicts and refused changes, which unmounting does not discard. */
   private void sayWhatDiffers(Path mountpoint, Drains.Report last) {
     if (!last.absent().isEmpty()) {
       invocation.warn(mountpoint + ": " + DrainCommand.unknown(last.absent()));

@@ -22,11 +22,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes one mount away, and waits until its daemon has ended or serves only others.
+ * Unmounts one mount point, and waits until its daemon has ended or serves only others.
  *
- * <p>The daemon unmounts if this mount point is its only one, as it first has to give its copies a
- * good end; the kernel ends the session of a daemon with several mount points with the last of
- * them. Without a daemon this process unmounts.
+ * <p>If it is the daemon's only mount point, the daemon unmounts, because it must first stop
+ * cleanly. Otherwise this process unmounts: the session ends with its last mount point.
  */
 final class Unmounting {
   private static final long POLL_MS = 50;
@@ -38,12 +37,12 @@ final class Unmounting {
   private static final int HTTP_NOT_IMPLEMENTED = 501;
   private static final Duration LAZY_PATIENCE = Duration.ofSeconds(2);
 
-  /** What keeps a daemon for longer than this is looked for. */
+  /** If the daemon takes longer, looks for what keeps it. */
   private static final Duration USUAL_END = Duration.ofMillis(500);
 
   private final Path mountpoint;
 
-  /** The mount to unmount, never a later one at the same place; null if there is none. */
+  /** The mount to unmount, never a later one at the same mount point; null if there is none. */
   private final MountTable.@Nullable Mount target;
 
   private final WhenBusy busy;
@@ -69,7 +68,10 @@ final class Unmounting {
     this.invocation = invocation;
   }
 
-  /** A daemon, and its process as it was before anything was asked of it: ids are used again. */
+  /**
+   * A daemon, and a handle of its process obtained before the first request, because pids are
+   * reused.
+   */
   private record Server(DaemonRecord entry, @Nullable ProcessHandle process) {
     static Server of(DaemonRecord entry) {
       return new Server(entry, ProcessHandle.of(entry.pid()).orElse(null));
@@ -81,14 +83,14 @@ final class Unmounting {
   }
 
   /**
-   * A mount that a daemon serves.
+   * Unmounts a mount with a daemon.
    *
-   * @param abandons whether the daemon is told not to wait for the source
+   * @param abandons whether to tell the daemon not to wait for the source
    */
   void ofDaemon(DaemonRecord entry, boolean abandons) throws MountFailure {
     Server server = Server.of(entry);
     List<Path> others = others(entry);
-    // Purging ends the daemon, and with it the place that keeps it.
+    // A purge ends the daemon, including its hidden mount.
     if (others.isEmpty() || (purge && others.stream().allMatch(Registry::isKept))) {
       askDaemon(server, abandons);
       awaitEnd(server);
@@ -96,7 +98,7 @@ final class Unmounting {
     }
     if (purge) {
       throw MountFailure.usage(
-          "%s: nothing was purged or unmounted: %s shares its copies; unmount without --purge, or that one first"
+          "%s: nothing was purged or unmounted: %s shares its copies; unmount without --purge, or unmount that one first"
               .formatted(mountpoint, others.get(0)));
     }
     unmountHere();
@@ -123,7 +125,7 @@ final class Unmounting {
         .toList();
   }
 
-  /** The source itself, which is mounted there after a crash loop. */
+  /** Unmounts the source itself, which is mounted there after a crash loop. */
   void ofStandIn() throws MountFailure {
     unmountHere();
     if (purge) {
@@ -131,7 +133,7 @@ final class Unmounting {
     }
   }
 
-  /** A mount whose daemon died. */
+  /** Unmounts a mount whose daemon has died. */
   void withoutDaemon() throws MountFailure {
     boolean isStale = MountProbe.of(mountpoint) == MountProbe.STALE;
     unmountHere(isStale);
@@ -157,11 +159,11 @@ final class Unmounting {
     return target != null && target.isSameAs(invocation.surroundings().mounts().at(mountpoint));
   }
 
-  /** What a daemon answers when it is asked to unmount. */
+  /** A daemon's answer to a request to unmount. */
   private enum Reply {
     UNMOUNTED,
     BUSY,
-    /** Its supervisor is gone, without which it cannot. */
+    /** The supervisor, which would unmount for the daemon, is gone. */
     CANNOT,
     FAILED;
 
@@ -212,8 +214,9 @@ final class Unmounting {
   }
 
   /**
-   * A daemon that was found by a device number says whether that is its own: its record may be
-   * older than the mount. One of an older pmfs does not know the question.
+   * Requests the unmount. A daemon found by a device number, from a possibly outdated record, must
+   * confirm the number; a daemon of an older pmfs rejects that parameter and is asked again
+   * without.
    */
   private ControlClient.Answer ask(DaemonRecord entry, boolean abandons)
       throws IOException, MountFailure {
@@ -236,7 +239,7 @@ final class Unmounting {
   }
 
   private void unmountHere(boolean isStale) throws MountFailure {
-    // The daemon's heartbeat looks up a name now and then.
+    // Retries, because the daemon's heartbeat may be using the mount.
     for (int attempt = 0; target != null; attempt++) {
       try {
         ExternalUnmount.run(target, busy.detaches() || isStale, invocation.surroundings());
@@ -254,7 +257,10 @@ final class Unmounting {
     }
   }
 
-  /** Does nothing if the daemon just unmounted. While it lives, needs --lazy or --grace. */
+  /**
+   * Does nothing if the daemon has just unmounted. While the daemon runs, requires --lazy or
+   * --grace.
+   */
   private void detachFrom(Server silent, IOException why) throws MountFailure {
     if (target == null || !isMounted()) {
       return;
@@ -273,10 +279,10 @@ final class Unmounting {
             .formatted(mountpoint, pid));
   }
 
-  /** What a daemon does once the mount is gone. */
+  /** What a daemon does after the unmount. */
   private enum End {
     ENDED,
-    /** It goes on with another mount point's open files. */
+    /** Still serves open files of another mount point. */
     SERVES_OTHERS,
     RUNNING
   }
@@ -325,7 +331,7 @@ final class Unmounting {
     }
   }
 
-  /** Who keeps the session in other mount namespaces. */
+  /** The processes that keep the session in other mount namespaces. */
   private List<String> viewers(DaemonRecord entry) {
     String device = target != null ? target.device() : entry.device();
     return device == null
@@ -333,7 +339,7 @@ final class Unmounting {
         : new MountViewers(invocation.surroundings()).elsewhere(device, entry.source());
   }
 
-  /** Whether the target's daemon has ended that session, and goes on with others. */
+  /** Whether the daemon has ended the target's session and serves others. */
   private boolean servesOthers(DaemonRecord entry) throws MountFailure {
     MountTable.Mount ended = target;
     return ended != null
@@ -346,7 +352,6 @@ final class Unmounting {
                         && !known.daemon().isOf(ended));
   }
 
-  /** A condition whose check may fail. */
   private interface Condition {
     boolean holds() throws MountFailure;
   }
@@ -361,7 +366,7 @@ final class Unmounting {
     return true;
   }
 
-  /** Sleeps; false if this thread was interrupted. */
+  /** Sleeps; returns false if interrupted. */
   static boolean pause(long millis) {
     try {
       Thread.sleep(millis);

@@ -10,16 +10,16 @@ import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What {@code pmfs umount} does while processes use the mount. */
+/** The reaction of {@code pmfs umount} to a busy mount. */
 final class WhenBusy {
   private static final long POLL_MS = 200;
 
   private enum State {
-    /** It names them and ends. */
+    /** Lists the processes and fails. */
     FAILING,
-    /** It tries again until the grace time is over, and then detaches the mount. */
+    /** Retries until the grace time is over, then detaches. */
     WAITING,
-    /** It detaches the mount: the daemon serves them until they have closed their files. */
+    /** Detaches: the daemon serves processes until they have closed their files. */
     DETACHING
   }
 
@@ -29,10 +29,7 @@ final class WhenBusy {
   private State state;
 
   /**
-   * The first state is that of the options.
-   *
-   * @param lazy whether {@code --lazy} is given
-   * @param grace the text of {@code --grace}; null if it is not given
+   * @param grace the text of {@code --grace}; null without that option
    */
   WhenBusy(boolean lazy, @Nullable String grace, Invocation invocation) throws MountFailure {
     this.invocation = invocation;
@@ -53,15 +50,12 @@ final class WhenBusy {
     return state == State.FAILING;
   }
 
-  /**
-   * Returns when to try again: after a pause, or at once if the mount is to be detached from now
-   * on.
-   */
+  /** Waits before the next attempt; returns at once when the mount is to be detached. */
   void await(Path mountpoint, MountTable.@Nullable Mount mount) throws MountFailure {
     if (state != State.WAITING) {
       throw new MountFailure(
           ExitStatus.FAILED,
-          "%s: busy: %s; end that first, or detach with --lazy"
+          "%s: busy: %s; end them first, or detach with --lazy"
               .formatted(mountpoint, holders(mountpoint, mount)));
     }
     if (System.nanoTime() - graceEnd < 0) {
@@ -81,7 +75,7 @@ final class WhenBusy {
     return holders.isEmpty() ? unseenHolders(mount) : String.join(", ", holders);
   }
 
-  /** The mount may be busy by its copy in a namespace that follows this one, as containers do. */
+  /** The mount may be in use in another mount namespace, such as a container's. */
   private String unseenHolders(MountTable.@Nullable Mount mount) {
     List<String> elsewhere =
         mount == null

@@ -27,17 +27,16 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs profile}: the requests to a mount, who sends them and how long they take. */
+/** {@code pmfs profile}: the number, origin and duration of requests to a mount. */
 @Command(
     name = "profile",
     description = {
-      "Counts the requests to a mount as they arrive, or those in the files of an access log, by"
-          + " operation, path or process: how many there were, how long they took, how many"
-          + " failed.",
+      "Sums up the requests to a mount as they arrive, or those in an access log, by operation,"
+          + " path or process: their number, duration and failures.",
       "%nOnly requests that reach the daemon are counted. The kernel answers reads from its page"
-          + " cache without the daemon, and with passthrough it also reads copies without the"
-          + " daemon: then only the lookups and opens of a file are counted. A mount is watched"
-          + " only while this command runs, and needs no --access-log.%n"
+          + " cache itself, and with passthrough it also reads copies itself: then only lookups and"
+          + " opens of a file are counted. A mount is watched only while this command runs, and"
+          + " needs no --access-log.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -79,7 +78,7 @@ public final class ProfileCommand implements Callable<Integer> {
       paramLabel = "N",
       defaultValue = "20",
       description =
-          "How many rows to show, those with the most time; one row sums up the rest. Default: 20.")
+          "How many rows to show, by total time; one more row sums up the rest. Default: 20.")
   private int top;
 
   @Option(
@@ -91,7 +90,7 @@ public final class ProfileCommand implements Callable<Integer> {
   @Option(
       names = "--json",
       description =
-          "Print JSON, one object per line; for a mount one per interval, and one for the whole"
+          "Print JSON, one object per line: for a mount one per interval and one for the whole"
               + " time.")
   private boolean json;
 

@@ -45,23 +45,23 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code pmfs status}: what the mounts of this node hold, and whether that helps. */
+/** {@code pmfs status}: the state of this node's mounts, and whether they help. */
 @Command(
     name = "status",
     description = {
-      "Shows whether a mount works: what readers got from where, how often the source is asked,"
-          + " and what room the tiers have; then tiers, usage, hit ratio and staging. Of several"
-          + " mounts it shows the first part only.",
+      "Shows whether a mount works: where readers' bytes came from, how often the source is asked,"
+          + " and how much room the tiers have; then tiers, usage, hit ratio and staging. For"
+          + " several mounts, shows only the first part.",
       "%nExit status 4 if all reads go to the source and no copies are kept: the tiers have failed,"
           + " have no room, or evict copies before they are read again; a line on standard error"
-          + " says which. It is not 4 before the first read, and not while the first epoch fills"
-          + " the tiers. It is also 4 while the disk of the state is full or fails: then names and"
-          + " copies are not recorded for the next mount; while a thread of the daemon fails again and"
-          + " again, for example for want of memory; for ten minutes after a request of a reader"
-          + " failed, as by an error of the source; and where daemons died until the source itself"
-          + " was mounted in their place. Of a writable mount it is 4 while the"
-          + " source refuses changes, or changes wait for a node that is away. In a cluster it is 4"
-          + " while expected nodes are missing.%n"
+          + " has the reason. It is not 4 before the first read, nor while the first epoch fills"
+          + " the tiers. It is also 4 while the disk of the state is full or fails, so that names"
+          + " and copies are not recorded for the next mount; while a thread of the daemon keeps"
+          + " failing, for example for lack of memory; for ten minutes after a request of a reader"
+          + " failed, for example because of an error of the source; and if daemons kept dying"
+          + " until the source itself was mounted in their place. For a writable mount it is 4"
+          + " while the source refuses changes, or changes wait for an unreachable node. In a"
+          + " cluster it is 4 while expected nodes are missing.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -74,10 +74,10 @@ import picocli.CommandLine.Parameters;
 public final class StatusCommand implements Callable<Integer> {
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
 
-  /** For all daemons of another user, of which root asks many. */
+  /** The time limit for all daemons of another user. */
   private static final Duration STRANGER_LIMIT = Duration.ofSeconds(5);
 
-  /** For all answers of another user's daemons. */
+  /** The size limit for all answers of another user's daemons. */
   private static final int STRANGER_BYTES = 512 << 10;
 
   /** The daemon itself waits 20 s for the other nodes. */
@@ -100,8 +100,8 @@ public final class StatusCommand implements Callable<Integer> {
       arity = "0..1",
       paramLabel = "MOUNTPOINT",
       description =
-          "A mount point, or a path in a mount. Default: all mounts of this user, and for root also"
-              + " those that root made for users; also detached ones whose files are still open.")
+          "A mount point, or a path in a mount. Default: all mounts of this user and, for root,"
+              + " those that root made for users, including detached ones with open files.")
   private @Nullable String mountpointText;
 
   @Option(
@@ -122,9 +122,9 @@ public final class StatusCommand implements Callable<Integer> {
       fallbackValue = DEFAULT_INTERVAL,
       paramLabel = "SECONDS",
       description =
-          "Show rates, hit ratios and latencies every SECONDS (1 if not given), until interrupted"
-              + " or unmounted: on a terminal in place, elsewhere one block after another, with"
-              + " --json one line each.")
+          "Show rates, hit ratios and latencies every SECONDS (default: 1), until interrupted or"
+              + " unmounted: in place on a terminal, elsewhere one block after another, with --json"
+              + " one line each.")
   private @Nullable String watch;
 
   public StatusCommand(Invocation invocation) {
@@ -138,7 +138,7 @@ public final class StatusCommand implements Callable<Integer> {
       return show();
     }
     if (mountpointText == null && interval.contains("/")) {
-      mountpointText = interval; // "--watch /mnt/dataset": that was not a number of seconds
+      mountpointText = interval; // "--watch /mnt/dataset": not a number of seconds
       interval = DEFAULT_INTERVAL;
     }
     String text = interval.matches("\\d+") ? interval + "s" : interval;
@@ -149,7 +149,7 @@ public final class StatusCommand implements Callable<Integer> {
     String wanted = mountpointText;
     String mountpoint = null;
     if (wanted != null) {
-      // Fails if it is not mounted.
+      // Throws if it is not mounted.
       mountpoint = find(wanted, KnownMounts.open(invocation.surroundings())).mountpoint();
     }
     StatusWatch watching = new StatusWatch(invocation, new Mounts(mountpoint), pause);
@@ -161,7 +161,7 @@ public final class StatusCommand implements Callable<Integer> {
                     reports -> ONE_LINE.toJson(wanted == null ? reports : reports.get(0)))
                 : watching.blocks();
     if (!isThere) {
-      throw new MountFailure(ExitStatus.NOT_MOUNTED, wanted + ": is not mounted any more");
+      throw new MountFailure(ExitStatus.NOT_MOUNTED, wanted + ": no longer mounted");
     }
     return ExitStatus.DONE;
   }
@@ -196,7 +196,7 @@ public final class StatusCommand implements Callable<Integer> {
         known = entry;
       }
       MountTable.Mount mount = surroundings.mounts().at(mountpoint);
-      // A mount without a daemon may get another one.
+      // A mount without a daemon may get a new one.
       return mount == null || !mount.isPmfs() || known == null ? null : List.of(known);
     }
 
@@ -239,7 +239,7 @@ public final class StatusCommand implements Callable<Integer> {
     return knownMounts.standIn(surroundings.resolveLinks(surroundings.resolve(text)));
   }
 
-  /** Warns of mounts that do not help their readers, or do not record their state. */
+  /** Warns about mounts that do not help their readers or cannot record their state. */
   private int exitStatus(List<StatusReport> reports) {
     int status = ExitStatus.DONE;
     for (StatusReport report : reports) {
@@ -285,17 +285,13 @@ public final class StatusCommand implements Callable<Integer> {
     if (report.daemon().threadFailure() != null) {
       warnings.add(
           report.mount().mountpoint()
-              + ": its daemon has trouble: "
+              + ": a thread of its daemon fails: "
               + report.daemon().threadFailure());
     }
     return warnings;
   }
 
-  /**
-   * Asks all daemons.
-   *
-   * @param own asks a daemon of this user
-   */
+  /** * */
   private List<Replies.Reply<StatusReport>> replies(
       List<DaemonRecord> mounts, KnownMounts knownMounts, Replies.Asker<StatusReport> own) {
     Map<Long, AtomicInteger> left = new ConcurrentHashMap<>();
@@ -317,7 +313,7 @@ public final class StatusCommand implements Callable<Integer> {
         STRANGER_LIMIT.multipliedBy(2));
   }
 
-  /** Limits what the answers of one stranger take in memory. */
+  /** Limits the memory for the answers of one other user. */
   private static void takeRoom(
       DaemonRecord mount,
       ControlClient.Answer answer,
@@ -328,11 +324,12 @@ public final class StatusCommand implements Callable<Integer> {
         left.computeIfAbsent(knownMounts.owner(mount), user -> new AtomicInteger(STRANGER_BYTES));
     if (room.addAndGet(-answer.body().length()) < 0) {
       throw new MountFailure(
-          ExitStatus.FAILED, mount.mountpoint() + ": the answers of its user are too long");
+          ExitStatus.FAILED,
+          mount.mountpoint() + ": the answers of its user's daemons are too long");
     }
   }
 
-  /** Throws anything if a field has a value that cannot be shown, in any form. */
+  /** Throws some exception if the report cannot be shown in every form. */
   private static void requireShowable(StatusReport report) {
     int characters =
         StatusTable.of(report).length()
@@ -363,7 +360,7 @@ public final class StatusCommand implements Callable<Integer> {
     return asked.with(asked.mount().with(holders));
   }
 
-  /** Also counts what is open in a detached mount. */
+  /** Adds the open files of a detached mount. */
   private StatusReport counted(StatusReport asked, DaemonRecord mount, KnownMounts knownMounts)
       throws MountFailure {
     StatusReport report = placed(asked, mount, knownMounts);
@@ -432,7 +429,7 @@ public final class StatusCommand implements Callable<Integer> {
     return status;
   }
 
-  /** Whether the last file of a detached mount of this user has just been closed. */
+  /** Whether a detached mount of this user has just ended. */
   private static boolean isGone(DaemonRecord mount, KnownMounts knownMounts) throws MountFailure {
     return mount.detached()
         && knownMounts.owner(mount) < 0
@@ -449,7 +446,7 @@ public final class StatusCommand implements Callable<Integer> {
   /**
    * Shows the reports of the nodes of some mounts.
    *
-   * @param silent why other mounts are missing
+   * @param silent the failures of other mounts
    * @return the exit status
    */
   private int showNodes(List<DaemonRecord> mounts, List<MountFailure> silent) throws MountFailure {
@@ -503,7 +500,7 @@ public final class StatusCommand implements Callable<Integer> {
     return status;
   }
 
-  /** Throws anything if the answer cannot be shown. */
+  /** Throws some exception if the answer cannot be shown. */
   private static Optional<NodesReport> askStrangerForNodes(DaemonRecord mount) throws MountFailure {
     Optional<NodesReport> report = nodes(mount, get(mount, OF_ALL_NODES, ALL_NODES_LIMIT));
     if (report.isPresent()
@@ -523,7 +520,7 @@ public final class StatusCommand implements Callable<Integer> {
     }
   }
 
-  /** Empty if the mount is in no cluster. */
+  /** Empty if the mount is not in a cluster. */
   private static Optional<NodesReport> nodes(DaemonRecord mount, ControlClient.Answer answer)
       throws MountFailure {
     if (answer.status() == HTTP_NOT_FOUND) {
@@ -538,7 +535,7 @@ public final class StatusCommand implements Callable<Integer> {
     return Optional.of(report);
   }
 
-  /** The mount at a path, or that of the dataset that has the path. */
+  /** The mount at a mount point, or the mount of the dataset that contains the path. */
   private DaemonRecord find(String text, KnownMounts knownMounts) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(text));
@@ -553,7 +550,7 @@ public final class StatusCommand implements Callable<Integer> {
     return TaskTarget.find(List.of(text), knownMounts, surroundings).dataset().mount();
   }
 
-  /** Asks the next daemon if this one is being replaced. */
+  /** Asks the daemon, waiting for its successor if it is being replaced. */
   private static StatusReport ask(DaemonRecord mount, KnownMounts knownMounts) throws MountFailure {
     try {
       return ask(mount);
@@ -571,7 +568,7 @@ public final class StatusCommand implements Callable<Integer> {
     return parse(mount, get(mount, "/status", ANSWER_LIMIT), StatusReport.class);
   }
 
-  /** Asks one daemon, or its successor if it is gone. */
+  /** Asks the daemon, or its successor if it is gone. */
   static StatusReport ask(MountClient client) throws MountFailure {
     try {
       ControlClient.Answer answer = client.ask(HttpMethod.GET, "/status", ANSWER_LIMIT);

@@ -20,7 +20,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** The first lines of {@code pmfs status}, seven at most: whether a mount works. */
+/** The first lines of {@code pmfs status}, at most seven: whether a mount works. */
 final class StatusHeadline {
   private static final long MINUTE_SECONDS = 60;
 
@@ -46,7 +46,7 @@ final class StatusHeadline {
     RecentReport recent = report.dataset().recent();
     headline.add("read lately", recent == null ? null : origins(report, recent));
     headline.add("source", source(report));
-    // A daemon without recent counts does not know the room either.
+    // A daemon that does not report recent counts does not report the room either.
     headline.add("room", recent == null ? null : room(report.dataset().tiers()));
     return headline.printable();
   }
@@ -76,20 +76,20 @@ final class StatusHeadline {
     add("source", source(report));
   }
 
-  /** Another node may have changes that it has told nobody about. */
+  /** A missing node may have changes that no other node knows of. */
   private static String drained(StatusReport report) {
     return absence(report) == null
         ? "all is at the source"
-        : "all that is known here is at the source; what missing nodes have is not known";
+        : "all known changes are at the source; those of missing nodes are unknown";
   }
 
-  /** Which nodes of the cluster are missing; null if none is. */
+  /** A message about missing nodes; null if none are missing. */
   private static @Nullable String absence(StatusReport report) {
     ClusterReport cluster = report.cluster();
     return cluster == null ? null : cluster.absence();
   }
 
-  /** Which requests of readers failed lately; null if none did. */
+  /** A message about readers' recent failed requests; null if there are none. */
   static @Nullable String failures(StatusReport report) {
     KernelReport.Failures failures = report.kernel().failures();
     if (failures == null || failures.lately() <= 0) {
@@ -127,8 +127,8 @@ final class StatusHeadline {
   }
 
   /**
-   * The command sees neither the processes of other users nor those whose current directory is in
-   * the mount, so it may count 0.
+   * The count may be 0, because the command sees neither other users' processes nor working
+   * directories.
    */
   private static String text(MountReport.Detached detached) {
     Integer files = detached.openFiles();
@@ -151,12 +151,12 @@ final class StatusHeadline {
     parts.put("just copied", recent.fetched());
     parts.put(others(report), recent.fromPeers());
     parts.put("the source", recent.fromSource());
-    // A file that the kernel reads by itself counts as if it were read whole.
+    // An upper bound: each open of a file that the kernel reads itself counts as a whole read.
     String atMost = recent.leftToKernel() + atSource > 0 ? "at most " : "";
     return atMost + ByteSize.format(recent.bytes()) + ": " + shares(parts);
   }
 
-  /** Where bytes come from that come neither from a tier nor from the source. */
+  /** The name of origins other than tiers and the source. */
   private static String others(StatusReport report) {
     if (report.dataset().nodeCache() == null) {
       return report.cluster() == null ? "copies of other jobs" : "peers";

@@ -28,9 +28,9 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A {@link StatusReport} for people: the headline, and all details below it. */
+/** A {@link StatusReport} for users: the headline, and all details below it. */
 final class StatusTable {
-  /** A cluster may have hundreds. */
+  /** A limit, because a cluster may have hundreds of nodes. */
   private static final int MOST_MEMBERS = 16;
 
   private static final int MOST_OPERATIONS = 4;
@@ -61,7 +61,7 @@ final class StatusTable {
     return String.join("\n", table.lines);
   }
 
-  /** One mount with its details, several briefly: their details would hide which one fails. */
+  /** One mount with details, several without, so that a failing one stands out. */
   static String of(List<StatusReport> reports) {
     if (reports.size() == 1) {
       return of(reports.get(0));
@@ -152,7 +152,7 @@ final class StatusTable {
         .forEach(failure -> add("refused", failure.path() + ": " + failure.reason()));
   }
 
-  /** The nodes of a writable mount, of which one has all names. */
+  /** The nodes of a writable mount, one of which owns all names. */
   private void nodes(@Nullable ClusterReport cluster) {
     for (ClusterReport.MemberReport member :
         cluster == null ? List.<ClusterReport.MemberReport>of() : cluster.members()) {
@@ -213,7 +213,7 @@ final class StatusTable {
     }
   }
 
-  /** Where the bytes come from that no tier has. */
+  /** The origins of bytes that no tier has. */
   private static String beyondTiers(StatusReport report) {
     return (report.cluster() == null ? "" : "peers or ")
         + (report.dataset().nodeCache() == null ? "" : "the node's cache or ")
@@ -223,14 +223,14 @@ final class StatusTable {
   private static String text(NodeCacheReport cache) {
     return String.format(
             Locale.ROOT,
-            "%s read from it by the daemon, asked for %,d files, had no copy of %,d",
+            "%s read from it by the daemon; %,d requests, %,d of them without a copy",
             ByteSize.format(cache.bytes()),
             cache.asked(),
             cache.refused())
         + (cache.problem() == null ? "" : "; it does not answer: " + cache.problem());
   }
 
-  /** What compression saves, if anything. */
+  /** The effect of compression, if any. */
   private static String content(TierReport tier) {
     if (tier.compression().equals("none") && tier.contentBytes() <= tier.usedBytes()) {
       return "";
@@ -242,7 +242,10 @@ final class StatusTable {
     return " " + held + ", " + tier.compression();
   }
 
-  /** Empty while the size of the copies is unknown: opening a tier counts them again. */
+  /**
+   * Empty while the size of the copies is unknown, for example during the count after an unclean
+   * stop.
+   */
   static String ratio(TierReport tier) {
     return tier.usedBytes() <= 0
         ? ""
@@ -326,8 +329,7 @@ final class StatusTable {
     return text.isEmpty() ? null : text;
   }
 
-  /** Null if no request waits, or if the daemon does not report it. */
-  /** Whether the source's inode numbers are stable; null if they are, as far as is known. */
+  /** A message about unstable inode numbers of the source; null if they seem stable. */
   private static @Nullable String numbers(StatusReport report) {
     Long renumbered = report.source().renumberedFiles();
     if (renumbered == null || renumbered == 0) {
@@ -335,8 +337,8 @@ final class StatusTable {
     }
     return String.format(
         Locale.ROOT,
-        "the source gives files other inode numbers from time to time (%,d seen): they are known by"
-            + " path, size and times",
+        "they change at the source (%,d changes seen), so files are identified by path, size and"
+            + " times",
         renumbered);
   }
 
@@ -366,7 +368,7 @@ final class StatusTable {
         "cluster",
         String.format(
             Locale.ROOT,
-            "%s: %s, %.1f %% of the files are held here, replicas %d, remote copies %s",
+            "%s: %s, owns %.1f %% of the files, replicas %d, remote copies %s",
             cluster.name(),
             size(cluster),
             cluster.share() * 100,
@@ -482,7 +484,7 @@ final class StatusTable {
             member.failures(),
             member.medianMillis(),
             member.slowestPercentMillis(),
-            member.suspected() ? ", suspected: not asked for a while" : "");
+            member.suspected() ? ", suspected: gets no requests for now" : "");
   }
 
   private void task(@Nullable TaskReport task) {

@@ -31,16 +31,16 @@ import picocli.CommandLine.Parameters;
     name = "drain",
     description = {
       "Waits until everything that programs have closed in a writable mount is at the source.",
-      "%nExit status 0 if all is there; 4 if the source refuses something, a file is in conflict,"
-          + " or the time is over: then the names of what is not there follow, and the mount goes"
-          + " on trying. Also 4 if nodes of the cluster are missing, of whose changes nothing is"
-          + " known. --state finishes what a mount left when it ended.%n",
-      "A conflict is told until you acknowledge it: the file at the source is another program's,"
-          + " and what was written here is kept beside it, as the message says. So is a change of"
-          + " attributes or of a link that the source refused for good.",
-      "%nOther changes that the source refuses keep nothing back but what depends on them. What may"
-          + " pass, like a full file system, is tried again by itself; the rest is set aside until"
-          + " you decide: --retry, --export or --drop.%n"
+      "%nExit status 0 if the source has everything; 4 if it refuses a change, a file is in"
+          + " conflict, or the time is over: then the missing names are listed, and the mount keeps"
+          + " trying. Also 4 if nodes of the cluster are missing, whose changes are unknown."
+          + " --state copies to the source what an ended mount left behind.%n",
+      "A conflict is reported until you acknowledge it: another program has changed the file at the"
+          + " source, and your version is saved beside it under the name in the message. Changes of"
+          + " attributes or links that the source finally refused are reported in the same way.",
+      "%nOther refused changes block only changes that depend on them. A change is retried"
+          + " automatically if the cause may pass, such as a full file system; otherwise it is set"
+          + " aside until you choose --retry, --export or --drop.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -66,39 +66,37 @@ public final class DrainCommand implements Callable<Integer> {
       names = "--timeout",
       paramLabel = "TIME",
       description =
-          "How long to wait, also for a source that refuses changes. Default: until all is there, or"
-              + " the source refuses something.")
+          "How long to wait, even if the source refuses changes. Default: until the source has"
+              + " everything or refuses a change.")
   private @Nullable String timeoutText;
 
   @Option(
       names = "--state",
       paramLabel = "DIR",
       description =
-          "Instead of a mount: the state directory that an ended one left, as its last message and"
-              + " pmfs cache name it.")
+          "Instead of a mount: the state directory of an ended mount, shown in its last message and"
+              + " by pmfs cache.")
   private @Nullable String state;
 
   @Option(
       names = "--acknowledge",
       description =
-          "First prints the conflicts and refused changes that were told until now, and tells them"
-              + " no more: then the exit status speaks of later ones only.")
+          "First print the conflicts and refused changes so far, and do not report them again: the"
+              + " exit status then reflects only later ones.")
   private boolean acknowledges;
 
   @Option(
       names = "--retry",
       paramLabel = "PATH",
-      description =
-          "First has what the source refuses at PATH, and below it, tried again, also what was set"
-              + " aside.")
+      description = "First retry refused changes at and below PATH, including those set aside.")
   private @Nullable String retried;
 
   @Option(
       names = "--drop",
       paramLabel = "PATH",
       description =
-          "First gives up what the source refuses at PATH, and below it, and what depends on that:"
-              + " the mount then shows what the source has. Prints each path.")
+          "First discard refused changes at and below PATH, and changes that depend on them: the"
+              + " mount then shows what the source has. Prints each path.")
   private @Nullable String dropped;
 
   @Option(
@@ -107,8 +105,8 @@ public final class DrainCommand implements Callable<Integer> {
       paramLabel = "ARGUMENT",
       hideParamSyntax = true,
       description =
-          "Two arguments, PATH and DIR: copies PATH as the mount shows it, with all below it, into"
-              + " the directory DIR, and does nothing else.")
+          "Two arguments, PATH and DIR: only copy PATH, recursively, as the mount shows it, into"
+              + " the directory DIR.")
   private String @Nullable [] exported;
 
   public DrainCommand(Invocation invocation) {
@@ -130,7 +128,8 @@ public final class DrainCommand implements Callable<Integer> {
     String[] export = exported;
     if (export != null) {
       if (place == null) {
-        throw MountFailure.usage("--export: not with --state; mount the source again and export");
+        throw MountFailure.usage(
+            "--export: does not work with --state; mount the source again and export");
       }
       Path mountpoint = surroundings.resolveLinks(surroundings.resolve(place));
       Path from = mountpoint.resolve(below(mountpoint, export[0]));
@@ -157,7 +156,7 @@ public final class DrainCommand implements Callable<Integer> {
       if (changes == null) {
         throw readOnly(mountpoint);
       }
-      tell(wish.getKey(), wish.getValue(), changes.paths());
+      report(wish.getKey(), wish.getValue(), changes.paths());
     }
     DrainWait.Outcome outcome = new DrainWait(invocation, mountpoint).await(entry, timeout);
     if (outcome == null) {
@@ -178,7 +177,7 @@ public final class DrainCommand implements Callable<Integer> {
     return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
   }
 
-  /** What to do about refused changes, and where. */
+  /** The requested actions on refused changes, and their paths. */
   private Map<String, String> wishes() {
     Map<String, String> wishes = new LinkedHashMap<>();
     String again = retried;
@@ -192,7 +191,7 @@ public final class DrainCommand implements Callable<Integer> {
     return wishes;
   }
 
-  /** A path as the user gave it, below the mount point. */
+  /** Makes the user's path relative to the mount point. */
   private String below(Path mountpoint, String given) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
     Path path = surroundings.resolve(given).normalize();
@@ -203,13 +202,13 @@ public final class DrainCommand implements Callable<Integer> {
     return mountpoint.relativize(inside).toString();
   }
 
-  private void tell(String what, String given, List<String> paths) {
+  private void report(String what, String given, List<String> paths) {
     paths.forEach(invocation::show);
     String count = count(paths.size(), "change");
     invocation.say(
         what.equals("retry")
-            ? "%s: %s tried again".formatted(given, count)
-            : "%s: %s given up; the mount shows what the source has".formatted(given, count));
+            ? "%s: %s retried".formatted(given, count)
+            : "%s: %s discarded; the mount shows what the source has".formatted(given, count));
   }
 
   private static MountFailure readOnly(Path mountpoint) {
@@ -217,44 +216,42 @@ public final class DrainCommand implements Callable<Integer> {
         mountpoint + ": not mounted with --writable, so nothing waits for the source");
   }
 
-  /** Prints what was told until now, for the last time. */
-  private void acknowledged(Path place, @Nullable OutputsReport told) throws MountFailure {
-    if (told == null) {
+  /** Prints the acknowledged conflicts and refusals. */
+  private void acknowledged(Path place, @Nullable OutputsReport acknowledged) throws MountFailure {
+    if (acknowledged == null) {
       throw readOnly(place);
     }
-    DrainProgress.lines(told, List.of()).forEach(invocation::show);
+    DrainProgress.lines(acknowledged, List.of()).forEach(invocation::show);
     invocation.say(
         "%s: acknowledged %s and %s"
             .formatted(
                 place,
-                count(told.conflicts(), "conflict"),
-                count(told.refused(), "refused change")));
+                count(acknowledged.conflicts(), "conflict"),
+                count(acknowledged.refused(), "refused change")));
   }
 
   private static String count(long count, String what) {
     return String.format(Locale.ROOT, count == 1 ? "%,d %s" : "%,d %ss", count, what);
   }
 
-  /** What is not known, in one line. */
+  /** The missing nodes, in one line. */
   public static String unknown(List<MissingNode> missing) {
     return missing.stream()
         .map(one -> one.node() + ", missing " + one.sinceWhen())
         .limit(MOST_NAMES)
         .collect(
             Collectors.joining(
-                "; ",
-                "all that is known here is at the source; not known is what these have: ",
-                ""));
+                "; ", "all known changes are at the source; unknown are those of ", ""));
   }
 
-  /** What is not as it should be, in one line. */
+  /** Pending changes and conflicts, in one line. */
   public static String summary(OutputsReport outputs) {
     String conflicts =
         outputs.conflicts() == 0
             ? ""
             : count(outputs.conflicts(), "conflict")
                 + ": another program changed the same file at the source; both versions are there"
-                + "; pmfs drain --acknowledge tells it no more";
+                + "; pmfs drain --acknowledge stops reporting this";
     return outputs.isDrained() && outputs.refused() == 0 && !conflicts.isEmpty()
         ? conflicts
         : DrainProgress.text(outputs) + (conflicts.isEmpty() ? "" : "; " + conflicts);
@@ -271,11 +268,11 @@ public final class DrainCommand implements Callable<Integer> {
       }
       String again = retried;
       if (again != null) {
-        tell("retry", again, left.retry(FileName.of(again)));
+        report("retry", again, left.retry(FileName.of(again)));
       }
       String up = dropped;
       if (up != null) {
-        tell("drop", up, left.drop(FileName.of(up)));
+        report("drop", up, left.drop(FileName.of(up)));
       }
       boolean isDrained = false;
       try (DrainProgress progress = new DrainProgress(invocation)) {

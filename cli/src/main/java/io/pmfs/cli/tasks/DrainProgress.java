@@ -12,8 +12,8 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Shows how much is not at the source yet: in one line of a terminal, elsewhere in a line every now
- * and then. Shows nothing in the first moment. Used by one thread.
+ * Shows how much is not at the source yet: on a terminal in one updated line, elsewhere in a line
+ * from time to time. Starts after a short delay. Not thread-safe.
  */
 public final class DrainProgress implements AutoCloseable {
   private static final Duration SILENT = Duration.ofSeconds(1);
@@ -54,11 +54,11 @@ public final class DrainProgress implements AutoCloseable {
     isPainted = true;
   }
 
-  /** How much is not at the source, in words. */
+  /** How much is not at the source yet, in words. */
   public static String text(OutputsReport outputs) {
     OutputsReport.Away away = outputs.away();
     if (away != null && away.owner()) {
-      return away.who() + ", so what is not at the source is not known; " + away.remedy();
+      return away.who() + ", so it is unknown what is not at the source yet; " + away.remedy();
     }
     StringBuilder text = new StringBuilder(left(outputs));
     if (outputs.waitingChanges() > 0) {
@@ -78,7 +78,7 @@ public final class DrainProgress implements AutoCloseable {
     return text.toString();
   }
 
-  /** Who is away, what waits for it, and what to do. */
+  /** The unreachable node, what waits for it, and a remedy. */
   public static String text(OutputsReport.Away away) {
     if (away.owner()) {
       return away.who() + "; " + away.remedy();
@@ -87,7 +87,7 @@ public final class DrainProgress implements AutoCloseable {
         Locale.ROOT,
         away.changes() == 1
             ? "%s: %s waits for it; %s"
-            : "%s: %s waits for it, and so does what depends on that; %s",
+            : "%s: %s and everything that depends on it wait; %s",
         away.who(),
         away.path() == null ? "a file" : away.path(),
         away.remedy());
@@ -103,7 +103,7 @@ public final class DrainProgress implements AutoCloseable {
         ByteSize.format(outputs.dirtyBytes()));
   }
 
-  /** What is left and why, a line each, without control characters. */
+  /** Lines about failures and pending paths, without control characters. */
   public static List<String> lines(OutputsReport outputs, List<String> waiting) {
     List<String> lines = new java.util.ArrayList<>();
     outputs.failures().forEach(failure -> lines.add(failure.path() + ": " + failure.reason()));

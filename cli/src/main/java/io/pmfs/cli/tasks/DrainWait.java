@@ -23,15 +23,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Waits until everything that was closed in a writable mount is at the source. The user may
- * interrupt it: then nothing has changed but that less is left.
+ * Waits until everything that was closed in a writable mount is at the source. An interrupt by the
+ * user only ends the wait.
  */
 public final class DrainWait {
   private static final Duration ANSWER = Duration.ofSeconds(30);
   private static final long FIRST_PAUSE_MS = 20;
   private static final long LONGEST_PAUSE_MS = 500;
 
-  /** Between attempts, if the source refuses changes and there is time. */
+  /** The pause between drains while the source refuses changes and there is time. */
   private static final long AGAIN_MS = 2000;
 
   private static final int HTTP_OK = 200;
@@ -44,17 +44,16 @@ public final class DrainWait {
   private final CountDownLatch interrupted = new CountDownLatch(1);
   private volatile int interruptStatus;
 
-  /** Waits for the mount there. */
   public DrainWait(Invocation invocation, Path mountpoint) {
     this.invocation = invocation;
     this.mountpoint = mountpoint;
   }
 
   /**
-   * How the waiting ended.
+   * The outcome of the wait.
    *
    * @param last the daemon's last answer
-   * @param interruptStatus the exit status of a signal that ended it; 0 if there was none
+   * @param interruptStatus the exit status for the signal that ended the wait; 0 without a signal
    */
   public record Outcome(Drains.Report last, int interruptStatus) {
     public boolean isDrained() {
@@ -63,10 +62,10 @@ public final class DrainWait {
   }
 
   /**
-   * Waits.
+   * Waits until drained, the timeout, or an interrupt.
    *
-   * @param timeout null to wait until all is there or the source refuses something
-   * @return null if the mount can only be read
+   * @param timeout null: until the source has everything or refuses a change
+   * @return null for a read-only mount
    */
   @Nullable
   public Outcome await(DaemonRecord mount, @Nullable Duration timeout) throws MountFailure {
@@ -127,7 +126,7 @@ public final class DrainWait {
   private Drains.Report again(MountClient daemon) throws MountFailure {
     Drains.Report report = ask(daemon, HttpMethod.POST, "/drain");
     if (report == null) {
-      throw new MountFailure(ExitStatus.FAILED, mountpoint + ": mounted again, for reading only");
+      throw new MountFailure(ExitStatus.FAILED, mountpoint + ": mounted again, but read-only");
     }
     return report;
   }
@@ -138,12 +137,12 @@ public final class DrainWait {
     if (entry == null) {
       throw new MountFailure(
           ExitStatus.NOT_MOUNTED,
-          mountpoint + ": unmounted meanwhile; pmfs cache shows whether something is left");
+          mountpoint + ": unmounted meanwhile; pmfs cache shows whether changes are left");
     }
     return entry;
   }
 
-  /** Null if that daemon does not answer, or does not know what was asked for. */
+  /** Null if the daemon does not answer or does not know this drain. */
   private static Drains.@Nullable Report next(MountClient daemon, Drains.Report report) {
     try {
       return ask(daemon, HttpMethod.GET, "/drain?id=" + report.id());
@@ -156,11 +155,11 @@ public final class DrainWait {
     try {
       daemon.askOnlyThisOne(HttpMethod.DELETE, "/drain?id=" + report.id(), ANSWER);
     } catch (IOException | MountFailure e) {
-      // The daemon goes on waiting, which costs it a thread.
+      // The daemon keeps waiting, at the cost of a thread.
     }
   }
 
-  /** What was told of conflicts and refusals until now; null if the mount can only be read. */
+  /** Acknowledges conflicts and refusals; null for a read-only mount. */
   static @Nullable OutputsReport acknowledge(DaemonRecord mount, Surroundings surroundings)
       throws MountFailure {
     return ask(
@@ -168,9 +167,9 @@ public final class DrainWait {
   }
 
   /**
-   * Has something done about refused changes; null if the mount can only be read.
+   * Retries or discards refused changes; null for a read-only mount.
    *
-   * @param what a request: retry or drop
+   * @param what {@code retry} or {@code drop}
    * @param path below the mount point
    */
   static Drains.@Nullable Changes refused(
@@ -189,7 +188,7 @@ public final class DrainWait {
     return ask(mount, method, uri, Drains.Report.class);
   }
 
-  /** Null if the mount can only be read, or its daemon does not know what was asked for. */
+  /** Null if the mount is read-only or its daemon does not support the request. */
   private static <T> @Nullable T ask(
       MountClient mount, HttpMethod method, String uri, Class<T> type) throws MountFailure {
     try {
@@ -205,7 +204,7 @@ public final class DrainWait {
     } catch (IOException | JsonSyntaxException e) {
       throw new MountFailure(
           ExitStatus.FAILED,
-          "%s: pid %d does not say what is left: %s; see %s"
+          "%s: pid %d does not report what is left: %s; see %s"
               .formatted(
                   mount.daemon().mountpoint(),
                   mount.daemon().pid(),

@@ -9,8 +9,8 @@ import picocli.CommandLine.Command;
 @Command(
     name = "evict",
     description =
-        "Drops copies from the tiers, also pinned ones. The files remain readable from the source."
-            + " In a cluster only this node drops its copies.%n",
+        "Drops copies, including pinned ones, from the tiers. The files remain readable from the"
+            + " source. In a cluster only this node drops its copies.%n",
     sortOptions = false,
     footerHeading = "%nExamples:%n",
     footer = {

@@ -20,7 +20,7 @@ import java.util.Locale;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Copies files out of a mount, as its user. */
+/** Copies files out of a mount, with the rights of the caller. */
 final class Export {
   private static final CopyOption[] OPTIONS = {
     StandardCopyOption.COPY_ATTRIBUTES, LinkOption.NOFOLLOW_LINKS
@@ -37,15 +37,14 @@ final class Export {
   }
 
   /**
-   * Copies a file, or a directory with all below it, into a directory, with its name; returns the
-   * exit status.
+   * Copies a file, or a directory recursively, into a directory; returns the exit status.
    *
-   * @throws MountFailure if something is there already, or cannot be read or written
+   * @throws MountFailure if the target exists, or on an error
    */
   int copy(Path from, Path directory) throws MountFailure {
     Path name = from.getFileName();
     if (!Files.isDirectory(directory)) {
-      throw MountFailure.usage(directory + ": not a directory; make it first");
+      throw MountFailure.usage(directory + ": not a directory; create it first");
     }
     Path to = directory.resolve(name == null ? "export" : name.toString());
     try {
@@ -80,7 +79,7 @@ final class Export {
     @Override
     public FileVisitResult preVisitDirectory(Path path, BasicFileAttributes attributes)
         throws IOException {
-      // Others see into it no sooner than they may: the mode comes last.
+      // Private until complete; the final mode is set last.
       Files.createDirectory(target(path), PRIVATE);
       return FileVisitResult.CONTINUE;
     }

@@ -9,15 +9,15 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** {@code pmfs stage}: fills the tiers ahead of use. */
+/** {@code pmfs stage}: copies a dataset to the tiers ahead of use. */
 @Command(
     name = "stage",
     description = {
-      "Copies a dataset, or parts of it, to the tiers ahead of use. Existing copies are not made"
-          + " again, so a second run continues where the first stopped. In a cluster each node"
-          + " copies the files that it owns, and limits apply to each node.",
-      "%nExit status 0 if everything requested is there, 4 if something is missing, 1 if the task"
-          + " failed as a whole. Ctrl-C stops the task; finished copies stay.%n"
+      "Copies a dataset, or parts of it, to the tiers ahead of use. Existing copies are kept, so a"
+          + " second run continues where the first stopped. In a cluster each node copies the files"
+          + " that it owns, and limits apply to each node.",
+      "%nExit status 0 if everything requested is in the tiers, 4 if something is missing, 1 if the"
+          + " task failed as a whole. Ctrl-C stops the task; finished copies are kept.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -26,9 +26,9 @@ import picocli.CommandLine.Option;
       "  pmfs stage /mnt/dataset/train /mnt/dataset/labels.csv",
       "  pmfs stage --list files.txt --report problems.jsonl /mnt/dataset",
       "  pmfs stage --check /mnt/dataset              what is missing or stale",
-      "  pmfs stage --check --deep /mnt/dataset       the same, comparing every byte",
+      "  pmfs stage --check --deep /mnt/dataset       also compare every byte",
       "  pmfs stage --max-rate 500M --max-iops 2000 --background /mnt/dataset",
-      "  pmfs stage --wait /mnt/dataset               for the task in the background",
+      "  pmfs stage --wait /mnt/dataset               wait for the task in the background",
       "  pmfs stage --replicate all /mnt/dataset/val  on every node of a cluster",
       "  pmfs stage --order epoch1.txt --window 20G --background /mnt/dataset"
     })
@@ -84,8 +84,7 @@ public final class StageCommand extends TaskCommand {
       paramLabel = "FILE",
       description =
           "Like --list, in the order in which a job will read the files: stay --window ahead of the"
-              + " reader, and drop copies once they were read. Works on this node only, even in a"
-              + " cluster.")
+              + " reader, and drop copies once read. Works on this node only, even in a cluster.")
   private @Nullable String order;
 
   @Option(
@@ -149,7 +148,6 @@ public final class StageCommand extends TaskCommand {
     return replicate != null;
   }
 
-  /** Zero if it was not given. */
   private static long number(String option, @Nullable String text, long largest)
       throws MountFailure {
     if (text == null) {

@@ -19,7 +19,7 @@ import picocli.CommandLine.Option;
     footer = {
       "  pmfs verify /mnt/dataset",
       "  pmfs verify --source --report problems.jsonl /mnt/dataset",
-      "  pmfs verify --repair /mnt/dataset && echo all good     or else: pmfs stage /mnt/dataset"
+      "  pmfs verify --repair /mnt/dataset || pmfs stage /mnt/dataset"
     })
 public final class VerifyCommand extends TaskCommand {
   @Option(names = "--source", description = "Also read the source and compare its bytes.")

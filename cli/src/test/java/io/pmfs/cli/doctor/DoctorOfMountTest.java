@@ -41,9 +41,9 @@ final class DoctorOfMountTest {
 
     assertThat(examine("")).isEqualTo(ExitStatus.CANNOT);
     assertThat(world.output())
-        .containsPattern("fail +source +.*/src: not there; check")
+        .containsPattern("fail +source +.*/src: missing; check")
         .containsPattern(
-            "\npmfs cannot mount .*/mnt: 1 problem; first mend source: .*/src: not there.*\n$");
+            "\npmfs cannot mount .*/mnt: 1 problem; first fix source: .*/src: missing.*\n$");
   }
 
   @Test

@@ -28,7 +28,7 @@ final class VerdictTest {
         .isEqualTo(
             new Verdict(
                 ExitStatus.CANNOT,
-                "pmfs cannot mount here: 2 problems; first mend source: /s: gone"));
+                "pmfs cannot mount here: 2 problems; first fix source: /s: gone"));
   }
 
   @Test
@@ -48,7 +48,7 @@ final class VerdictTest {
     assertThat(Verdict.ofMount(PLACE, true, List.of(FINE)).sentence())
         .isEqualTo("/mnt/d is healthy.");
     assertThat(Verdict.ofMount(PLACE, true, List.of(BAD)).sentence())
-        .isEqualTo("/mnt/d is not healthy: 1 problem; first mend source: /s: gone");
+        .isEqualTo("/mnt/d is not healthy: 1 problem; first fix source: /s: gone");
     assertThat(Verdict.ofMount(PLACE, false, List.of(FINE)).sentence())
         .isEqualTo("pmfs can mount /mnt/d.");
   }

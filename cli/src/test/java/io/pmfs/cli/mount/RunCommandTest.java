@@ -112,7 +112,7 @@ final class RunCommandTest {
     assertThat(
             world.execute("run", "--source=src", "--mountpoint=mnt", "--user=ada", "--", "COMMAND"))
         .isEqualTo(ExitStatus.USAGE);
-    assertThat(world.errors()).startsWith("pmfs: --user: not with run");
+    assertThat(world.errors()).startsWith("pmfs: --user: does not work with run");
   }
 
   @Test

@@ -53,7 +53,7 @@ final class ProfileCommandTest {
 
     assertThat(world.output())
         .startsWith("6 requests in 62.0 s")
-        .contains("/train/b", "7 requests had no line", "1 lines are not lines of an access log");
+        .contains("/train/b", "7 requests had no line", "1 lines are malformed");
   }
 
   @Test
@@ -78,7 +78,8 @@ final class ProfileCommandTest {
       delimiter = '|',
       value = {
         "profile nothing            | 2 | nothing: no such file or directory; name a mount point",
-        "profile access --by inode  | 2 | --by: 'inode' is not known; choose one of operation, path",
+        "profile access --by inode  | 2 | --by: 'inode' is not known; choose one of operation,"
+            + " path",
         "profile access --top 0     | 2 | --top: '0' is not a number from 1 to",
         "profile access --for soon  | 2 | --for: 'soon' is not a duration",
         "profile access --interval 0s | 2 | --interval: '0s': a duration must be longer than zero",

@@ -171,10 +171,10 @@ final class RequestFeedTest {
     assertThat(log.leastNanos()).isEqualTo(OFF);
   }
 
-  /** The client reads nothing until much more has arrived than the daemon keeps for it. */
+  /** The client does not read until far more lines have arrived than the daemon buffers. */
   @Test
   void stream_slowClient_isToldHowMuchItMissed() throws Exception {
-    AtomicLong told = new AtomicLong();
+    AtomicLong received = new AtomicLong();
     AtomicLong requests = new AtomicLong();
     AtomicLong missing = new AtomicLong();
     long sent = 20_000;
@@ -182,9 +182,9 @@ final class RequestFeedTest {
       client.connect(UnixDomainSocketAddress.of(socket));
       client.write(ByteBuffer.wrap("GET /requests HTTP/1.1\r\nHost: pmfs\r\n\r\n".getBytes(UTF_8)));
       Await.until("someone listens", () -> log.leastNanos() == 0);
-      log.add((lines, count) -> told.addAndGet(count)); // it comes after the client
+      log.add((lines, count) -> received.addAndGet(count)); // called after the client
       answer(20_000);
-      Await.until("all are told", () -> told.get() == 20_000);
+      Await.until("all were received", () -> received.get() == 20_000);
       Thread reader =
           new Thread(
               () ->
@@ -200,9 +200,9 @@ final class RequestFeedTest {
                             }
                           }));
       reader.setDaemon(true);
-      reader.setUncaughtExceptionHandler((thread, e) -> {}); // closed under it
+      reader.setUncaughtExceptionHandler((thread, e) -> {}); // closed while reading
       reader.start();
-      // The first line that finds room again is preceded by the number of missing ones.
+      // A line with the number of missing ones precedes the first that fits again.
       while (missing.get() == 0) {
         answer(1);
         sent++;

@@ -84,7 +84,7 @@ final class StatusHeadlineTest {
     assertThat(lines.get(2))
         .matches(
             "  nodes        2 of 4 expected nodes, missing: n3 since 2026-11-2\\d \\d\\d:\\d3:12;"
-                + " n4 since 2026-11-2\\d \\d\\d:\\d0:00, when the mount began here");
+                + " n4 since 2026-11-2\\d \\d\\d:\\d0:00, the start of this mount");
   }
 
   @Test

@@ -30,12 +30,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Root's commands beside a user whose daemons answer anything; needs root. */
+/** Root's commands while another user's daemons answer anything. Needs root. */
 @Timeout(120)
 final class StatusOfStrangersTest {
   private static final int EVE = 4712;
 
-  /** Listens as the user who runs it, and answers each connection with a text, some times over. */
+  /** Answers each connection with a text, repeated several times. */
   private static final String SERVER =
       "use IO::Socket::UNIX; my ($path, $text, $times) = @ARGV;my $listening ="
           + " IO::Socket::UNIX->new(Local => $path, Listen => 64) or die $!;chmod 0777, $path; $| ="
@@ -63,7 +63,7 @@ final class StatusOfStrangersTest {
     mount();
   }
 
-  /** One mount of root's own, which is to be shown whatever the others do. */
+  /** A mount of root, which must be shown whatever the others do. */
   private void mount() throws Exception {
     TestWorld daemonWorld = new TestWorld(temporary);
     daemonWorld.opener =

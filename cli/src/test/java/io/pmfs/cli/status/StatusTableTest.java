@@ -30,7 +30,7 @@ final class StatusTableTest {
 
               daemon       pid 1 of user ada, up 1h 2m
               reading      page-cache over jnr (read-only)
-              bridge       jnr (as asked for)
+              bridge       jnr (as requested)
               log          /var/log/pmfs/x.log
               state        /local/pmfs/state
               access log   /var/log/pmfs/x.access (1,234 requests are missing)
@@ -42,7 +42,8 @@ final class StatusTableTest {
               waiting      3 requests, the longest for 12s: read of part-000/x by pid 4711
               staging      busy, 1 active, 2 queued, 4 done, 5 failed, 3 dropped, 9 without room, 8 evicted
               checks       6 copies verified, 7 mismatches
-              source ops   42 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs, 9 seeks"""
+              source ops   42 operations: 1 opens, 2 reads (1.0 MiB), 4 stats, 5 lists, 6 readlinks, 7 xattrs, 8 statfs, 9 seeks\
+            """
                 .stripTrailing());
   }
 
@@ -61,8 +62,8 @@ final class StatusTableTest {
                 + " 2026-11-26T18:00:00Z: read of /train/a%0A: ESTALE");
     assertThat(StatusTable.of(report))
         .contains(
-            "numbers      the source gives files other inode numbers from time to time (43 seen):"
-                + " they are known by path, size and times");
+            "numbers      they change at the source (43 changes seen), so files are"
+                + " identified by path, size and times");
   }
 
   @Test
@@ -106,14 +107,17 @@ final class StatusTableTest {
   void of_nodeOfACluster_saysWhoTheOthersAreAndWhatCameFromThem() {
     assertThat(StatusTable.of(SampleReport.inCluster("n1")).lines().map(String::strip))
         .contains(
-            "reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 500 B just fetched, 500 B from peers or the source, 0 errors")
+            "reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 500 B just fetched,"
+                + " 500 B from peers or the source, 0 errors")
         .containsSequence(
-            "cluster      train: 2 nodes, 49.0 % of the files are held here, replicas 1, remote copies auto",
+            "cluster      train: 2 nodes, owns 49.0 % of the files, replicas 1, remote copies auto",
             "contents     2.9 KiB from local tiers, 7.0 MiB from peers, 1.0 MiB from the source",
             "peers        90 answers, 10 misses, 90.0 % hits",
-            "served       80 requests, 3.0 MiB, 3 (421: 2, slow: 1) refused, 4 failed, 5 active, longest wait 6 ms",
+            "served       80 requests, 3.0 MiB, 3 (421: 2, slow: 1) refused, 4 failed, 5 active,"
+                + " longest wait 6 ms",
             "node         n1 at 10.0.0.1:20113, 49.0 % of the files, this node",
-            "node         n2 at 10.0.0.2:20113, 51.0 % of the files, 100 requests, 5.0 MiB, 3 failed, p50 0.4 ms, p99 12.5 ms, suspected: not asked for a while");
+            "node         n2 at 10.0.0.2:20113, 51.0 % of the files, 100 requests, 5.0 MiB, 3"
+                + " failed, p50 0.4 ms, p99 12.5 ms, suspected: gets no requests for now");
   }
 
   private static OutputsReport outputs(long waiting, OutputsReport.@Nullable Away away) {
@@ -132,8 +136,8 @@ final class StatusTableTest {
     assertThat(ofOutputs(outputs(0, null), List.of())).contains("all is at the source");
     assertThat(ofOutputs(outputs(0, null), List.of(missing)))
         .contains(
-            "writable (experimental): all that is known here is at the source; what missing nodes"
-                + " have is not known",
+            "writable (experimental): all known changes are at the source; those of missing nodes"
+                + " are unknown",
             "nodes        2 of 3 expected nodes, missing: n3 since 2026-11-2",
             "missing      n3 at 10.0.0.3 since 2026-11-2");
   }
@@ -148,10 +152,11 @@ final class StatusTableTest {
             List.of());
 
     assertThat(table)
-        .contains("n3 (10.0.0.3), which keeps what was written there, is away since 2026-11-2")
         .contains(
-            ": d/f waits for it, and so does what depends on that; mount there again with the same"
-                + " --state-dir and --tier, or remove d/f or write it anew")
+            "n3 (10.0.0.3), which has the data written there, has been unreachable since 2026-11-2")
+        .contains(
+            ": d/f and everything that depends on it wait; mount there again with the same"
+                + " --state-dir and --tier, or remove or rewrite d/f")
         .doesNotContain("refused");
   }
 
@@ -164,8 +169,9 @@ final class StatusTableTest {
 
     assertThat(table)
         .contains(
-            "writable (experimental): n1, which owns all names, is away since 2026-11-2",
-            "so what is not at the source is not known",
+            "writable (experimental): n1, which owns all names, has been unreachable since"
+                + " 2026-11-2",
+            "so it is unknown what is not at the source yet",
             "was waiting")
         .doesNotContain("all is at the source", "refused");
   }
@@ -194,8 +200,8 @@ final class StatusTableTest {
     assertThat(json)
         .startsWith(
             "{\"mountpoint\":\"/m\",\"source\":\"/s\",\"user\":\"ada\",\"pid\":1,"
-                + "\"uptimeSeconds\":3725,"
-                + "\"bridge\":\"jnr\",\"bridgeReason\":\"as asked for\",\"readMode\":\"page-cache\",\"readModeReason\":\"read-only\","
+                + "\"uptimeSeconds\":3725,\"bridge\":\"jnr\",\"bridgeReason\":\"as"
+                + " requested\",\"readMode\":\"page-cache\",\"readModeReason\":\"read-only\","
                 + "\"logFile\":\"/var/log/pmfs/x.log\",\"stateDirectory\":\"/local/pmfs/state\","
                 + "\"tiers\":[{\"name\":\"pm0\",\"kind\":\"pm\",\"path\":\"/mnt/pmem0/pmfs\","
                 + "\"state\":\"full\",\"reason\":\"quota\",\"dax\":{\"real\":false,")

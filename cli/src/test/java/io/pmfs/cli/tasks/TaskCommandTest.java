@@ -44,7 +44,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** stage, evict and verify against a real control socket, with tasks that a test controls. */
+/** stage, evict and verify with a real control socket and tasks under the control of a test. */
 @Timeout(120)
 final class TaskCommandTest {
   private static final Limits NO_LIMITS = new Limits(0, 0, 0);
@@ -483,7 +483,7 @@ final class TaskCommandTest {
     assertThat(world.output()).contains("staged 1 file, 4 files already there");
   }
 
-  /** As after the daemon's death: the mount stays, and so do the daemon's files. */
+  /** As after the daemon's death: its mount and files remain. */
   private void kill() throws Exception {
     Path entry = Path.of(registration.socket().toString().replace(".sock", ".json"));
     byte[] left = Files.readAllBytes(entry);

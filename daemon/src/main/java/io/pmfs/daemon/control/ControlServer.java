@@ -57,7 +57,7 @@ import org.slf4j.LoggerFactory;
  * /version}, {@code GET /configuration}, {@code GET /threads}, {@code GET /metrics}, {@code GET
  * /requests}, {@code POST /mount?mountpoint=/mnt/x&timeout=30s}, {@code POST
  * /umount?lazy=true&purge=true}, {@code POST /upgrade}, {@code /drain}, and {@link TaskResource}.
- * One request for each connection.
+ * Each connection carries one request.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class ControlServer implements AutoCloseable {
@@ -75,11 +75,11 @@ public final class ControlServer implements AutoCloseable {
 
   /** The error for a request that needs a cluster. */
   public static final String NO_CLUSTER =
-      "this mount is in no cluster; pmfs mount --cluster NAME makes one";
+      "this mount is not in a cluster; pmfs mount --cluster NAME joins one";
 
   /** The error for a request that needs a writable mount. */
   public static final String READ_ONLY =
-      "this mount can only be read, so nothing waits for the source";
+      "this mount is read-only, so no changes wait for the source";
 
   private static final Gson GSON =
       new GsonBuilder().disableHtmlEscaping().serializeNulls().create();
@@ -162,7 +162,7 @@ public final class ControlServer implements AutoCloseable {
               new HttpObjectAggregator(
                   mayBeLarge ? TaskResource.MAX_REQUEST_BYTES : MAX_REQUEST_BYTES));
       context.fireChannelRead(message);
-      context.pipeline().remove(this); // what follows belongs to this request
+      context.pipeline().remove(this); // later chunks belong to this request
     }
   }
 
@@ -187,7 +187,7 @@ public final class ControlServer implements AutoCloseable {
     String name = context.name();
     context.pipeline().addAfter(name, "list", receiver);
     context.fireChannelRead(request);
-    context.pipeline().remove(name); // what follows belongs to this request
+    context.pipeline().remove(name); // later chunks belong to this request
   }
 
   private final class RequestHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
@@ -301,7 +301,6 @@ public final class ControlServer implements AutoCloseable {
     };
   }
 
-  /** Makes an answer. */
   private interface Action {
     ControlAnswer run() throws MountFailure;
   }
@@ -379,7 +378,7 @@ public final class ControlServer implements AutoCloseable {
     return ControlAnswer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));
   }
 
-  /** POST begins to wait for the source, GET tells how far it is, DELETE waits no longer. */
+  /** POST starts a drain, GET reports it, DELETE cancels it. */
   private ControlAnswer drain(HttpMethod method, Map<String, List<String>> parameters) {
     Drains drains = requests.drains();
     if (drains == null) {
@@ -405,7 +404,8 @@ public final class ControlServer implements AutoCloseable {
     }
     Drains.Report report = drains.find(id);
     return report == null
-        ? ControlAnswer.error(HttpResponseStatus.GONE, "this daemon does not know it; ask again")
+        ? ControlAnswer.error(
+            HttpResponseStatus.GONE, "this daemon does not know the drain; start it again")
         : ControlAnswer.ok(report);
   }
 
@@ -422,7 +422,7 @@ public final class ControlServer implements AutoCloseable {
     }
   }
 
-  /** What a user does about changes that the source refuses, at a path and below it. */
+  /** An action on the changes at and below a path that the source refused. */
   private interface Doing {
     Drains.Changes at(Drains drains, FileName path) throws FsException;
   }
@@ -452,14 +452,14 @@ public final class ControlServer implements AutoCloseable {
 
   private void respond(ChannelHandlerContext context, ControlAnswer answer) {
     if (answer.body() instanceof RequestLog log) {
-      tell(context, log);
+      stream(context, log);
     } else {
       send(context, answer);
     }
   }
 
   /** Sends lines until the client disconnects. */
-  private void tell(ChannelHandlerContext context, RequestLog log) {
+  private void stream(ChannelHandlerContext context, RequestLog log) {
     RequestFeed feed = new RequestFeed(context.channel(), log);
     feeds.add(feed);
     context.channel().closeFuture().addListener(closed -> feeds.remove(feed));

@@ -31,8 +31,6 @@ final class ListReceiver extends ChannelInboundHandlerAdapter {
   private boolean isAnswered; // only for the writer
 
   /**
-   * The receiver of one connection.
-   *
    * @param writer a single thread
    */
   ListReceiver(
@@ -100,7 +98,7 @@ final class ListReceiver extends ChannelInboundHandlerAdapter {
     } catch (IllegalArgumentException e) {
       answer = ControlAnswer.error(HttpResponseStatus.BAD_REQUEST, String.valueOf(e.getMessage()));
     } catch (RuntimeException | Error e) {
-      log.error("a task with a list", e);
+      log.error("a task with a list of paths failed", e);
       answer = ControlAnswer.error(HttpResponseStatus.INTERNAL_SERVER_ERROR, e.toString());
     }
     if (answer != null) {

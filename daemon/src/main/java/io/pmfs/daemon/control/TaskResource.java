@@ -24,7 +24,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code /tasks} on the control socket. {@code POST /tasks} starts a task, whose paths are in its
+ * {@code /tasks} on the control socket. {@code POST /tasks} starts a task, with its paths in the
  * JSON or, with the content type {@value #LIST_TYPE}, in a list after it. {@code GET /tasks/latest}
  * returns a {@link TaskReport}, {@code GET /tasks/latest/findings?from=0&limit=1000} the findings
  * about single paths. {@code DELETE /tasks/latest} cancels.
@@ -35,7 +35,7 @@ public final class TaskResource {
   /** A line of JSON and a list of paths: docs/formats.md. */
   public static final String LIST_TYPE = "application/x-pmfs-paths";
 
-  /** The limit for JSON: some ten thousand paths. Longer lists need {@link #LIST_TYPE}. */
+  /** The limit for JSON, tens of thousands of paths. Longer lists need {@link #LIST_TYPE}. */
   static final int MAX_REQUEST_BYTES = 4 << 20;
 
   private static final int MAX_FINDINGS = 1000;
@@ -91,7 +91,7 @@ public final class TaskResource {
         throw new IOException("more values");
       }
     } catch (IOException e) {
-      throw new IllegalArgumentException("not a task in JSON: there is more after it", e);
+      throw new IllegalArgumentException("not a task in JSON: more text follows", e);
     }
     return start(request);
   }
@@ -118,7 +118,6 @@ public final class TaskResource {
     }
   }
 
-  /** The lists of tasks. */
   TaskLists lists() {
     return tasks.lists();
   }
@@ -146,7 +145,7 @@ public final class TaskResource {
     TaskReport report = ofPeers ? tasks.latestPart() : tasks.latest();
     return report == null
         ? ControlAnswer.error(
-            HttpResponseStatus.NOT_FOUND, "no task was started since this was mounted")
+            HttpResponseStatus.NOT_FOUND, "no task has been started since the mount")
         : ControlAnswer.ok(report);
   }
 

@@ -85,7 +85,7 @@ public final class DatasetWiring {
   private final Opened opened;
 
   /**
-   * Wires one mount of this process.
+   * For one mount of this process.
    *
    * @param kernelFlags the features of the kernel that may be used; see {@link KernelBridge}
    * @param notice takes lines for the user who waits for a mount
@@ -108,7 +108,6 @@ public final class DatasetWiring {
     this.opened = opened;
   }
 
-  /** Makes the mount. */
   public ServedDataset open() throws MountFailure, FsException, ShardException, MountException {
     AtomicBoolean isOpened = new AtomicBoolean();
     SourceAndState source = openSource(isOpened);
@@ -141,7 +140,7 @@ public final class DatasetWiring {
   /**
    * Opens the source, the state of its dataset and its cluster.
    *
-   * @param isOpened whether the mount is open, so that no user waits for it any more
+   * @param isOpened whether the mount is open and no user waits for it any more
    */
   private SourceAndState openSource(AtomicBoolean isOpened)
       throws MountFailure, FsException, ShardException {
@@ -182,7 +181,10 @@ public final class DatasetWiring {
         dataset, origin, store, cluster, state, namespace, transientCopies, memory);
   }
 
-  /** Makes the directory of the dataset's state. What its disk refuses shows when it is opened. */
+  /**
+   * Creates the directory of the dataset's state. A disk that cannot be written is detected later,
+   * when the state is opened.
+   */
   private static void requireOwn(Path state) throws MountFailure {
     try {
       OwnPath.ofProcess().filledDirectory(state);
@@ -231,7 +233,7 @@ public final class DatasetWiring {
   private static void compareTiers(SourceAndState source, Stager stager) {
     if (!source.namespace().stoppedCleanly()) {
       log.info(
-          "the last session did not stop cleanly: tiers take new copies once they have been"
+          "the last session did not stop cleanly: tiers accept new copies once they have been"
               + " compared with the records");
     }
     stager.compareTiers();
@@ -262,12 +264,12 @@ public final class DatasetWiring {
     return opened.add(kept);
   }
 
-  /** Limited as the launcher has limited Java's; unlimited without the launcher. */
+  /** Limited like Java's direct memory by the launcher; unlimited without it. */
   private static DirectMemory directMemory() {
     return new DirectMemory(Long.getLong(DIRECT_MEMORY, Long.MAX_VALUE));
   }
 
-  /** Sends a line to the log, and to the user who waits for the mount, if there is one. */
+  /** Sends a line to the log, and to the user if the mount is not open yet. */
   private void sayOfState(String line, boolean isOpened) {
     log.warn("{}", line);
     if (!isOpened && !isResumed()) {
@@ -275,7 +277,7 @@ public final class DatasetWiring {
     }
   }
 
-  /** A directory for this daemon only, used instead of a state that cannot be written. */
+  /** A temporary directory in place of a state directory that cannot be written. */
   private Path scratch() throws MountFailure {
     try {
       Path directory = OwnPath.ofProcess().directory(Files.createTempDirectory("pmfs-state"));

@@ -36,8 +36,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The observability of a mount: metrics on the control socket and, with {@code --metrics}, metrics,
- * status and a web page over TCP. Loads nothing before the first request. Safe for use by many
- * threads; close is idempotent.
+ * status and a web page over TCP. Loads classes only at the first request. Thread-safe; close is
+ * idempotent.
  */
 @SuppressWarnings("FutureReturnValueIgnored")
 public // the repeated task catches its exceptions
@@ -80,7 +80,7 @@ final class Observation implements AutoCloseable {
   /**
    * Listens if there is an address.
    *
-   * @param isInUse whether the mount is already in use: then a failure is only a line in the log
+   * @param isInUse whether the mount is already in use, so that a failure is only logged
    */
   public void open(boolean isInUse) throws MountFailure {
     MetricsAddress address = wanted;
@@ -117,7 +117,7 @@ final class Observation implements AutoCloseable {
       HttpServer listening =
           new HttpServer(new InetSocketAddress(host, address.port()), contents, CONNECTION_LIMIT);
       server = listening;
-      log.info("metrics and a page at {}", url(listening));
+      log.info("metrics and web page at {}", url(listening));
     } catch (UnknownHostException e) {
       throw new MountFailure(
           ExitStatus.USAGE, "--metrics " + address + ": no such host; give an address", e);

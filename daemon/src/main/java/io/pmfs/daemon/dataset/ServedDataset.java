@@ -55,7 +55,9 @@ final class ServedDataset extends ServedMount {
       "no passthrough: it needs CAP_SYS_ADMIN, which the user's daemon has only with"
           + " --passthrough-capability";
 
-  /** How long a task of an earlier daemon waits until this node knows its part. */
+  /**
+   * How long a task of an earlier daemon waits for the cluster, which determines this node's part.
+   */
   private static final Duration OWN_PART = Duration.ofSeconds(10);
 
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(10);
@@ -76,7 +78,6 @@ final class ServedDataset extends ServedMount {
   private final RecentRequests recentRequests = new RecentRequests(this::sourceOperations);
   private final RecentReads recentReads = new RecentReads(this::counts, recentRequests);
 
-  /** Takes over all parts. */
   ServedDataset(
       KernelSession session,
       SourceAndState source,
@@ -110,7 +111,7 @@ final class ServedDataset extends ServedMount {
     }
     mount(readiness.leftForMount());
     if (session.isResumed()) {
-      // A task must know this node's share; readers are served meanwhile.
+      // A task needs this node's share first; readers are served meanwhile.
       joinCluster(tasks.goesOn() ? OWN_PART : Duration.ZERO);
     }
     tasks.resume();
@@ -192,7 +193,7 @@ final class ServedDataset extends ServedMount {
     return source.files().operations().total();
   }
 
-  /** A file that the kernel reads itself counts as read whole, once for each open. */
+  /** Each open of a file that the kernel reads itself counts as one read of the whole file. */
   private RecentReads.Counts counts() {
     StagerStatus staging = stager.status();
     long asked = Math.min(stager.bytesAskedForReaders(), source.files().operations().bytes());
@@ -262,7 +263,7 @@ final class ServedDataset extends ServedMount {
     }
     return settings.bridge().readMode().equals("auto")
         ? "as an earlier daemon of this session chose"
-        : "as asked for";
+        : "as requested";
   }
 
   @Override
@@ -295,8 +296,8 @@ final class ServedDataset extends ServedMount {
   }
 
   private void closeParts() {
-    // First leave the cluster, so that peers need not detect it; then stop making copies, so that
-    // the tiers' usage is final; then the rest.
+    // First leave the cluster, so that peers need no timeout; then stop making copies, so that the
+    // tiers' usage is final; then the rest.
     if (cluster != null) {
       cluster.close();
     }

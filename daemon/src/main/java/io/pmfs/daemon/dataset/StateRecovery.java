@@ -6,7 +6,7 @@ import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A thread that resumes recording of the namespace once its disk can be written; it backs off. */
+/** A thread that retries, with backoff, to resume recording the namespace after its disk failed. */
 final class StateRecovery implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(StateRecovery.class);
   private static final Duration FIRST = Duration.ofSeconds(1);
@@ -42,13 +42,13 @@ final class StateRecovery implements AutoCloseable {
       try {
         namespace.recover();
       } catch (RuntimeException e) {
-        log.warn("the state cannot be opened again", e);
+        log.warn("cannot reopen the state", e);
       }
       pause = pause.multipliedBy(2).compareTo(LONGEST) > 0 ? LONGEST : pause.multipliedBy(2);
     }
   }
 
-  /** Waits until the thread has ended, but not for a disk that does not answer. */
+  /** Waits until the thread has ended, but not for a hanging disk. */
   @Override
   public void close() {
     thread.interrupt();

@@ -26,9 +26,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An HTTP server socket, one request for each connection: one thread reads and writes, workers make
- * the answers, and at most {@value #MAX_WAITING} requests wait for a worker. The handlers of a
- * connection limit what it may send. Safe for use by many threads; close is idempotent.
+ * An HTTP server socket with one request per connection: one thread reads and writes, workers
+ * compute the answers, and at most {@value #MAX_WAITING} requests wait for a worker. Handlers limit
+ * what a connection may send. Thread-safe; close is idempotent.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class HttpSocket implements AutoCloseable {
@@ -44,7 +44,10 @@ public final class HttpSocket implements AutoCloseable {
   private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
   private volatile @Nullable Channel listener;
 
-  /** The open connections, oldest first; true for those whose request has come. The loop's own. */
+  /**
+   * The open connections, oldest first, and whether their request has arrived. Used only by the
+   * event loop.
+   */
   private final Map<Channel, Boolean> inOrder = new LinkedHashMap<>();
 
   /**
@@ -52,9 +55,9 @@ public final class HttpSocket implements AutoCloseable {
    *
    * @param name the name of its threads
    * @param threads the number of workers
-   * @param mostConnections further connections are closed at once, or take the place of another
-   * @param evicts whether they take the place of another: of one that has sent no request yet, if
-   *     there is such a one, of the address that has the most, and of those the oldest
+   * @param mostConnections the limit, beyond which a new or an older connection is closed
+   * @param evicts whether an older one is closed: preferably one without a request, of the address
+   *     with the most connections, the oldest of these
    */
   public HttpSocket(String name, int threads, int mostConnections, boolean evicts) {
     this.mostConnections = mostConnections;
@@ -70,7 +73,7 @@ public final class HttpSocket implements AutoCloseable {
             TimeUnit.SECONDS,
             new ArrayBlockingQueue<>(MAX_WAITING),
             new DefaultThreadFactory(name, true));
-    // Later there may be no other.
+    // Starting one may fail later.
     workers.prestartCoreThread();
   }
 
@@ -79,8 +82,8 @@ public final class HttpSocket implements AutoCloseable {
    *
    * @param bootstrap the kind of the socket and its options
    * @param handlers adds the handlers of a new connection
-   * @throws IOException if it cannot listen there; the message is only the reason, and this socket
-   *     is closed
+   * @throws IOException if it cannot listen, with only the reason as message; the socket is then
+   *     closed
    */
   public void listen(ServerBootstrap bootstrap, SocketAddress address, Consumer<Channel> handlers)
       throws IOException {
@@ -118,7 +121,7 @@ public final class HttpSocket implements AutoCloseable {
     handlers.accept(channel);
   }
 
-  /** Idle connections make way first, so that many of them keep no request from its answer. */
+  /** Prefers idle connections, so that a flood of them does not block requests. */
   private @Nullable Channel victim() {
     boolean hasIdle = inOrder.containsValue(false);
     Map<String, Integer> counts = new HashMap<>();
@@ -146,21 +149,21 @@ public final class HttpSocket implements AutoCloseable {
         : "";
   }
 
-  /** Says that the request of a connection has come. Call it in its event loop. */
+  /** Records that a connection's request has arrived. Call it in the event loop. */
   public void requested(Channel channel) {
     inOrder.replace(channel, true);
   }
 
-  /** The address, with the port that was chosen; null if it does not listen. */
+  /** The address with the actual port; null unless listening. */
   public @Nullable SocketAddress address() {
     Channel listening = listener;
     return listening == null ? null : listening.localAddress();
   }
 
   /**
-   * Makes an answer in a worker.
+   * Runs {@code answer} in a worker.
    *
-   * @param refusal run instead, by the caller, if too many requests wait or the socket is closed
+   * @param refusal run by the caller instead if too many requests wait or the socket is closed
    */
   public void work(Runnable answer, Runnable refusal) {
     Runnable guarded = () -> run(answer);
@@ -169,19 +172,18 @@ public final class HttpSocket implements AutoCloseable {
     } catch (RejectedExecutionException e) {
       refusal.run();
     } catch (OutOfMemoryError e) {
-      // Another worker cannot be started; the first one is there until the end.
+      // No further worker can be started; the first one always exists.
       if (workers.isShutdown() || !workers.getQueue().offer(guarded)) {
         refusal.run();
       }
     }
   }
 
-  /** Nothing that is thrown ends a worker. */
   private static void run(Runnable answer) {
     try {
       answer.run();
     } catch (RuntimeException | Error e) {
-      log.error("no answer", e);
+      log.error("a request failed", e);
     }
   }
 
@@ -194,8 +196,8 @@ public final class HttpSocket implements AutoCloseable {
   }
 
   /**
-   * Lets the connections that were accepted get their answers, also those whose request is still to
-   * come, for {@value #CLOSE_SECONDS} seconds at most. Stop listening first.
+   * Waits up to {@value #CLOSE_SECONDS} seconds until accepted connections have sent requests and
+   * received answers. Stop listening first.
    */
   public void finish() {
     try {

@@ -32,7 +32,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.function.Consumer;
 
-/** This node's part in a writable mount on several nodes: the owner, or one that asks it. */
+/** This node's role in a writable mount on several nodes: the owner or a client of it. */
 final class OutputNode implements AutoCloseable {
   private final OutputCluster cluster;
 
@@ -59,7 +59,7 @@ final class OutputNode implements AutoCloseable {
     return cluster.isOwner();
   }
 
-  /** Answers the other nodes from this node's mount. */
+  /** As the owner, serves the other nodes from this node's mount. */
   void answer(WritableMount mount, Readiness readiness) throws MountFailure {
     mount.use(new RemoteNodes(cluster::ask, RemoteNodes.PATIENCE_MILLIS));
     OwnerServer server = new OwnerServer(mount);
@@ -67,11 +67,11 @@ final class OutputNode implements AutoCloseable {
   }
 
   /**
-   * Joins the owner.
+   * As another node, joins the owner.
    *
-   * @param isResumed whether programs use the mount already: then it waits for the owner
-   * @param places for what this node keeps
-   * @param readiness the time until the owner must have answered
+   * @param isResumed whether programs already use the mount, which then waits for the owner
+   * @param places hold this node's data files
+   * @param readiness how long to wait for the owner
    */
   WritableFileSystem join(
       UUID session, boolean isResumed, Path source, List<Place> places, Readiness readiness)
@@ -92,14 +92,14 @@ final class OutputNode implements AutoCloseable {
           ExitStatus.FAILED,
           e.errno() == Errno.EEXIST
               ? Reason.of(e)
-              : "--cluster: %s; waited %s for it (--ready-timeout), and saw %s; mount on %s first, or at the same time, or wait longer"
+              : "--cluster: %s; waited %s (--ready-timeout) and found %s; mount on %s first or at the same time, or wait longer"
                   .formatted(
                       Reason.of(e), TimeSpan.format(readiness.limit()), others(), cluster.owner()),
           e);
     }
   }
 
-  /** The other nodes that are there, for a message. */
+  /** The other nodes in the cluster, for a message. */
   private String others() {
     List<String> names = cluster.others().stream().map(Member::name).sorted().toList();
     return names.isEmpty() ? "no other node" : "only " + String.join(", ", names);

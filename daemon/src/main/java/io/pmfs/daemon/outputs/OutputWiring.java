@@ -37,15 +37,15 @@ import org.jspecify.annotations.Nullable;
 
 /** Calls the constructors of the parts of a writable mount. */
 public final class OutputWiring {
-  /** Others may change the source: the kernel asks again after this long. */
+  /** How long the kernel caches names and attributes, because others may change the source. */
   private static final Duration KERNEL_TIMEOUT = Duration.ofSeconds(1);
 
-  /** Requests that may wait at once; each has 2 MiB of direct memory (docs/decisions/0036). */
+  /** Workers at start; each has 2 MiB of direct memory (docs/decisions/0036). */
   private static final int WORKERS = 32;
 
   /**
-   * So many while others wait. Their memory, at most 256 MiB, is what the tasks of mounts that
-   * cannot be changed have.
+   * Workers at most, added while others block. Their memory, at most 256 MiB, is what a read-only
+   * mount gives its tasks.
    */
   private static final int MOST_WORKERS = 128;
 
@@ -63,7 +63,7 @@ public final class OutputWiring {
     this.kernelFlags = kernelFlags;
   }
 
-  /** Makes the mount of parts, which belong to {@code opened}. */
+  /** Opens the mount; its parts belong to {@code opened}. */
   public ServedOutputs open(
       MountSettings settings, OutputSettings outputs, SessionSettings session, Opened opened)
       throws MountFailure, FsException, ShardException {
@@ -112,8 +112,8 @@ public final class OutputWiring {
             kernelFlags);
     KernelSession kernel =
         KernelSession.open(
-            settings, bridge, "writable mounts use no other", isResumed, inode -> null, opened);
-    opened.release(directories); // its marks are cleared between the file system's end and its own
+            settings, bridge, "the only one for writable mounts", isResumed, inode -> null, opened);
+    opened.release(directories); // closed last, after its marks are cleared
     ServedOutputs served =
         new ServedOutputs(
             kernel,
@@ -130,14 +130,14 @@ public final class OutputWiring {
   }
 
   /**
-   * What a mount left, opened without a mount.
+   * The parts of an ended mount's changes.
    *
-   * @param opened what must be closed before the directories
+   * @param opened parts to close before the directories
    */
   public record LeftParts(
       OutputDirectories directories, WritableFileSystem outputs, Opened opened) {}
 
-  /** Opens what a mount left; the parts belong to {@code opened}. */
+  /** Opens the changes that an ended mount left; the parts belong to {@code opened}. */
   public LeftParts openLeft(
       MountSettings settings, OutputSettings outputs, SessionSettings session, Opened opened)
       throws MountFailure, FsException, ShardException {
@@ -152,9 +152,9 @@ public final class OutputWiring {
   }
 
   /**
-   * Opens what was not at the source when the last mount ended, and what changes from now on.
+   * Opens the mount with the pending changes of the last one.
    *
-   * @param isResumed whether the kernel's session goes on, so that it may send requests again
+   * @param isResumed whether the kernel's session continues, and it may repeat requests
    */
   private WritableMount fileSystem(
       Path source,
@@ -210,14 +210,15 @@ public final class OutputWiring {
   }
 
   /**
-   * The directories of a writable mount are not those of a mount of the same source for reading.
+   * Distinguishes the directories of a writable mount from those of a read-only mount of the same
+   * source.
    */
   static String nameOf(MountSettings settings) {
     Path source = settings.source().path();
     return DatasetWiring.datasetName(source, source + "//writable");
   }
 
-  /** What is left must not be written into another directory, such as one that is not mounted. */
+  /** Pending changes must not be written into another directory, such as an empty mount point. */
   private static void requireSameSource(
       MountSettings settings, DatasetSource source, OutputDirectories directories)
       throws MountFailure {

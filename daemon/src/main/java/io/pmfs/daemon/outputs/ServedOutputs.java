@@ -38,15 +38,15 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A mount that can be changed, assembled by {@link OutputWiring}. */
+/** A writable mount, assembled by {@link OutputWiring}. */
 final class ServedOutputs extends ServedMount implements MountedOutputs {
   private static final Logger log = LoggerFactory.getLogger(ServedOutputs.class);
 
   private static final Duration LAST_REQUESTS = Duration.ofSeconds(5);
 
   /**
-   * For what was written after a command had waited for the source, and for a mount that others
-   * unmount. Shorter than a stop after a signal may take (MountCommand).
+   * How long to wait at the end for changes that a command has not waited for. Shorter than
+   * MountCommand's limit for a stop after a signal.
    */
   private static final Duration LAST_CHANGES = Duration.ofSeconds(12);
 
@@ -61,10 +61,8 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   private volatile boolean waits = true;
 
   /**
-   * Takes over all parts.
-   *
-   * @param readiness the time until it must be mounted
-   * @param opened what must be closed before the directories
+   * @param readiness the time limit for mounting
+   * @param opened parts to close before the directories
    */
   ServedOutputs(
       KernelSession session,
@@ -84,7 +82,6 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
     this.drains = new Drains(outputs, this::absent);
     if (cluster != null) {
       NodeResource answers = new NodeResource(this::status, tasks);
-      // A writable mount has no tasks.
       cluster.use(
           (method, path, body) ->
               (path.equals("node") ? answers : NodeRequests.NONE).answer(method, path, body));
@@ -107,7 +104,7 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
 
   @Override
   public String description() {
-    return "experimental: changes are kept in the tiers and copied to the source";
+    return "experimental: changes are written to the tiers and copied to the source";
   }
 
   @Override
@@ -164,7 +161,9 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
     return session.bridge().answered() + status.drainedBytes() + status.drainedChanges();
   }
 
-  /** Writers without room, and readers of what is only there, wait for the source. */
+  /**
+   * Always true, because writers without space and readers of uncached data wait for the source.
+   */
   @Override
   public boolean waitsForSource() {
     return true;
@@ -192,15 +191,15 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
     directories.close();
   }
 
-  /** Returns whether all that was written is in the journal. */
+  /** Ends the session; returns whether the journal has all changes. */
   private boolean closeLast() {
     try {
       outputs.endSession();
       return true;
     } catch (FsException e) {
       log.warn(
-          "{}: the last files could not be recorded: {}; the next mount, or pmfs drain --state {},"
-              + " brings them to the source",
+          "{}: the last changes could not be recorded: {}; the next mount, or pmfs drain --state"
+              + " {}, copies them to the source",
           session.settings().mountpoint(),
           Reason.of(e),
           state());
@@ -208,7 +207,7 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
     }
   }
 
-  /** Returns whether all is at the source; else prints what is not. */
+  /** Returns whether the source has all changes; otherwise logs what is missing. */
   private boolean drainLast() {
     boolean isDrained = awaitSource(waits ? LAST_CHANGES : Duration.ZERO);
     OutputsReport left = OutputsReport.of(outputs.drainStatus());
@@ -216,8 +215,8 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
       return true;
     }
     log.warn(
-        "{}: {} changes, with {} bytes, are not at the source {}; they stay in {} until the next"
-            + " mount or pmfs drain --state brings them there",
+        "{}: {} changes with {} bytes are not at the source {} yet; {} keeps them until the next"
+            + " mount or pmfs drain --state copies them there",
         session.settings().mountpoint(),
         left.waitingChanges(),
         left.dirtyBytes(),
@@ -226,7 +225,7 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
     return false;
   }
 
-  /** Also waits in a thread that is interrupted to stop waiting for the end of the session. */
+  /** Waits even if interrupted, because an interrupt ends only the wait for the session. */
   private boolean awaitSource(Duration limit) {
     long end = System.nanoTime() + limit.toNanos();
     boolean isInterrupted = false;
@@ -255,7 +254,7 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
     opened.close();
   }
 
-  /** Takes the marks away: nothing here is the only copy of anything. */
+  /** Removes the directories' marks, because the source has everything. */
   private void forgetAll() {
     try {
       directories.clear();

@@ -16,17 +16,18 @@ public record BridgeChoice(String name, String reason) {
   /** Chooses the bridge for a value of --bridge. */
   public static BridgeChoice of(String option, Surroundings surroundings) {
     if (!option.equals("auto")) {
-      return new BridgeChoice(option, "as asked for");
+      return new BridgeChoice(option, "as requested");
     }
     if (surroundings.isRoot()) {
-      return new BridgeChoice("kernel", "the default; root mounts by mount(2)");
+      return new BridgeChoice("kernel", "the default; root mounts with mount(2)");
     }
     MachineChecks machine = new MachineChecks(surroundings);
     String device = machine.device();
     String problem = device == null ? machine.permission() : device;
     return problem == null
         ? new BridgeChoice(
-            "kernel", "the default; users mount by " + ExternalUnmount.findFusermount(surroundings))
+            "kernel",
+            "the default; users mount with " + ExternalUnmount.findFusermount(surroundings))
         : new BridgeChoice("jnr", "not kernel: " + problem);
   }
 
@@ -34,7 +35,10 @@ public record BridgeChoice(String name, String reason) {
     return name.equals("kernel");
   }
 
-  /** libfuse 2 mounts and unmounts by name: root's must be one that nobody else can change. */
+  /**
+   * Libfuse 2 mounts and unmounts by path, so for root the path must be one that no other user can
+   * change.
+   */
   public void check(Path mountpoint, Surroundings surroundings) throws MountException {
     try {
       if (!isKernel() && surroundings.isRoot()) {

@@ -21,7 +21,7 @@ public final class ExternalUnmount {
 
   private ExternalUnmount() {}
 
-  /** Unmounts that mount. Does nothing if its mount point is empty or shows another mount. */
+  /** Unmounts {@code wanted}. Does nothing if its mount point is empty or has another mount. */
   public static void run(MountTable.Mount wanted, boolean lazy, Surroundings surroundings)
       throws MountFailure {
     Path mountpoint = wanted.mountpoint();
@@ -42,7 +42,7 @@ public final class ExternalUnmount {
     try {
       execute(mountpoint, List.of(fusermount.toString(), how, "--", mountpoint.toString()));
     } catch (MountFailure e) {
-      // The guard of a dead daemon's mount may have been faster.
+      // The guard of a dead daemon's mount may have unmounted it first.
       if (wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
         throw e;
       }
@@ -66,13 +66,14 @@ public final class ExternalUnmount {
       if (!process.waitFor(MAX_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
         throw new MountFailure(
-            ExitStatus.FAILED, mountpoint + ": " + command.get(0) + " does not return");
+            ExitStatus.FAILED, mountpoint + ": " + command.get(0) + " has not returned");
       }
-      String said = new String(process.getInputStream().readNBytes(4096), UTF_8).strip();
+      String output = new String(process.getInputStream().readNBytes(4096), UTF_8).strip();
       if (process.exitValue() != 0) {
-        boolean busy = said.contains("busy");
+        boolean busy = output.contains("busy");
         throw new MountFailure(
-            ExitStatus.FAILED, busy ? MountFailure.BUSY : mountpoint + ": not unmounted: " + said);
+            ExitStatus.FAILED,
+            busy ? MountFailure.BUSY : mountpoint + ": not unmounted: " + output);
       }
     } catch (IOException e) {
       throw new MountFailure(

@@ -18,7 +18,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What FUSE needs from a machine. Each check returns null when satisfied. */
+/** Checks what FUSE needs. Each returns null when satisfied. */
 public final class MachineChecks {
   private static final int CAP_SYS_ADMIN = 21;
   private static final String LIBRARY = "libfuse.so.2";
@@ -29,7 +29,7 @@ public final class MachineChecks {
     this.surroundings = surroundings;
   }
 
-  /** Throws the first problem that makes mounting impossible here. */
+  /** Throws for the first problem that makes mounting impossible. */
   public void requireFuse(String bridge) throws MountFailure {
     String library = BridgeChoice.of(bridge, surroundings).isKernel() ? null : library();
     for (String problem : Arrays.asList(device(), permission(), library)) {
@@ -46,7 +46,7 @@ public final class MachineChecks {
       return channel.isOpen() ? null : device + ": closed itself";
     } catch (NoSuchFileException e) {
       return device
-          + ": not there; load the module (modprobe fuse) or give the container"
+          + ": missing; load the module (modprobe fuse) or give the container"
           + " --device /dev/fuse";
     } catch (IOException e) {
       String remedy =
@@ -57,7 +57,7 @@ public final class MachineChecks {
     }
   }
 
-  /** Some systems let only a group use the device. */
+  /** On some systems only a group may use the device. */
   private static String accessRemedy(Path device) {
     try {
       int mode = (Integer) Files.getAttribute(device, "unix:mode");
@@ -88,7 +88,7 @@ public final class MachineChecks {
         return "ld.so.cache";
       }
     } catch (IOException e) {
-      // This system has no cache: search the directories.
+      // No such cache: search the directories.
     }
     for (Path directory : libraryDirectories()) {
       if (Files.exists(directory.resolve(LIBRARY))) {
@@ -130,7 +130,8 @@ public final class MachineChecks {
               + " SYS_ADMIN";
     }
     return ExternalUnmount.findFusermount(surroundings) == null
-        ? "fusermount: not found; users need it to mount: apt-get install fuse3, or dnf install fuse3"
+        ? "fusermount: not found; users need it to mount: apt-get install fuse3, or dnf install"
+            + " fuse3"
         : null;
   }
 

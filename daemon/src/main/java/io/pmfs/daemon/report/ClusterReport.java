@@ -11,7 +11,7 @@ public record ClusterReport(
     @Figure("the name given with `--cluster`") String name,
     List<MemberReport> members,
     @Figure(
-            value = "the part of the files that this node holds for all, 0 to 1",
+            value = "the fraction of the files that this node owns, 0 to 1",
             metric = "pmfs_cluster_share_ratio")
         double share,
     @Figure("how many nodes hold each file") int replicas,
@@ -21,21 +21,21 @@ public record ClusterReport(
     @Figure(value = "requests that peers answered", metric = "pmfs_peer_hits_total")
         long answersOfPeers,
     @Figure(
-            value = "requests to peers that went on to the next peer or to the source",
+            value = "requests to peers that were then sent to the next peer or to the source",
             metric = "pmfs_peer_misses_total")
         long missesOfPeers,
     @Figure("answers divided by requests, 0 to 1; 0 before the first") double peerHitRatio,
     Served served,
     @Figure(
             value =
-                "nodes that are here or missing: those of the list or of the job, and those that"
-                    + " were here since the mount began and did not unmount",
+                "nodes that are present or missing: those of the list or of the job, and those that"
+                    + " were present since the mount began and did not unmount",
             metric = "pmfs_cluster_expected_members")
         int expected,
     @Nullable List<MissingNode> missing,
     @Figure("the host of the node that owns all names of a writable mount; else null")
         @Nullable String owner) {
-  /** The missing nodes; none in the report of an older daemon. */
+  /** The missing nodes; empty in the report of an older daemon. */
   public List<MissingNode> absent() {
     return missing == null ? List.of() : missing;
   }
@@ -47,7 +47,7 @@ public record ClusterReport(
     return absent().size();
   }
 
-  /** Which nodes are missing, in words; null if none is. */
+  /** A message about missing nodes; null if none are missing. */
   public @Nullable String absence() {
     return MissingNode.text(expected, absent());
   }
@@ -55,13 +55,12 @@ public record ClusterReport(
   /** One node, and the requests of the reporting node to it. */
   public record MemberReport(
       @Figure("its host name") String node,
-      @Figure("its id, which stays while its copies are there") String id,
+      @Figure("its id, which stays the same as long as its copies exist") String id,
       @Figure("where it answers its peers") String address,
-      @Figure("the port there") int port,
+      @Figure("the port of that address") int port,
       @Figure("whether it is the reporting node") boolean self,
-      @Figure("the part of the files that it holds for all, 0 to 1") double share,
-      @Figure("whether the reporting node avoids it for a while, because it failed")
-          boolean suspected,
+      @Figure("the fraction of the files that it owns, 0 to 1") double share,
+      @Figure("whether the reporting node avoids it for now because it failed") boolean suspected,
       @Figure("how many requests the reporting node has sent to it") long requests,
       @Figure("bytes of contents that came from it") long bytes,
       @Figure("requests that failed") long failures,
@@ -77,7 +76,9 @@ public record ClusterReport(
       @Figure(value = "bytes of contents sent to peers", metric = "pmfs_peer_served_bytes_total")
           long bytes,
       @Figure("numbers of refused requests and connections, by reason") Map<String, Long> refused,
-      @Figure(value = "answers to peers that broke off", metric = "pmfs_peer_served_failed_total")
+      @Figure(
+              value = "answers to peers that were interrupted",
+              metric = "pmfs_peer_served_failed_total")
           long failed,
       @Figure("requests being answered") int active,
       @Figure("the longest time that a request waited for the first byte") long longestWaitMillis) {
@@ -95,7 +96,7 @@ public record ClusterReport(
   }
 
   @Figure(
-      value = "nodes that are not asked for a while, because they failed",
+      value = "nodes that get no requests for now because they failed",
       metric = "pmfs_cluster_suspected_members")
   public long suspected() {
     return members.stream().filter(MemberReport::suspected).count();

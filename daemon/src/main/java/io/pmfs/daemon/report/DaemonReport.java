@@ -9,32 +9,31 @@ public record DaemonReport(
     @Figure("the daemon's process; 0 if there is none") long pid,
     @Figure("how long the daemon has run and counted") long uptimeSeconds,
     @Figure("where the daemon logs") @Nullable String logFile,
-    @Figure("the URL of `--metrics`, with the port that was chosen") @Nullable String metrics,
+    @Figure("the URL of `--metrics`, with the actual port") @Nullable String metrics,
     @Nullable Memory memory,
     @Figure(
-            "a thread of the daemon that has failed in the last half minute and goes on trying, and"
+            "a thread of the daemon that has failed in the last half minute and keeps trying, and"
                 + " why; `pmfs status` then ends with 4. Null if there is none")
         @Nullable String threadFailure) {
 
-  /** Nothing but the log of a daemon that is gone. */
+  /** A dead daemon, with only its log. */
   static DaemonReport gone(String user, String logFile) {
     return new DaemonReport(user, 0, 0, logFile, null, null, null);
   }
 
-  /** This process, as far as a mount knows it. */
+  /** This process, without what only the daemon knows. */
   public static DaemonReport ofThisProcess() {
     return new DaemonReport(
         "", ProcessHandle.current().pid(), 0, null, null, Memory.now(), Troubles.recent());
   }
 
-  /** With what only the daemon knows. */
+  /** Adds what only the daemon knows. */
   public DaemonReport with(
       String daemonUser, long daemonUptimeSeconds, String log, @Nullable String metricsUrl) {
     return new DaemonReport(
         daemonUser, pid, daemonUptimeSeconds, log, metricsUrl, memory, threadFailure);
   }
 
-  /** The daemon's memory: all of it as the kernel counts it, and Java's heap. */
   public record Memory(
       @Figure(
               value = "memory of the daemon, as the kernel counts it",

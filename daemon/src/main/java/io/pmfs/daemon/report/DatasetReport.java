@@ -7,7 +7,7 @@ import io.pmfs.stage.copies.Copies;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What readers of a dataset got, and from where. */
+/** What readers of a dataset received, and from where. */
 public record DatasetReport(
     List<TierReport> tiers,
     Reads reads,
@@ -15,11 +15,11 @@ public record DatasetReport(
     @Nullable Engagement engagement,
     @Nullable RecentReport recent,
     @Figure("null without `--cache`") @Nullable NodeCacheReport nodeCache) {
-  /** Of a mount that makes no copies. */
+  /** For a mount without copies. */
   public static final DatasetReport NONE =
       new DatasetReport(List.of(), Reads.NONE, Staging.NONE, null, null, null);
 
-  /** Of a mount that only shows the source. */
+  /** For a mount that only shows the source. */
   static DatasetReport of(Engagement engagement) {
     return new DatasetReport(List.of(), Reads.NONE, Staging.NONE, engagement, null, null);
   }

@@ -5,8 +5,8 @@ import java.util.Locale;
 import java.util.stream.Collectors;
 
 /**
- * Whether a mount helps its readers: whether, in the recent past, the source was asked for clearly
- * less than readers got. In {@code pmfs status --json} the state is one of the four words below.
+ * Whether a mount helps its readers: whether the source recently delivered clearly less than
+ * readers received. In {@code pmfs status --json} the state is one of the four words below.
  */
 public record Engagement(
     @Figure("`engaged`, `filling`, `unread` or `source-only`; see above") String state,
@@ -14,13 +14,13 @@ public record Engagement(
   /** Nothing was read through the mount since its daemon started. */
   static final String UNREAD = "unread";
 
-  /** The source was asked for at most nine tenths of what readers got. */
+  /** The source delivered at most nine tenths of what readers received. */
   public static final String ENGAGED = "engaged";
 
-  /** It was asked for more, but its data is kept, as in a first epoch. */
+  /** The source delivered more, but the data is being copied, as in a first epoch. */
   static final String FILLING = "filling";
 
-  /** It was asked for more, and will be in future. */
+  /** The source delivered more, and will continue to. */
   public static final String SOURCE_ONLY = "source-only";
 
   public boolean isSourceOnly() {
@@ -28,10 +28,10 @@ public record Engagement(
   }
 
   /**
-   * The state and its reason in words for people.
+   * The state and its reason in words for users.
    *
    * @param hasAllNodes false if nodes of the cluster are missing
-   * @param fails whether requests of readers fail
+   * @param fails whether readers' requests fail
    */
   String verdict(boolean hasAllNodes, boolean fails) {
     String word =
@@ -90,8 +90,8 @@ public record Engagement(
     if (recent.evicted() > 0 && 2 * recent.copiedAgain() >= recent.copied()) {
       return new Engagement(
           SOURCE_ONLY,
-          "copies are evicted before they are read again; give the tiers more room, or keep what is"
-              + " there with --eviction none");
+          "copies are evicted before they are read again; give the tiers more room, or keep the"
+              + " present copies with --eviction none");
     }
     boolean isRecovering = tiers.stream().anyMatch(tier -> tier.state().equals("recovering"));
     if (recent.copied() + staging.active() + staging.queued() > 0 || isRecovering) {
@@ -112,7 +112,8 @@ public record Engagement(
     if (staging.skippedNoRoom() > 0) {
       return String.format(
               Locale.ROOT,
-              "the tiers have no room (%,d files found none); give them more, or use --eviction lru",
+              "the tiers have no room (%,d files found none); give them more, or use --eviction"
+                  + " lru",
               staging.skippedNoRoom())
           + tiers.stream()
               .filter(TierReport::isFull)

@@ -10,16 +10,16 @@ import java.util.Locale;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** A node that is expected in a cluster, and that the reporting node does not see. */
+/** An expected node of a cluster that the reporting node does not see. */
 public record MissingNode(
-    @Figure("its host, as it is listed or as it called itself") String node,
-    @Figure("where it answered its peers; null if it was not here since the mount began")
+    @Figure("its host, as listed or as it announced itself") String node,
+    @Figure("where it answered its peers; null if it has not been present since the mount began")
         @Nullable String address,
     @Figure(
-            "since when it is missing, as in ISO 8601; if it was not here since the mount began,"
-                + " when that was")
+            "since when it is missing, as in ISO 8601; the start of the mount if it has not been"
+                + " present since then")
         String since,
-    @Figure("whether it was here since the mount began") boolean wasHere) {
+    @Figure("whether it has been present since the mount began") boolean wasHere) {
   private static final int MOST_IN_WORDS = 8;
 
   private static final DateTimeFormatter TIME =
@@ -30,7 +30,7 @@ public record MissingNode(
         absence.node(), absence.address(), absence.since().toString(), absence.wasHere());
   }
 
-  /** A time of a report for people: here, to the second. */
+  /** A time of a report for users: local time, to the second. */
   public static String time(String iso8601) {
     try {
       return TIME.format(Instant.parse(iso8601).atZone(ZoneId.systemDefault()));
@@ -39,25 +39,24 @@ public record MissingNode(
     }
   }
 
-  /** Whether it is a member: two nodes may see different ones. */
+  /** Whether this is the member {@code member}; nodes may disagree on who is missing. */
   boolean isOf(ClusterReport.MemberReport member) {
     return member.address().equals(address)
         || member.address().equals(node)
         || member.node().equals(node);
   }
 
-  /** Whether two nodes miss the same one; only one of them may have seen it. */
+  /** Whether both are the same node, even if only one reporter has ever seen it. */
   boolean isSame(MissingNode other) {
     return node.equals(other.node)
         && (address == null || other.address == null || address.equals(other.address));
   }
 
-  /** Since when it is missing, in words. */
   public String sinceWhen() {
-    return "since " + time(since) + (wasHere ? "" : ", when the mount began here");
+    return "since " + time(since) + (wasHere ? "" : ", the start of this mount");
   }
 
-  /** Which nodes are missing, in words; null if none is. */
+  /** A message about missing nodes; null if none are missing. */
   public static @Nullable String text(int expected, List<MissingNode> missing) {
     if (missing.isEmpty()) {
       return null;

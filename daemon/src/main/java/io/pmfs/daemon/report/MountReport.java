@@ -7,26 +7,26 @@ import org.jspecify.annotations.Nullable;
 
 /** What is mounted where. */
 public record MountReport(
-    @Figure("where it is mounted, or one of those places") String mountpoint,
+    @Figure("the mount point, or one of several") String mountpoint,
     @Figure("the dataset") String source,
     @Figure(
-            "null while the mount is at its mount point; an object once it was unmounted lazily, or"
-                + " another mount covers it, and files in it are still open")
+            "null while the mount is at its mount point; an object while files are open in a mount"
+                + " that was unmounted lazily or is covered by another one")
         @Nullable Detached detached,
     @Figure(
             "the mount points and who mounted them, as `pmfs status` finds them in the mount table;"
                 + " null in the daemon's own answer")
         @Nullable List<Holder> holders,
     @Figure(
-            "with `--linger`, how long the daemon still stays without a mount point; null while it has"
-                + " one")
+            "with `--linger`, how much longer the daemon stays without a mount point; null while it"
+                + " has one")
         @Nullable Long keptSeconds) {
 
   public MountReport(String mountpoint, String source) {
     this(mountpoint, source, null, null, null);
   }
 
-  /** What the daemon of this mount knows. */
+  /** The mount as its daemon knows it. */
   public static MountReport of(MountSettings settings, boolean isAtMountpoint) {
     return new MountReport(
         settings.mountpoint().toString(),
@@ -36,20 +36,20 @@ public record MountReport(
         null);
   }
 
-  /** With the time for which the daemon is kept; null while it has a mount point. */
+  /** Adds how much longer the daemon stays; null while it has a mount point. */
   public MountReport with(@Nullable Duration kept) {
     return new MountReport(
         mountpoint, source, detached, holders, kept == null ? null : (Long) kept.toSeconds());
   }
 
-  /** With what a command has seen of a detached mount. */
+  /** Adds what a command found out about a detached mount. */
   public MountReport with(Detached seen) {
     return new MountReport(mountpoint, source, seen, holders, keptSeconds);
   }
 
   /**
-   * With the mount points that a command has seen; they are not detached. The daemon knows only its
-   * first one, which may have been unmounted.
+   * Adds the attached mount points that a command found. The daemon knows only its first one, which
+   * may have been unmounted.
    */
   public MountReport with(List<Holder> seen) {
     boolean isThere =
@@ -62,27 +62,26 @@ public record MountReport(
         keptSeconds);
   }
 
-  /** One of the places where the dataset is mounted. */
   public record Holder(
       @Figure("the mount point") String mountpoint,
       @Figure("the user who mounted it; null if that is not recorded") @Nullable String user,
-      @Figure("the process that asked for it; null if that is not recorded") @Nullable Long pid,
+      @Figure("the process that mounted it; null if that is not recorded") @Nullable Long pid,
       @Figure("the job of Slurm, PBS or Flux for which it was mounted; null outside of a job")
           @Nullable String job,
       @Figure("when it was mounted, as in ISO 8601; null if that is not recorded")
           @Nullable String since) {}
 
-  /** What is still open in a mount that is no longer at its mount point. */
+  /** The open files of a mount that is no longer at its mount point. */
   public record Detached(
       @Figure(
               "how many of its files are open, as far as the user of `pmfs status` may see; null if"
                   + " that is not known, as in the daemon's own answer")
           @Nullable Integer openFiles,
       @Figure(
-              "the processes that have them open, with one file each, and those of other mount"
+              "the processes that have them open, with one file each, and processes in other mount"
                   + " namespaces that have the mount")
           List<String> openBy) {
-    /** What a daemon knows: the kernel does not tell it of files that are opened and closed. */
+    /** The daemon's own answer: the kernel does not report opens and closes to it. */
     public static final Detached UNCOUNTED = new Detached(null, List.of());
   }
 }

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param nodes this node first
  * @param sum the sum of the nodes that answered
- * @param expected how many nodes are here or missing
+ * @param expected how many nodes are present or missing
  * @param missing the expected nodes that this node, or one that answered, does not see; null in the
  *     answer of an older daemon
  * @param owner the host of the node that owns all names of a writable mount; else null
@@ -47,9 +47,9 @@ public record NodesReport(
   /**
    * One node.
    *
-   * @param error why counts are missing; null if there are counts
+   * @param error why there are no counts; null if there are
    * @param owner whether it owns all names of a writable mount
-   * @param outputs how far the source is behind, as this node knows; null unless it is writable
+   * @param outputs how far the source is behind, according to this node; null unless writable
    */
   public record NodeReport(
       String node,
@@ -67,17 +67,16 @@ public record NodesReport(
     }
   }
 
-  /** The expected nodes that are missing; none in the answer of an older daemon. */
+  /** The missing nodes; empty in the answer of an older daemon. */
   public List<MissingNode> absent() {
     return missing == null ? List.of() : missing;
   }
 
-  /** Which nodes are missing, in words; null if none is. */
+  /** A message about missing nodes; null if none are missing. */
   public @Nullable String absence() {
     return MissingNode.text(expected, absent());
   }
 
-  /** Whether it is about a writable mount. */
   public boolean isWritable() {
     return owner != null;
   }
@@ -85,12 +84,12 @@ public record NodesReport(
   /**
    * The copies of a node, and its counts since it was mounted.
    *
-   * @param share the part of the files that it holds for all, 0 to 1
-   * @param copies copies in its tiers, which take usedBytes of capacityBytes
+   * @param share the fraction of the files that the node owns, 0 to 1
+   * @param copies copies in its tiers, of size {@code usedBytes}
    * @param bytesRead bytes read by its applications
    * @param bytesFromTiers of these, bytes from its tiers
    * @param bytesFromPeers contents from other nodes, for readers and for copies
-   * @param bytesFromSource contents from the source, likewise
+   * @param bytesFromSource contents from the source, for readers and for copies
    * @param bytesServed bytes sent to other nodes
    */
   public record Counts(
@@ -172,7 +171,10 @@ public record NodesReport(
         cluster.owner());
   }
 
-  /** Those that this node misses, and those that others miss and this node does not see. */
+  /**
+   * Nodes that this node reports missing, and nodes that others report missing and this node does
+   * not see.
+   */
   private static List<MissingNode> missing(
       ClusterReport cluster, Queue<MissingNode> missedByOthers) {
     List<MissingNode> all = new ArrayList<>(cluster.absent());
@@ -205,7 +207,7 @@ public record NodesReport(
       }
       return nodes;
     } catch (OutOfMemoryError e) {
-      return others.stream().map(peer -> silent(peer, "no thread can ask it now")).toList();
+      return others.stream().map(peer -> silent(peer, "no thread to send a request")).toList();
     } finally {
       threads.shutdownNow();
     }

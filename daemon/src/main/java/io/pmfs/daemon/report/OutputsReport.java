@@ -12,9 +12,12 @@ public record OutputsReport(
             value = "bytes of files that are not at the source yet",
             metric = "pmfs_outputs_dirty_bytes")
         long dirtyBytes,
-    @Figure(value = "files with such bytes", metric = "pmfs_outputs_dirty_files") long dirtyFiles,
     @Figure(
-            value = "changes that the source does not have yet, of files and of names",
+            value = "files with bytes that are not at the source yet",
+            metric = "pmfs_outputs_dirty_files")
+        long dirtyFiles,
+    @Figure(
+            value = "changes to files and names that the source does not have yet",
             metric = "pmfs_outputs_waiting_changes")
         long waitingChanges,
     @Figure(
@@ -26,43 +29,44 @@ public record OutputsReport(
             metric = "pmfs_outputs_drained_bytes_total")
         long drainedBytes,
     @Figure(
-            value = "changes made at the source since the daemon started",
+            value = "changes applied at the source since the daemon started",
             metric = "pmfs_outputs_drained_changes_total")
         long drainedChanges,
     @Figure(
-            value = "bytes a second that were copied to the source in the last ten seconds",
+            value = "bytes per second copied to the source in the last ten seconds",
             metric = "pmfs_outputs_drain_bytes_per_second")
         long bytesPerSecond,
     @Figure(
-            value = "how much of the tiers the files of the mount take, drained ones included",
+            value = "bytes of the tiers that the mount's files use, including drained ones",
             metric = "pmfs_outputs_local_bytes")
         long localBytes,
     @Figure(
             value =
-                "files that another program changed at the source; pmfs kept the mount's version beside them",
+                "files that another program changed at the source; pmfs kept the mount's version"
+                    + " beside them",
             metric = "pmfs_outputs_conflicts")
         long conflicts,
     @Figure(
             value =
-                "changes that the source refuses at the moment, or that were given up; `pmfs"
-                    + " status` then ends with 4",
+                "changes that the source refuses at present, or that were given up; `pmfs status`"
+                    + " then ends with 4",
             metric = "pmfs_outputs_refused")
         long refused,
     List<Failure> failures,
-    @Figure("the node that changes wait for, because it does not answer; null if there is none")
+    @Figure("an unreachable node that changes wait for; null if there is none")
         @Nullable Away away) {
 
   /** A node that does not answer. */
   public record Away(
       @Figure("its name") String node,
       @Figure(
-              "whether it owns all names. Then all other figures, but for `localBytes`, are those"
-                  + " of the time when it answered last")
+              "whether it owns all names; all other figures except `localBytes` are then from its"
+                  + " last answer")
           boolean owner,
       @Figure("since when it does not answer, as in ISO 8601") String since,
       @Figure("the first path that waits for it, below the mount point; null if that is not known")
           @Nullable String path,
-      @Figure("changes that wait for it, also those behind that path") long changes) {
+      @Figure("changes that wait for it, including those queued behind that path") long changes) {
     private static Away of(DrainStatus.Away away) {
       return new Away(
           away.node(),
@@ -72,20 +76,19 @@ public record OutputsReport(
           away.changes());
     }
 
-    /** Who is away, in words. */
     public String who() {
       return owner
-          ? "%s, which owns all names, is away since %s".formatted(node, MissingNode.time(since))
-          : "%s, which keeps what was written there, is away since %s"
+          ? "%s, which owns all names, has been unreachable since %s"
+              .formatted(node, MissingNode.time(since))
+          : "%s, which has the data written there, has been unreachable since %s"
               .formatted(node, MissingNode.time(since));
     }
 
-    /** What to do about it. */
     public String remedy() {
       return owner
           ? "changes fail until it is back: check the network, or mount there again with the same"
               + " --state-dir and --tier"
-          : "mount there again with the same --state-dir and --tier, or remove %s or write it anew"
+          : "mount there again with the same --state-dir and --tier, or remove or rewrite %s"
               .formatted(path == null ? "the file" : path);
     }
   }
@@ -97,17 +100,16 @@ public record OutputsReport(
     return away != null;
   }
 
-  /** Whether the figures are those of now: the owner answers. */
+  /** Whether the figures are current because the owner answers. */
   public boolean isCurrent() {
     return away == null || !away.owner;
   }
 
-  /** A file that is in conflict, or whose change the source refuses; the first hundred of them. */
+  /** A file in conflict or with a change that the source refuses. */
   public record Failure(
       @Figure("its path below the mount point") String path,
       @Figure("what is wrong with it") String reason) {}
 
-  /** The report of a status. */
   public static OutputsReport of(DrainStatus status) {
     return new OutputsReport(
         status.dirtyBytes(),
@@ -140,12 +142,12 @@ public record OutputsReport(
         + (failure.isAside() ? "; set aside: pmfs drain --retry, --export or --drop" : "");
   }
 
-  /** Whether nothing waits for the source any more. */
+  /** Whether no changes wait for the source. */
   public boolean isDrained() {
     return isCurrent() && waitingChanges == 0 && dirtyFiles == 0;
   }
 
-  /** Whether the source has all of it as programs wrote it. */
+  /** Whether the source has everything as programs wrote it. */
   public boolean isWhole() {
     return isDrained() && refused == 0 && conflicts == 0 && away == null;
   }

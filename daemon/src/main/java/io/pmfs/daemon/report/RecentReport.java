@@ -5,10 +5,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What readers got from where in the recent past, and what the source was asked for. */
+/** Where readers' bytes recently came from, and the requests to the source. */
 public record RecentReport(
     @Figure(
-            "bytes that this node's readers got in the recent past that `engagement` judges; the"
+            "bytes that this node's readers received in the recent past, as for `engagement`; the"
                 + " next figures are its parts")
         long bytes,
     List<TierBytes> tiers,
@@ -22,16 +22,16 @@ public record RecentReport(
         @Nullable Long sourceLeftToKernel,
     @Figure("bytes that had just been fetched, as in `reads.fetched`") long fetched,
     @Figure(
-            "bytes for which a reader waited for a peer, the node's cache or a copy of another job:"
-                + " what readers waited for is divided as the bytes that arrived from these and from"
-                + " the source")
+            "bytes for which a reader waited for a peer, the node's cache or a copy of another job,"
+                + " estimated: bytes that readers waited for are divided in proportion to all bytes"
+                + " from these and from the source")
         long fromPeers,
     @Figure("bytes for which a reader waited for the source") long fromSource,
     @Figure("requests to the source in the last minute, of all kinds and for all purposes")
         long sourceOperations,
     @Figure(
-            "how long the source has not been asked; 0 while it is; null if this daemon has not"
-                + " asked it")
+            "time since the last request to the source; 0 during one; null if this daemon has sent"
+                + " none")
         @Nullable Long sourceIdleSeconds) {
   /** The bytes from one tier. */
   public record TierBytes(
@@ -43,7 +43,7 @@ public record RecentReport(
    *
    * @param tiers the tiers, in the order of {@code origins}
    * @param origins the bytes of the recent past
-   * @param sinceLastRequest how long the source has not been asked; null if it never was
+   * @param sinceLastRequest the time since the last request to the source; null if there was none
    */
   public static RecentReport of(
       List<TierReport> tiers,

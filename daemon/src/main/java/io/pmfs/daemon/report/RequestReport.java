@@ -15,11 +15,10 @@ public record RequestReport(
           long count,
       @Figure("how long all of them took together") double sumSeconds,
       @Figure("estimated from the buckets: half of them took at most this long") double p50Millis,
-      @Figure("the same for 99 in 100") double p99Millis,
+      @Figure("estimated likewise: the 99th percentile") double p99Millis,
       @Figure(
-              "for each bound, how many requests took at most that long and longer"
-                  + " than the bound before; a last bucket counts those that took longer"
-                  + " than all bounds")
+              "for each bound, how many requests took at most that long but longer than the"
+                  + " previous bound; the last bucket counts those that exceeded all bounds")
           List<Long> buckets) {}
 
   public static RequestReport of(RequestLatencies latencies) {

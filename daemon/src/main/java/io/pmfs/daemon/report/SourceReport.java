@@ -3,18 +3,17 @@ package io.pmfs.daemon.report;
 import io.pmfs.source.SourceOperations;
 import org.jspecify.annotations.Nullable;
 
-/** The source as the daemon meets it. */
+/** The source as the daemon sees it. */
 public record SourceReport(
     Operations sourceOperations,
     @Figure(
-            "why a daemon that took over the mount cannot reach the source; it"
-                + " keeps trying, and serves what records and tiers have")
+            "why a daemon that took over the mount cannot reach the source; it keeps trying, and"
+                + " serves what its records and tiers have")
         @Nullable String sourceAbsence,
     @Figure(
             value =
-                "how many files the source gave other inode numbers than before, at least, while"
-                    + " size and times stayed the same: 0 if its numbers are stable, as far as is"
-                    + " known; null for a writable mount",
+                "the least number of files whose inode numbers changed at the source while size and"
+                    + " times did not; 0 if its numbers seem stable; null for a writable mount",
             metric = "pmfs_source_renumbered_files")
         @Nullable Long renumberedFiles) {
 
@@ -23,7 +22,6 @@ public record SourceReport(
     this(Operations.NONE, sourceAbsence, null);
   }
 
-  /** The requests to the backing store. */
   public record Operations(
       @Figure(
               value = BY_KIND,

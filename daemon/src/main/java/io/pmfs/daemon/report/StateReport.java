@@ -2,12 +2,12 @@ package io.pmfs.daemon.report;
 
 import org.jspecify.annotations.Nullable;
 
-/** What the next mount of the dataset will know. */
+/** What is recorded for the next mount of the dataset. */
 public record StateReport(
     @Figure("where names and the list of copies are") @Nullable String stateDirectory,
     @Figure(
-            "why names and the list of copies are not recorded for the next"
-                + " mount; `pmfs status` then ends with 4. Null if they are recorded")
+            "why names and the list of copies cannot be recorded for the next mount; `pmfs status`"
+                + " then ends with 4. Null if they are recorded")
         @Nullable String stateFailure) {
   static final StateReport NONE = new StateReport(null, null);
 

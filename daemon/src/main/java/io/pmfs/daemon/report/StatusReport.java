@@ -5,12 +5,12 @@ import io.pmfs.mounts.StandIn;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The output of {@code pmfs status --json}, by subject. {@link StatusJson} writes the components of
- * a part that is no {@link Figure} itself as fields of one object. Names are stable; fields are
- * added, never changed. A field is null in the report of an older daemon that does not have it.
+ * The output of {@code pmfs status --json}, by subject. {@link StatusJson} writes it as one flat
+ * object. Names are stable; fields are added, never changed. A field that an older daemon does not
+ * know is null.
  *
- * @param dataset {@link DatasetReport#NONE} of a writable mount, whose tiers keep outputs instead
- *     of copies
+ * @param dataset {@link DatasetReport#NONE} for a writable mount, whose tiers hold outputs, not
+ *     copies
  */
 @JsonAdapter(StatusJson.class)
 public record StatusReport(
@@ -25,14 +25,14 @@ public record StatusReport(
     @Figure("the running task, or the last one; null if there was none") @Nullable TaskReport task,
     @Figure("null without `--writable`") @Nullable OutputsReport outputs) {
 
-  /** The report about a mount that has no daemon any more, but shows the source. */
+  /** The report about the source mounted in place of a session. */
   public static StatusReport of(StandIn standIn) {
     return new StatusReport(
         new MountReport(standIn.mountpoint(), standIn.source()),
         DaemonReport.gone("root", standIn.logFile()),
         new BridgeReport(
             BridgeReport.NONE,
-            "the source itself is mounted there since " + standIn.since(),
+            "the source itself has been mounted there since " + standIn.since(),
             "page-cache",
             "the source's own"),
         StateReport.NONE,
@@ -44,12 +44,12 @@ public record StatusReport(
         null);
   }
 
-  /** Whether a daemon reports; else the source itself is mounted there. */
+  /** Whether this is a daemon's report; otherwise the source itself is mounted there. */
   public boolean hasDaemon() {
     return !bridge.bridge().equals(BridgeReport.NONE);
   }
 
-  /** Whether the mount works, in words; null if the daemon does not report it. */
+  /** A verdict in words; null if the daemon does not report it. */
   public @Nullable String verdict() {
     Engagement engagement = dataset.engagement();
     KernelReport.Failures failures = kernel.failures();

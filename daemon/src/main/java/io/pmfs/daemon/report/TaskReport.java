@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * added, never changed. The counts are those of {@link TaskProgress}.
  */
 public record TaskReport(
-    @Figure("its id, which stays when the next daemon continues it") String id,
+    @Figure("its id, unchanged when the next daemon continues it") String id,
     @Figure("`stage`, `metadata`, `check`, `prefetch`, `verify` or `evict`") String task,
     @Figure("`running`, `ended`, `cancelled` or `failed`") String state,
     @Figure("why it failed as a whole") @Nullable String reason,
@@ -35,17 +35,16 @@ public record TaskReport(
             value = "bytes that the running or last task has processed",
             metric = "pmfs_task_done_bytes")
         long bytes,
-    @Figure("the directory that it is in, with `%XX` for bytes that are not" + " printable")
-        String directory,
+    @Figure("the directory being processed, with `%XX` for unprintable bytes") String directory,
     @Figure("files staged, verified or evicted") long done,
     @Figure("files that needed nothing") long present,
     @Figure("files for which no tier had room") long noRoom,
     @Figure(
-            value = "files and paths with any problem but a lack of room",
+            value = "files and paths with any problem except lack of room",
             metric = "pmfs_task_failed_files")
         long failed,
-    @Figure("how long it has run") long elapsedMs,
-    @Figure("how many nodes do it together") int nodes) {
+    @Figure("how long it has been running") long elapsedMs,
+    @Figure("how many nodes take part") int nodes) {
 
   public static TaskReport of(String id, FileTask task, int nodes) {
     TaskProgress progress = task.progress();
@@ -69,7 +68,7 @@ public record TaskReport(
         nodes);
   }
 
-  /** Parses and checks the answer of a daemon, which may belong to another user. */
+  /** Parses and checks the answer of a daemon that may belong to another user. */
   public static TaskReport parse(String json) throws IOException {
     try {
       TaskReport report = new Gson().fromJson(json, TaskReport.class);
@@ -110,14 +109,14 @@ public record TaskReport(
     };
   }
 
-  /** The part of the work that is done, 0 to 1; by bytes if the task moves bytes. */
+  /** The fraction of the work done, 0 to 1; by bytes if {@link #countsBytes}. */
   public double fraction() {
     long whole = countsBytes() ? totalBytes : totalFiles;
     long part = countsBytes() ? bytes : files;
     return whole <= 0 ? 0 : Math.min(1, (double) part / whole);
   }
 
-  /** Whether the work is in the bytes rather than in the number of files. */
+  /** Whether the work is proportional to bytes rather than to the number of files. */
   public boolean countsBytes() {
     return totalBytes > 0
         && switch (task) {

@@ -15,16 +15,15 @@ public record TierReport(
     @Figure("`pm` or `ssd`") String kind,
     @Figure("its directory, device or file") String path,
     @Figure(
-            "`on`; `recovering`, after an unclean stop, until it was compared"
-                + " with the records: it serves copies but takes none; `full`, while"
-                + " its disk has no room except what `--keep-free` reserves; `failed`,"
-                + " for the rest of the session")
+            "`on`; `recovering`, which serves copies but accepts none, after an unclean stop until"
+                + " it has been compared with the records; `full`, while its disk has no room"
+                + " except what `--keep-free` reserves; `failed`, for the rest of the session")
         String state,
     @Figure("why it is not `on`; else empty") String reason,
     Dax dax,
-    @Figure(value = "how many bytes copies may take", metric = "pmfs_tier_capacity_bytes")
+    @Figure(value = "how many bytes copies may use", metric = "pmfs_tier_capacity_bytes")
         long capacityBytes,
-    @Figure(value = "how many bytes copies take", metric = "pmfs_tier_used_bytes") long usedBytes,
+    @Figure(value = "how many bytes copies use", metric = "pmfs_tier_used_bytes") long usedBytes,
     @Figure(value = "copies that the tier holds", metric = "pmfs_tier_copies") long copies,
     @Figure("how new copies are stored") String compression,
     @Figure("how many bytes the copies contain, uncompressed; -1 if that is not known")
@@ -36,7 +35,7 @@ public record TierReport(
         long hits,
     @Figure(
             value =
-                "reads that the tier could not answer, so that a later tier or the" + " source did",
+                "reads that the tier could not answer, so that a later tier or the source answered",
             metric = "pmfs_tier_misses_total")
         long misses,
     @Figure(value = "bytes of the hits", metric = "pmfs_tier_read_bytes_total") long readBytes,
@@ -50,9 +49,9 @@ public record TierReport(
         long mismatches,
     @Figure(
             value =
-                "how many bytes more copies can take before others are evicted: the smaller of"
-                    + " what the capacity leaves and what the disk has free beyond"
-                    + " `--keep-free`; 0 once the tier has failed or its disk is full",
+                "how many more bytes copies can use before others are evicted: the smaller of what"
+                    + " the capacity leaves and what the disk has free beyond `--keep-free`; 0 once"
+                    + " the tier has failed or its disk is full",
             metric = "pmfs_tier_available_bytes")
         long availableBytes) {
   @Figure(value = "1 while the tier serves copies, 0 once it has failed", metric = "pmfs_tier_up")
@@ -92,7 +91,6 @@ public record TierReport(
         tier.availableBytes());
   }
 
-  /** Whether the tier's disk gives direct access to persistent memory, and how pmfs knows. */
   public record Dax(
       @Figure("whether it is persistent memory that can be mapped directly") boolean real,
       @Figure("how pmfs knows that") String reason) {

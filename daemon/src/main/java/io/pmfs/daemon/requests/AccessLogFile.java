@@ -27,11 +27,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file of an access log, with older ones beside it: {@code FILE.1} is the latest of them. Only
+ * The file of an access log, with older ones beside it, of which {@code FILE.1} is the latest. Only
  * its owner may read it, and one daemon at a time writes it. Requests that cannot be written are
- * counted. Once writing works again, the file says how many are missing; so does the daemon's log,
- * at most once a minute. A file that was moved or removed is created again. For one thread, except
- * {@link #missing}.
+ * counted; once writing works again, a line in the file states how many are missing. The daemon's
+ * log reports them at most once a minute. A file that was moved or removed is created again. Not
+ * thread-safe, except {@link #missing}.
  */
 public final class AccessLogFile implements LineReader, AutoCloseable {
   /** The largest file, in bytes. */
@@ -57,7 +57,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
   private long unwritten;
   private final LongAdder missing = new LongAdder();
 
-  /** Makes the directory of the file if it is missing. */
+  /** Checks and, if necessary, creates the directory of the file. */
   @FunctionalInterface
   public interface Place {
     /**
@@ -69,10 +69,10 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
   }
 
   /**
-   * A file that is not open yet.
+   * Does not open the file.
    *
    * @param place called each time before the file is opened
-   * @param maxBytes the largest size; after that, a new file starts
+   * @param maxBytes the size at which a new file is started
    * @param olderFiles how many older files are kept
    */
   public AccessLogFile(Path file, Place place, long maxBytes, int olderFiles, InstantSource clock) {
@@ -147,7 +147,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
       write(lines);
       if (isSaidToFail) {
         isSaidToFail = false;
-        log.info("{}: access log: written again; {} requests are missing", file, unwritten);
+        log.info("{}: access log: writing again; {} requests are missing", file, unwritten);
       }
       unwritten = 0;
     } catch (IOException e) {
@@ -229,7 +229,7 @@ public final class AccessLogFile implements LineReader, AutoCloseable {
       warned = now;
       isSaidToFail = true;
       log.warn(
-          "{}: access log: cannot be written: {}; requests are served but not logged until it can",
+          "{}: access log: cannot be written: {}; until then requests are served but not logged",
           file,
           reason(e));
     }

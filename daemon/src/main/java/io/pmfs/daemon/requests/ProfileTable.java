@@ -5,14 +5,14 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.LongFunction;
 
-/** A {@link Profile.Report} as a table for people. */
+/** A {@link Profile.Report} as a table for users. */
 public final class ProfileTable {
   private static final int LEAST_KEY_WIDTH = 14;
 
   private ProfileTable() {}
 
   /**
-   * The lines of the table.
+   * Formats the lines of the table.
    *
    * @param size formats a number of bytes
    */
@@ -44,12 +44,10 @@ public final class ProfileTable {
     if (report.missing() > 0) {
       lines.add(
           String.format(
-              Locale.ROOT, "%,d requests had no line: they are missing here", report.missing()));
+              Locale.ROOT, "%,d requests had no line and are missing here", report.missing()));
     }
     if (report.unreadable() > 0) {
-      lines.add(
-          String.format(
-              Locale.ROOT, "%,d lines are not lines of an access log", report.unreadable()));
+      lines.add(String.format(Locale.ROOT, "%,d lines are malformed", report.unreadable()));
     }
     return lines;
   }

@@ -24,11 +24,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes a line of each answered request for the access log and for readers, and of slow requests
- * for the daemon's log. Requests enter a queue without a lock; one thread takes them from there. If
- * it falls behind, further requests are only counted, and a line says how many. Without an access
- * log and readers, only slow requests enter the queue. The same thread checks each second for
- * requests that have waited too long. Safe for use by many threads.
+ * Formats a line of each answered request for the access log and for readers, and of slow requests
+ * for the daemon's log. Requests enter a lock-free queue that one thread drains. If the queue is
+ * full, further requests are only counted, and a line states how many. Without an access log and
+ * readers, only slow requests enter the queue. The same thread checks each second for requests that
+ * have waited too long. Thread-safe.
  */
 public final class RequestLog implements RequestListener, AutoCloseable {
   /** The largest number of readers at a time. */
@@ -39,12 +39,12 @@ public final class RequestLog implements RequestListener, AutoCloseable {
 
   private static final Logger log = LoggerFactory.getLogger(RequestLog.class);
 
-  /** How many requests become lines before these are passed on. */
+  /** How many requests are formatted before their lines are passed on. */
   private static final int BATCH = 512;
 
   private static final long PAUSE_NANOS = Duration.ofMillis(100).toNanos();
 
-  /** After this many pauses without a request the thread waits to be woken. */
+  /** After this many pauses without a request the thread waits for a signal. */
   private static final int QUIET_PAUSES = 5;
 
   private static final long LONGEST_PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
@@ -62,20 +62,20 @@ public final class RequestLog implements RequestListener, AutoCloseable {
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
   private final Thread writer = DaemonThread.lasting("requests", this::run);
-  private long told; // dropped requests that lines mention; only for the writer
+  private long mentioned; // dropped requests that lines mention; only for the writer
   private long looked = System.nanoTime(); // the last look for waiting requests; for the writer
   private volatile long leastNanos;
   private volatile boolean isWaiting;
   private volatile boolean isClosed;
 
   /**
-   * A log that starts with {@link #start}.
+   * Does not start yet; see {@link #start}.
    *
-   * @param paths returns the path of an inode below the root, or null if there is none; throws once
-   *     the namespace is closed
-   * @param inProgress requests without an answer that began at least so many nanoseconds ago, the
+   * @param paths returns the path of an inode below the root, or null; throws once the namespace is
+   *     closed
+   * @param inProgress returns unanswered requests that began at least so many nanoseconds ago,
    *     oldest first
-   * @param file gets all lines and is closed with this log; null if there is none
+   * @param file receives all lines and is closed with this log; null if there is none
    */
   public RequestLog(
       LongFunction<@Nullable FileName> paths,
@@ -103,7 +103,6 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     decideWhatToTell();
   }
 
-  /** Starts making lines. */
   public RequestLog start() {
     writer.start();
     return this;
@@ -118,13 +117,13 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     return file;
   }
 
-  /** How many requests have no line in the access log so far. */
+  /** How many requests are missing in the access log. */
   public long missing() {
     AccessLogFile to = file;
     return dropped.sum() + (to == null ? 0 : to.missing());
   }
 
-  /** Requests that have waited at least this long for an answer, the oldest first. */
+  /** Requests that have waited at least this long for an answer, oldest first. */
   public List<WaitingRequest> waiting(Duration least) {
     return waiting(least.toNanos());
   }
@@ -137,7 +136,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
         .toList();
   }
 
-  /** Adds a reader, which gets every line from now on; false if there are too many. */
+  /** Adds a reader; returns false if there are too many. */
   public synchronized boolean add(LineReader reader) {
     if (readers.size() >= MOST_READERS || isClosed) {
       return false;
@@ -166,7 +165,6 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     return FailedRequests.isFailure(request.asked().operation(), request.errno());
   }
 
-  /** The requests that failed so far. */
   public FailedRequests.Counts failed() {
     return failed.counts();
   }
@@ -214,19 +212,22 @@ public final class RequestLog implements RequestListener, AutoCloseable {
     }
   }
 
-  /** Nothing reports a request without an answer, so this looks for them periodically. */
+  /** Polls for unanswered requests, because no event reports them. */
   private void lookForWaiting() {
     long now = System.nanoTime();
     if (slow.isOn() && now - looked >= LONGEST_PAUSE_NANOS) {
       looked = now;
-      slow.tell(waiting(slow.leastNanos()));
+      slow.report(waiting(slow.leastNanos()));
     }
   }
 
-  /** Waking a thread costs a request more than entering the queue, so it happens only when idle. */
+  /**
+   * Waits for a signal only when idle, because waking a thread costs a request more than entering
+   * the queue.
+   */
   private void waitForMore() {
     isWaiting = true;
-    if (queue.isEmpty() && told == dropped.sum() && !isClosed) {
+    if (queue.isEmpty() && mentioned == dropped.sum() && !isClosed) {
       if (slow.isOn()) {
         LockSupport.parkNanos(LONGEST_PAUSE_NANOS);
       } else {
@@ -244,15 +245,15 @@ public final class RequestLog implements RequestListener, AutoCloseable {
       queued.decrementAndGet();
       batch.add(next);
     }
-    long missing = dropped.sum() - told;
+    long missing = dropped.sum() - mentioned;
     if (batch.isEmpty() && missing == 0) {
       return false;
     }
-    told += missing;
+    mentioned += missing;
     try {
       write(batch, missing);
     } catch (RuntimeException e) {
-      log.error("requests: {} have no line", batch.size() + missing, e);
+      log.error("the lines of {} requests are lost", batch.size() + missing, e);
     }
     return true;
   }
@@ -273,7 +274,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
           text.append('\n');
         }
         if (isSlow) {
-          slow.tell(line);
+          slow.report(line);
         }
         if (isFailed) {
           failed.describe(line.call(), line.outcome(), now);
@@ -281,7 +282,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
       }
     }
     if (missing > 0) {
-      String reason = "they came faster than lines can be written";
+      String reason = "they arrived faster than lines can be written";
       text.append(new LogLine.Missing(now, missing, reason).text()).append('\n');
     }
     int requests = (int) Math.min(Integer.MAX_VALUE, batch.size() + missing);
@@ -303,7 +304,7 @@ public final class RequestLog implements RequestListener, AutoCloseable {
         request.nanos() / 1000);
   }
 
-  /** Writes the queued requests, for two seconds at most, and closes the file. Idempotent. */
+  /** Writes the queued requests for up to two seconds and closes the file. Idempotent. */
   @Override
   public void close() {
     synchronized (this) {

@@ -12,9 +12,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes a line for each request that has waited long, and for each that took long. The lines are
- * limited to so many a minute, because all requests are slow when the source is dead. At the end of
- * the minute a line says how many more there were. For one thread.
+ * Formats a line for each request that has waited long or took long. The lines per minute are
+ * limited, because all requests are slow when the source is dead; at the end of the minute a line
+ * states how many more there were. Not thread-safe.
  */
 public final class SlowRequests {
   static final int MOST_LINES = 10;
@@ -24,16 +24,16 @@ public final class SlowRequests {
   private final InstantSource clock;
   private final Consumer<String> lines;
   private @Nullable Instant windowEnd;
-  private int said;
-  private long unsaid;
-  private long unsaidWaiting;
+  private int reported;
+  private long omitted;
+  private long omittedWaiting;
   private Set<AskedRequest> waiting = Set.of(); // already reported
 
   /**
-   * Starts without slow requests.
+   * Starts with no slow requests.
    *
-   * @param limit requests that take at least this long are slow; zero turns this off
-   * @param lines takes the lines
+   * @param limit requests that take at least this long are slow; zero disables the lines
+   * @param lines receives the lines
    */
   public SlowRequests(Duration limit, InstantSource clock, Consumer<String> lines) {
     this.limit = limit;
@@ -41,61 +41,59 @@ public final class SlowRequests {
     this.lines = lines;
   }
 
-  /** The limit in nanoseconds. */
   long leastNanos() {
     return limit.isZero() ? Long.MAX_VALUE : limit.toNanos();
   }
 
-  /** Whether there is a limit. */
   boolean isOn() {
     return !limit.isZero();
   }
 
-  /** Reports a slow request, unless there were enough lines. */
-  void tell(LogLine.Request request) {
+  /** Reports a slow request, up to the limit of lines. */
+  void report(LogLine.Request request) {
     String outcome =
         String.format(Locale.ROOT, "took %.3f s: %s", request.micros() / 1e6, request.outcome());
-    if (!say(request.call(), outcome)) {
-      unsaid++;
+    if (!emit(request.call(), outcome)) {
+      omitted++;
     }
   }
 
-  /** Reports slow requests that still have no answer, each of them once. */
-  void tell(List<WaitingRequest> requests) {
+  /** Reports unanswered slow requests, each of them once. */
+  void report(List<WaitingRequest> requests) {
     for (WaitingRequest request : requests) {
       String outcome =
           String.format(
               Locale.ROOT, "has waited for %.3f s and has no answer", request.nanos() / 1e9);
-      if (!waiting.contains(request.asked()) && !say(request.call(), outcome)) {
-        unsaidWaiting++;
+      if (!waiting.contains(request.asked()) && !emit(request.call(), outcome)) {
+        omittedWaiting++;
       }
     }
     waiting = requests.stream().map(WaitingRequest::asked).collect(Collectors.toSet());
   }
 
-  private boolean say(Call call, String outcome) {
+  private boolean emit(Call call, String outcome) {
     settle();
     if (windowEnd == null) {
       windowEnd = clock.instant().plus(WINDOW);
     }
-    if (said == MOST_LINES) {
+    if (reported == MOST_LINES) {
       return false;
     }
-    said++;
+    reported++;
     lines.accept("slow request: " + call.text() + " " + outcome);
     return true;
   }
 
-  /** Reports how many requests had no line, once the minute is over. */
+  /** Once the minute is over, reports how many requests had no line. */
   void settle() {
     Instant end = windowEnd;
     if (end != null && !clock.instant().isBefore(end)) {
-      sum("slow requests: %,d more took at least %s s within a minute", unsaid);
-      sum("slow requests: %,d more waited for at least %s s within a minute", unsaidWaiting);
+      sum("slow requests: %,d more took at least %s s within a minute", omitted);
+      sum("slow requests: %,d more waited for at least %s s within a minute", omittedWaiting);
       windowEnd = null;
-      said = 0;
-      unsaid = 0;
-      unsaidWaiting = 0;
+      reported = 0;
+      omitted = 0;
+      omittedWaiting = 0;
     }
   }
 

@@ -16,14 +16,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What commands wait for: that everything which was closed before they asked is at the source. Each
- * has a thread of its own. Safe for use by many threads.
+ * The drains of a writable mount: each waits, in its own thread, until the source has everything
+ * that was closed before the drain started. Thread-safe.
  */
 public final class Drains implements AutoCloseable {
-  /** Commands that may wait at once. */
+  /** The most drains at once. */
   static final int MOST = 16;
 
-  /** Ended ones whose outcome can still be read. */
+  /** The most ended drains whose outcome can still be read. */
   private static final int REMEMBERED = 64;
 
   private static final int NAMES = 20;
@@ -34,7 +34,7 @@ public final class Drains implements AutoCloseable {
   private final Supplier<List<MissingNode>> missing;
   private final AtomicInteger running = new AtomicInteger();
 
-  // GUARDED_BY(this); the oldest first
+  // GUARDED_BY(this); oldest first
   private final Map<Long, Drain> drains =
       new LinkedHashMap<>() {
         @Override
@@ -54,12 +54,12 @@ public final class Drains implements AutoCloseable {
   }
 
   /**
-   * The state of one.
+   * The state of a drain.
    *
    * @param state {@link #RUNNING}, {@link #DONE}, or {@link #LEFT} if the source refused changes
-   * @param waiting some paths of what is not at the source yet
-   * @param missing nodes of the cluster of whose changes nothing is known; null in the report of an
-   *     older daemon
+   * @param waiting some paths with changes that the source does not have yet
+   * @param missing nodes of the cluster whose changes are unknown; null in the report of an older
+   *     daemon
    */
   public record Report(
       long id,
@@ -71,14 +71,14 @@ public final class Drains implements AutoCloseable {
     public static final String DONE = "done";
     public static final String LEFT = "left";
 
-    /** The missing nodes; none in the report of an older daemon. */
+    /** The missing nodes; empty in the report of an older daemon. */
     public List<MissingNode> absent() {
       return missing == null ? List.of() : missing;
     }
   }
 
   /**
-   * Nobody waits yet.
+   * Starts with no drains.
    *
    * @param missing the nodes of the cluster that are missing
    */
@@ -88,13 +88,13 @@ public final class Drains implements AutoCloseable {
   }
 
   /**
-   * Begins to wait.
+   * Starts a drain.
    *
-   * @throws IllegalStateException if too many wait
+   * @throws IllegalStateException if there are too many
    */
   public synchronized Report start() {
     if (running.get() >= MOST) {
-      throw new IllegalStateException(MOST + " commands wait for this mount already");
+      throw new IllegalStateException(MOST + " commands already wait for this mount");
     }
     long id = ++last;
     running.incrementAndGet();
@@ -108,25 +108,25 @@ public final class Drains implements AutoCloseable {
       drains.remove(id);
       running.decrementAndGet();
       throw new IllegalStateException(
-          "no thread can wait for the source now: " + e.getMessage(), e);
+          "cannot start a thread to wait for the source: " + e.getMessage(), e);
     }
     return report(id, self[0]);
   }
 
-  /** What was told of conflicts and refusals until now, and is told no longer. */
+  /** Returns the conflicts and refusals so far; later reports omit them. */
   public OutputsReport acknowledge() throws FsException {
     return OutputsReport.of(outputs.acknowledge());
   }
 
-  /** The paths of changes about which something was done. */
+  /** The paths of retried or discarded changes. */
   public record Changes(List<String> paths) {}
 
-  /** Has refused changes tried again. */
+  /** Retries refused changes. */
   public Changes retry(FileName path) throws FsException {
     return new Changes(outputs.retry(path));
   }
 
-  /** Gives refused changes up. */
+  /** Discards refused changes. */
   public Changes drop(FileName path) throws FsException {
     return new Changes(outputs.drop(path));
   }
@@ -136,16 +136,16 @@ public final class Drains implements AutoCloseable {
     try {
       outcome = outputs.drain(Long.MAX_VALUE) ? Report.DONE : Report.LEFT;
     } catch (InterruptedException e) {
-      log.debug("a command waits no longer");
+      log.debug("a drain was cancelled");
     } catch (RuntimeException | Error e) {
-      log.error("waiting for the source", e);
+      log.error("a drain failed", e);
     } finally {
       drain.state = outcome;
       running.decrementAndGet();
     }
   }
 
-  /** The state of one; null if it is not known, for example to a daemon that has taken over. */
+  /** The state of a drain; null if unknown, for example because another daemon started it. */
   @Nullable
   public Report find(long id) {
     Drain drain;
@@ -156,12 +156,12 @@ public final class Drains implements AutoCloseable {
   }
 
   private Report report(long id, Drain drain) {
-    String state = drain.state; // before the rest: what is done must not show as left
+    String state = drain.state; // read first: the other values may only be newer
     return new Report(
         id, state, OutputsReport.of(outputs.drainStatus()), outputs.waiting(NAMES), missing.get());
   }
 
-  /** Waits no longer for one; what was copied stays. */
+  /** Cancels a drain; copying continues. */
   public synchronized void cancel(long id) {
     Drain drain = drains.remove(id);
     if (drain != null) {

@@ -21,13 +21,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The part of a {@link SharedTask} that another node does. One thread starts and follows it. If the
- * node's daemon is replaced meanwhile, the part is requested again. Safe for use by many threads.
+ * Another node's part of a {@link SharedTask}. One thread starts and follows it. If the node's
+ * daemon is replaced meanwhile, the part is requested again. Thread-safe.
  */
 final class PeerPart {
   private static final Logger log = LoggerFactory.getLogger(PeerPart.class);
 
-  /** After this many looks without an answer the part counts as undone. */
+  /** After this many unanswered requests the part counts as not done. */
   private static final int MOST_SILENT_LOOKS = 60;
 
   private static final long FIRST_PAUSE_MS = 20;
@@ -59,7 +59,7 @@ final class PeerPart {
     cancelled = true;
   }
 
-  /** Sends the node one request after the other; returns when all are done or one failed. */
+  /** Sends the node one request after another; returns when all are done or one has failed. */
   void follow(Iterable<TaskRequest> requests) throws InterruptedException {
     try {
       for (TaskRequest request : requests) {
@@ -79,7 +79,7 @@ final class PeerPart {
     }
   }
 
-  /** The part is not done, for a reason. */
+  /** Records why the part is not done. */
   void isUndone(String why) {
     undone = why;
     String reason = "on " + name() + ": " + why + "; run this again";
@@ -114,8 +114,8 @@ final class PeerPart {
     private final TaskRequest request;
     private @Nullable TaskReport latest;
     private @Nullable Member asked;
-    private boolean isTold;
-    private boolean isLeftToIt;
+    private boolean isCancelRequested;
+    private boolean isRefused;
     private int silent;
 
     Run(TaskRequest request) {
@@ -140,13 +140,15 @@ final class PeerPart {
           log.debug("{}: {}", node.name(), e.getMessage());
           silent++;
         }
-        if (cancelled && (isLeftToIt || asked == null)) {
+        if (cancelled && (isRefused || asked == null)) {
           return null;
         }
         pauseMs = Math.min(longestPauseMs, pauseMs * 2);
         TimeUnit.MILLISECONDS.sleep(pauseMs);
       }
-      return asked == null ? "its part did not start: it left" : "it left before its part was done";
+      return asked == null
+          ? "its part did not start: the node left"
+          : "the node left before its part was done";
     }
 
     /** Whether the request has ended. */
@@ -156,7 +158,7 @@ final class PeerPart {
         if (before == null) {
           return false;
         }
-        tell(peer);
+        requestCancel(peer);
       }
       boolean isNew = before == null || before.instance() != peer.instance();
       boolean begins = isNew && !cancelled;
@@ -171,16 +173,16 @@ final class PeerPart {
       return !report.isRunning();
     }
 
-    private void tell(Member peer) throws PeerException {
-      if (isTold) {
+    private void requestCancel(Member peer) throws PeerException {
+      if (isCancelRequested) {
         return;
       }
       try {
         peers.cancel(peer);
-        isTold = true;
+        isCancelRequested = true;
       } catch (PeerException e) {
-        // A refusal means that the node's own users started the task: only they may cancel it.
-        isLeftToIt = e.kind() != PeerException.Kind.UNREACHABLE;
+        // A refusal means that the node's own users started the task, which only they may cancel.
+        isRefused = e.kind() != PeerException.Kind.UNREACHABLE;
         throw e;
       }
     }
@@ -218,19 +220,19 @@ final class PeerPart {
           taken += page.size();
         }
       } catch (PeerException | IllegalArgumentException e) {
-        log.warn("{}: its findings cannot be read: {}", node.name(), e.getMessage());
+        log.warn("{}: cannot read its findings: {}", node.name(), e.getMessage());
       }
     }
   }
 
-  private TaskFinding finding(FindingsPage.Finding told) {
+  private TaskFinding finding(FindingsPage.Finding reported) {
     TaskFinding.Kind kind = TaskFinding.Kind.FAILED;
     for (TaskFinding.Kind known : TaskFinding.Kind.values()) {
-      if (known.name().toLowerCase(Locale.ROOT).replace('_', '-').equals(told.outcome())) {
+      if (known.name().toLowerCase(Locale.ROOT).replace('_', '-').equals(reported.outcome())) {
         kind = known;
       }
     }
-    FileName path = PathText.decode(told.path());
-    return new TaskFinding(path, kind, "on " + node.name() + ": " + told.reason());
+    FileName path = PathText.decode(reported.path());
+    return new TaskFinding(path, kind, "on " + node.name() + ": " + reported.reason());
   }
 }

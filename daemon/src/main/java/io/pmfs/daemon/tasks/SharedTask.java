@@ -13,8 +13,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A task of several nodes of a cluster: each does its own part, and reports are sums of the parts.
- * It runs until all parts have ended. A part that another node did not finish is a finding.
+ * A task on several nodes of a cluster: each does its own part, and reports are sums of the parts.
+ * Runs until all parts have ended. A part that another node did not finish is a finding.
  */
 final class SharedTask implements FileTask {
   private final FileTask here;
@@ -35,7 +35,7 @@ final class SharedTask implements FileTask {
       try {
         DaemonThread.start("part-" + part.name(), () -> follow(part, requests));
       } catch (OutOfMemoryError e) {
-        part.isUndone("no thread could ask for its part: " + e.getMessage());
+        part.isUndone("cannot start a thread for its part: " + e.getMessage());
         running.countDown();
       }
     }
@@ -56,7 +56,7 @@ final class SharedTask implements FileTask {
     return here;
   }
 
-  /** How many nodes are known to take part. */
+  /** How many nodes take part, as far as known. */
   int nodes() {
     return 1 + (int) parts.stream().filter(part -> !part.reports().isEmpty()).count();
   }

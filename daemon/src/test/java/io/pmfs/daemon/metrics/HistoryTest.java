@@ -2,6 +2,7 @@ package io.pmfs.daemon.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.time.Instant;
 import org.junit.jupiter.api.Test;
@@ -12,10 +13,10 @@ final class HistoryTest {
   private Instant now = Instant.EPOCH;
 
   @Test
-  void hour_ofADay_isTheLastOne() throws Exception {
+  void hour_ofSeveral_isTheLastOne() throws Exception {
     try (MeasuredDataset dataset = new MeasuredDataset(directory)) {
       History history = new History(() -> dataset.status(true), () -> now);
-      for (int i = 0; i < 24 * 720; i++) {
+      for (int i = 0; i < Requested.count("large", 24, 3) * 720; i++) {
         now = now.plus(History.INTERVAL);
         history.sample();
       }

@@ -31,7 +31,7 @@ final class BridgeChoiceTest {
     world.fusermount(null);
 
     assertThat(choice("auto"))
-        .isEqualTo(new BridgeChoice("kernel", "the default; root mounts by mount(2)"));
+        .isEqualTo(new BridgeChoice("kernel", "the default; root mounts with mount(2)"));
   }
 
   @ParameterizedTest
@@ -59,12 +59,12 @@ final class BridgeChoiceTest {
     Files.delete(world.root.resolve("dev/fuse"));
 
     assertThat(choice("auto").name()).isEqualTo("jnr");
-    assertThat(choice("auto").reason()).contains("dev/fuse: not there");
+    assertThat(choice("auto").reason()).contains("dev/fuse: missing");
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"kernel", "jnr"})
   void of_oneAskedFor_isThat(String name) {
-    assertThat(choice(name)).isEqualTo(new BridgeChoice(name, "as asked for"));
+    assertThat(choice(name)).isEqualTo(new BridgeChoice(name, "as requested"));
   }
 }

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-/** A status in which each figure has a value, for tests, and its variations. */
+/** A status with a value for each figure, and variations of it. */
 public final class SampleReport {
   private static final Gson GSON = new Gson();
 
@@ -33,7 +33,7 @@ public final class SampleReport {
             null,
             new DaemonReport.Memory(200 << 20, 50 << 20, 192 << 20),
             null),
-        new BridgeReport("jnr", "as asked for", "page-cache", "read-only"),
+        new BridgeReport("jnr", "as requested", "page-cache", "read-only"),
         new StateReport("/local/pmfs/state", null),
         new DatasetReport(
             List.of(
@@ -109,7 +109,7 @@ public final class SampleReport {
         12L);
   }
 
-  /** With failed requests and numbers that changed. */
+  /** With failed requests and changed inode numbers. */
   public static StatusReport failing(KernelReport.Failures failures, long renumbered) {
     return with(
         of("/mnt/dataset", "/lustre/imagenet"),
@@ -126,7 +126,7 @@ public final class SampleReport {
     return inCluster(cluster(node, more, List.of()));
   }
 
-  /** A node of the cluster of which more nodes are missing. */
+  /** A node of a cluster with further missing nodes. */
   public static StatusReport withMissing(List<MissingNode> missing) {
     return inCluster(cluster("n1", List.of(), missing));
   }
@@ -136,7 +136,7 @@ public final class SampleReport {
         of("/mnt/dataset", "/lustre/imagenet"), Map.of("cluster", cluster, "recent", recent(300)));
   }
 
-  /** A writable mount in the cluster, of which more nodes are missing. */
+  /** A writable mount in a cluster with further missing nodes. */
   public static StatusReport writable(OutputsReport outputs, List<MissingNode> missing) {
     StatusReport sample = of("/mnt/run42", "/lustre/run42");
     return new StatusReport(

@@ -146,16 +146,16 @@ final class ProfileTest {
     assertThat(lines.get(0)).isEqualTo("6 requests in 2.0 s, 1700 B");
     assertThat(lines.get(1))
         .isEqualTo(
-            "operation          count    per s    bytes    time     mean      p50      p99  longest  failed");
+            "operation          count    per s    bytes    time     mean      p50      p99  longest"
+                + "  failed");
     assertThat(lines.get(2))
         .isEqualTo(
-            "read                   3      1.5   1700 B  99.7 %  2.67 ms  3.01 ms  4.00 ms  4.00 ms       0");
+            "read                   3      1.5   1700 B  99.7 %  2.67 ms  3.01 ms  4.00 ms  4.00 ms"
+                + "       0");
     assertThat(lines.get(3)).startsWith("lookup                 1 ").endsWith(" 1");
     assertThat(lines.get(4)).startsWith("others (2)             2 ");
     assertThat(lines.subList(5, 7))
-        .containsExactly(
-            "41 requests had no line: they are missing here",
-            "1 lines are not lines of an access log");
+        .containsExactly("41 requests had no line and are missing here", "1 lines are malformed");
   }
 
   @Test

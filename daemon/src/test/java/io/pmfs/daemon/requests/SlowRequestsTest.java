@@ -17,15 +17,15 @@ final class SlowRequestsTest {
   private Instant now = Lines.TIME;
   private final SlowRequests slow = new SlowRequests(Duration.ofSeconds(10), () -> now, lines::add);
 
-  private void tell(int count) {
+  private void report(int count) {
     for (int i = 0; i < count; i++) {
-      slow.tell(SLOW);
+      slow.report(SLOW);
     }
   }
 
   @Test
   void tell_aRequest_saysWhoWaitedForWhatAndHowLong() {
-    tell(1);
+    report(1);
 
     assertThat(lines)
         .containsExactly(
@@ -35,7 +35,7 @@ final class SlowRequestsTest {
 
   @Test
   void tell_manyInAMinute_saysTenAndThenHowManyMore() {
-    tell(SlowRequests.MOST_LINES + 1234);
+    report(SlowRequests.MOST_LINES + 1234);
     assertThat(lines).hasSize(SlowRequests.MOST_LINES);
 
     now = now.plus(SlowRequests.WINDOW).minusMillis(1);
@@ -54,9 +54,9 @@ final class SlowRequestsTest {
 
   @Test
   void tell_inTheNextMinute_saysTenAgain() {
-    tell(SlowRequests.MOST_LINES);
+    report(SlowRequests.MOST_LINES);
     now = now.plus(SlowRequests.WINDOW);
-    tell(SlowRequests.MOST_LINES + 1);
+    report(SlowRequests.MOST_LINES + 1);
 
     assertThat(lines).hasSize(2 * SlowRequests.MOST_LINES);
   }
@@ -69,9 +69,9 @@ final class SlowRequestsTest {
   @Test
   void tell_requestsThatWait_areSaidOnceEach() {
     WaitingRequest first = waiting(1);
-    slow.tell(List.of(first));
-    slow.tell(List.of(first, waiting(2)));
-    slow.tell(List.of());
+    slow.report(List.of(first));
+    slow.report(List.of(first, waiting(2)));
+    slow.report(List.of());
 
     assertThat(lines)
         .containsExactly(
@@ -87,9 +87,9 @@ final class SlowRequestsTest {
         LongStream.range(0, SlowRequests.MOST_LINES + 54)
             .mapToObj(SlowRequestsTest::waiting)
             .toList();
-    slow.tell(many);
-    slow.tell(many);
-    tell(3);
+    slow.report(many);
+    slow.report(many);
+    report(3);
     now = now.plus(SlowRequests.WINDOW);
     slow.settle();
 

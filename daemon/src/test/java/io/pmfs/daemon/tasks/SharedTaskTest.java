@@ -145,7 +145,11 @@ final class SharedTaskTest {
     ends(here, 3, 0);
 
     assertThat(outcome().complete()).isFalse();
-    assertThat(reasons()).hasSize(1).first().asString().startsWith("on n2: no thread could ask");
+    assertThat(reasons())
+        .hasSize(1)
+        .first()
+        .asString()
+        .startsWith("on n2: cannot start a thread for its part");
   }
 
   @Test
@@ -161,7 +165,7 @@ final class SharedTaskTest {
 
   @Test
   void stage_begunOnBothNodesAtOnce_endsOnBoth() throws Exception {
-    // Each runs its own task before it hears of the other's.
+    // Each runs its own task before it receives the other's request.
     there.isSilent = true;
     here.isSilent = true;
     here.tasks.start(REQUEST);
@@ -244,7 +248,7 @@ final class SharedTaskTest {
     assertThat(report.state()).isEqualTo("ended");
     assertThat(report.complete()).isFalse();
     assertThat(reasons())
-        .containsExactly("on n2: it left before its part was done; run this again");
+        .containsExactly("on n2: the node left before its part was done; run this again");
   }
 
   @Test

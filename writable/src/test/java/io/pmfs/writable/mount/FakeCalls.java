@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * File systems in memory: one for each root. A test can make each call that changes something fail,
- * and look at the state after each. Safe for use by many threads.
+ * and look at the state after each. Thread-safe.
  */
 final class FakeCalls implements OutputCalls {
   /** A process dies: nothing in it catches this. */
