@@ -25,7 +25,7 @@ public record MountedFileSystem(
    * @param root the directory that contains proc and sys: {@code /} except in tests
    * @return null if it is not found
    */
-  static @Nullable public MountedFileSystem of(Path directory, Path root) {
+  public static @Nullable MountedFileSystem of(Path directory, Path root) {
     try {
       long number = ((Number) Files.getAttribute(directory, "unix:dev")).longValue();
       String text = Files.readString(root.resolve("proc/self/mountinfo"), ISO_8859_1);

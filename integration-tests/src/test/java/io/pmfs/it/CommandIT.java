@@ -44,7 +44,7 @@ final class CommandIT {
 
       Path away = Files.move(source, source.resolveSibling("away"));
       assertThat(pmfs.run("doctor", mountpoint).expect(5).out())
-          .containsPattern("fail +source +" + source + ": not there");
+          .containsPattern("fail +source +" + source + ": missing");
       Files.move(away, source);
     }
   }

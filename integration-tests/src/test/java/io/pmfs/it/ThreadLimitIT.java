@@ -130,7 +130,7 @@ final class ThreadLimitIT {
       }
       Command refused = pmfs.run(drain);
       assertThat(refused.exit()).isIn(0, 1);
-      assertThat(refused.exit() == 0 ? "no thread" : refused.err()).contains("no thread");
+      assertThat(refused.exit() == 0 ? "start a thread" : refused.err()).contains("start a thread");
       lift();
       pmfs.run(drain).expect(0);
       assertThat(mount.status().text("threadFailure")).isEmpty();

@@ -88,7 +88,7 @@ final class UnsteadySourceIT {
       assertThat(mount.status().number("renumberedFiles")).isPositive();
       assertThat(mount.status().number("reads.errors")).isZero();
       assertThat(pmfs.run("status", mount.mountpoint().toString()).expect(0).out())
-          .contains("inode numbers from time to time");
+          .contains("they change at the source");
     }
     view.renumber(0x2aa);
     long opens = opens();

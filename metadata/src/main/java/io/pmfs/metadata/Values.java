@@ -58,7 +58,7 @@ final class Values {
   }
 
   /** Decodes any format, so that a message can name it; null if this is not a superblock. */
-  static @Nullable public Superblock superblock(byte[] value) {
+  public static @Nullable Superblock superblock(byte[] value) {
     ByteBuffer in = ByteBuffer.wrap(value);
     if (in.remaining() < 2 * Integer.BYTES || in.getInt() != MAGIC) {
       return null;
@@ -72,7 +72,7 @@ final class Values {
     return value;
   }
 
-  static @Nullable public Long number(byte[] value) {
+  public static @Nullable Long number(byte[] value) {
     return decode(value, ByteBuffer::getLong);
   }
 
@@ -105,7 +105,7 @@ final class Values {
     return value;
   }
 
-  static @Nullable public Inode inode(long number, byte[] value) {
+  public static @Nullable Inode inode(long number, byte[] value) {
     return decode(
         value,
         in -> {
@@ -129,7 +129,7 @@ final class Values {
     return value;
   }
 
-  static @Nullable public NameValue name(byte[] value) {
+  public static @Nullable NameValue name(byte[] value) {
     return decode(
         value,
         in -> new NameValue(in.getLong(), FileType.ofNumber(in.get()), in.getLong(), in.getLong()));
@@ -213,7 +213,7 @@ final class Values {
     return value;
   }
 
-  static @Nullable public CopyRecord copy(String tier, byte[] value) {
+  public static @Nullable CopyRecord copy(String tier, byte[] value) {
     return decode(
         COPY_VERSION,
         value,

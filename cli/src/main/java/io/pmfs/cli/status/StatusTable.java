@@ -342,7 +342,7 @@ final class StatusTable {
         renumbered);
   }
 
-  static @Nullable public String waiting(KernelReport.@Nullable Waiting waiting) {
+  public static @Nullable String waiting(KernelReport.@Nullable Waiting waiting) {
     if (waiting == null || waiting.count() == 0) {
       return null;
     }

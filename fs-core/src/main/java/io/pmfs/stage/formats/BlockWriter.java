@@ -42,7 +42,7 @@ public final class BlockWriter {
    *
    * @param bundling whether the copy may be in a bundle
    */
-  static @Nullable public BlockWriter create(
+  public static @Nullable BlockWriter create(
       Inode inode, Tier tier, CopyFormat format, Bundling bundling, DirectMemory memory) {
     CopyWriter file = tier.create(inode.number(), format.mostStored(inode.attributes().size()));
     return file == null ? null : new BlockWriter(inode, file, format, bundling, memory);
