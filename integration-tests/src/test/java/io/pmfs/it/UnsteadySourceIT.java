@@ -101,7 +101,7 @@ final class UnsteadySourceIT {
       // A file that was replaced is noticed.
       Path file = real.resolve(dataset.items().get(1).name());
       assertThat(pmfs.run("doctor", mount.mountpoint().toString()).out())
-          .contains("inode numbers", "from time to time");
+          .contains("inode numbers", "they change at the source");
       byte[] other = new byte[SIZE];
       new Random(1).nextBytes(other);
       Files.delete(file);

@@ -328,7 +328,8 @@ final class ControlServerTest {
   void tasks_wrongBody_isRefusedInWords() throws Exception {
     assertThat(post("").status()).isEqualTo(400);
     assertThat(post("{\"task\":\"stage\",\"paths\":[\"/etc\"]}").error()).contains("'/etc'");
-    assertThat(post("{\"task\":\"stage\",\"paths\":[\"\"]} {}").error()).contains("more after");
+    assertThat(post("{\"task\":\"stage\",\"paths\":[\"\"]} {}").error())
+        .contains("more text follows");
     assertThat(requests.fakeTasks.started).isEmpty();
   }
 

@@ -87,7 +87,7 @@ final class NodeResourceTest {
           """
           GET    | x                             | 404 | x: try node or task
           GET    | tasks                         | 404 | try
-          GET    | task/latest                   | 404 | no task was started
+          GET    | task/latest                   | 404 | no task has been started
           GET    | task/latest/findings?limit=-1 | 400 | limit
           GET    | task/latest/findings?x=1      | 400 | unknown parameter x
           PUT    | task                          | 405 | POST
