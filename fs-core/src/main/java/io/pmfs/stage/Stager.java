@@ -307,11 +307,15 @@ public final class Stager implements AutoCloseable {
       return null;
     }
     LentFile file = sources.lend(inode);
-    if (file != null && !copyBehind(inode, most)) {
-      file.close();
-      return null;
+    boolean isLent = false;
+    try {
+      isLent = file != null && copyBehind(inode, most);
+      return isLent ? file : null;
+    } finally {
+      if (file != null && !isLent) {
+        file.close();
+      }
     }
-    return file;
   }
 
   private boolean copyBehind(Inode inode, long most) {

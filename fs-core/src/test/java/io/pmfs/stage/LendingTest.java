@@ -10,6 +10,8 @@ import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.LentFile;
+import io.pmfs.tier.FaultyTier.Fault;
+import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.Hold;
 import java.nio.file.Path;
 import java.util.Objects;
@@ -152,6 +154,26 @@ final class LendingTest {
       copying.release();
       stage.awaitIdle();
       assertThat(stage.copies.has(inode)).isFalse();
+    }
+  }
+
+  @Test
+  void lend_anErrorWhenTheCopyIsBegun_closesTheFile() throws Exception {
+    try (Stage stage = stage(ROOM)) {
+      Inode inode = stage.file("f", 1, 2L * BLOCK);
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point == Point.CREATE) {
+                  throw new OutOfMemoryError("of this test");
+                }
+                return Fault.NONE;
+              });
+      assertThatThrownBy(() -> stage.stager.lend(inode, ENOUGH))
+          .isInstanceOf(OutOfMemoryError.class);
+      assertThat(open).hasValue(0);
     }
   }
 
