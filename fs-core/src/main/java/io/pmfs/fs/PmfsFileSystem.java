@@ -474,8 +474,9 @@ public final class PmfsFileSystem {
     LentFile file;
     try {
       file = stager.lend(importer.checked(number), most);
-    } catch (FsException | NamespaceLostException e) {
-      return null; // the first read fails too, or looks up the file again
+    } catch (FsException | RuntimeException | Error e) {
+      // The daemon serves the file: the first read fails too, or looks up the file again.
+      return null;
     }
     if (file != null) {
       leftToKernel(number);

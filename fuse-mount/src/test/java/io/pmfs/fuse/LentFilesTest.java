@@ -171,6 +171,16 @@ final class LentFilesTest {
   }
 
   @Test
+  void open_anErrorWhenTheFileIsLent_isThroughUs() throws Exception {
+    fixture.faulty.lend(
+        path -> {
+          throw new OutOfMemoryError("of this test");
+        });
+    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    files.release(large);
+  }
+
+  @Test
   void open_inAuto_asksForLargeFilesOnly() throws Exception {
     ReadModeChoice choice = new ReadModeChoice(fixture.fileSystem, () -> 1L << 40);
     files = new BackingFiles(fixture.fileSystem, kernel, null, choice);
