@@ -74,7 +74,7 @@ final class ArchitectureTest {
       places          -> machine fuse.system stage.formats tier posix
       machine         -> posix
       cache           -> fuse.system tier source posix metadata table
-      pack            -> shards source posix metadata compression
+      pack            -> shards source memory posix metadata compression
       shards          -> source memory posix metadata table compression
       cluster         -> cluster.server cluster.client cluster.peers cluster.members fs stage stage.copies stage.formats source memory posix metadata
       cluster.server  -> cluster.peers stage.formats source memory posix metadata

@@ -44,7 +44,7 @@ final class PathCallsTest {
       mounts.Registry places.DatasetDirectory places.DefaultTier places.DirectoryPlace
       places.OwnDirectory places.OwnPath places.OwnWalk places.PoolPlace places.TrustedUsers
       settings.SessionSettings shards.ExternalSort shards.IndexWriter shards.ShardSource
-      stage.formats.DictionaryFile table.Reserve table.RocksFiles table.TableStore tasks.PathFile
+      stage.formats.DictionaryFile table.Reserve table.RocksFiles tasks.PathFile
       tasks.ScratchFiles tier.BorrowedCopy tier.BundleFiles tier.CopyFiles tier.DaxProbe
       tier.DirectoryTier tier.IncomingFile tier.TierLock writable.mount.WritableMount
       writable.places.TierPlace writable.remote.NodeFiles
