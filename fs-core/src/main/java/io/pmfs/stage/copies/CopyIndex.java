@@ -40,6 +40,9 @@ public final class CopyIndex {
   private final LongConsumer whenChanged;
   private final InodeBytes where = new InodeBytes();
 
+  /** No inode with a greater number had a copy before this session. */
+  private final long lastNumberBefore;
+
   /**
    * Held while the records of an inode and its copies in the tiers change together. The inode
    * number selects the lock. While holding it, a thread may call the namespace, a tier, the
@@ -71,6 +74,7 @@ public final class CopyIndex {
     this.formats = formats;
     this.memory = memory;
     this.whenChanged = whenChanged;
+    this.lastNumberBefore = namespace.lastNumber();
   }
 
   /** Calls the listener for every inode whose copy is removed, on any thread. */
@@ -478,19 +482,25 @@ public final class CopyIndex {
   byte locate(Inode inode) {
     long number = inode.number();
     byte state = where.get(number);
-    if (state != Whereabouts.UNKNOWN
+    boolean isKnown = state != Whereabouts.UNSEEN && state != Whereabouts.UNKNOWN;
+    if (isKnown
         && (!Whereabouts.isInTier(state) || !tiers.get(Whereabouts.tierIndex(state)).hasFailed())) {
       return state;
     }
-    byte found = Whereabouts.NOWHERE;
-    for (int index = 0; index < tiers.size() && found == Whereabouts.NOWHERE; index++) {
-      CopyRecord copy = namespace.copy(number, tiers.get(index).name());
-      if (copy != null && serves(copy, inode)) {
-        found = Whereabouts.recorded(copy, index);
-      }
-    }
+    boolean isNew = state == Whereabouts.UNSEEN && number > lastNumberBefore;
+    byte found = isNew ? Whereabouts.NOWHERE : recorded(inode);
     where.compareAndSet(number, state, found);
     return found;
+  }
+
+  private byte recorded(Inode inode) {
+    for (int index = 0; index < tiers.size(); index++) {
+      CopyRecord copy = namespace.copy(inode.number(), tiers.get(index).name());
+      if (copy != null && serves(copy, inode)) {
+        return Whereabouts.recorded(copy, index);
+      }
+    }
+    return Whereabouts.NOWHERE;
   }
 
   int tierIndex(String name) {

@@ -8,13 +8,16 @@ import io.pmfs.stage.formats.CopyFormat;
  * fastest first.
  */
 final class Whereabouts {
-  /** Must be looked up in the records. */
-  static final byte UNKNOWN = 0;
+  /** Not asked for yet. */
+  static final byte UNSEEN = 0;
 
   static final byte NOWHERE = 1;
 
   /** Nowhere, because the copy was of another version. */
   static final byte OUTDATED = 2;
+
+  /** Must be looked up in the records. */
+  static final byte UNKNOWN = 3;
 
   static final int MAX_TIERS = 16;
 
