@@ -30,8 +30,11 @@ import org.slf4j.LoggerFactory;
 final class ReadThrough {
   private static final Logger log = LoggerFactory.getLogger(ReadThrough.class);
 
-  /** How long a reader waits for memory while no tier takes a block. */
+  /** How long a reader of a shared source waits for memory while no tier takes a block. */
   private static final Duration PATIENCE = Duration.ofMillis(500);
+
+  /** Store threads that must first get a processor are not slow. */
+  private static final Duration LEAST_WAIT = Duration.ofMillis(2);
 
   /** How long no reader waits after one has waited in vain. */
   private static final Duration HURRY = Duration.ofSeconds(5);
@@ -40,27 +43,30 @@ final class ReadThrough {
   private final FetchThreads fetchThreads;
   private final Executor storeThreads;
   private final BufferPool memory;
-  private final boolean waits;
+  private final boolean isShared;
+
+  /** How long the source took for the last block that a reader needed. */
+  private volatile long readNanos;
 
   /** Until then no reader waits for memory. */
   private volatile long hurriedUntilNanos = System.nanoTime();
 
   /**
    * @param memory for blocks between source and tier
-   * @param waits whether readers wait for memory while tiers take blocks: content read without
-   *     memory is read again, at the expense of nodes that share the source
+   * @param isShared whether nodes share the source: they would all wait for content that one of
+   *     them, without memory, reads twice
    */
   ReadThrough(
       Fetches fetches,
       FetchThreads fetchThreads,
       Executor storeThreads,
       BufferPool memory,
-      boolean waits) {
+      boolean isShared) {
     this.fetches = fetches;
     this.fetchThreads = fetchThreads;
     this.storeThreads = storeThreads;
     this.memory = memory;
-    this.waits = waits;
+    this.isShared = isShared;
   }
 
   /**
@@ -224,11 +230,12 @@ final class ReadThrough {
   private BufferPool.@Nullable Loan memoryFor(Fetch fetch, int block) throws FsException {
     int size = fetch.blockSize(block);
     BufferPool.Loan loan = memory.tryAcquire(size);
-    if (loan != null || !waits || System.nanoTime() - hurriedUntilNanos < 0) {
+    if (loan != null || System.nanoTime() - hurriedUntilNanos < 0) {
       return loan;
     }
     try {
-      loan = memory.acquire(size, whenTiersStop(fetch));
+      loan =
+          memory.acquire(size, isShared ? whenTiersStop(fetch) : whenReadingTwiceIsFaster(fetch));
     } catch (InterruptedException e) {
       fetch.release(block);
       throw Fetch.interrupted();
@@ -237,6 +244,13 @@ final class ReadThrough {
       hurriedUntilNanos = System.nanoTime() + HURRY.toNanos();
     }
     return loan;
+  }
+
+  /** Whether the fetch has ended, or its reader has waited for as long as a second read takes. */
+  private BooleanSupplier whenReadingTwiceIsFaster(Fetch fetch) {
+    long began = System.nanoTime();
+    long most = Math.max(LEAST_WAIT.toNanos(), readNanos);
+    return () -> !fetch.isRunning() || System.nanoTime() - began > most;
   }
 
   /** Whether the fetch has ended, or no tier has taken a block for a while. */
@@ -256,8 +270,10 @@ final class ReadThrough {
   /** Reads a claimed block; false, with the loan released, if the source fails. */
   private boolean read(Fetch fetch, int block, BufferPool.Loan loan) {
     boolean isRead = false;
+    long began = System.nanoTime();
     try {
       isRead = fetches.fetch(fetch, block, loan.buffer());
+      readNanos = System.nanoTime() - began;
     } finally {
       if (!isRead) {
         loan.release();

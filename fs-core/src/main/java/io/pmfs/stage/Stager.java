@@ -14,6 +14,7 @@ import io.pmfs.stage.copies.Guests;
 import io.pmfs.stage.copies.Placement;
 import io.pmfs.stage.copies.Share;
 import io.pmfs.stage.formats.Blocks;
+import io.pmfs.stage.formats.Compression;
 import io.pmfs.tier.Tier;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -41,6 +42,8 @@ import org.slf4j.LoggerFactory;
 public final class Stager implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(Stager.class);
 
+  private static final String STORE = "store";
+
   private static final int ROUNDS = 4;
 
   private static final Duration STOP = Duration.ofSeconds(30);
@@ -64,7 +67,7 @@ public final class Stager implements AutoCloseable {
    * Reads files of the source, and copies them to tiers with room.
    *
    * @param share which part of the dataset this node holds
-   * @param threadStart run first by each thread that compresses copies
+   * @param background run first by each thread whose work readers do not wait for
    */
   public Stager(
       Namespace namespace,
@@ -73,7 +76,7 @@ public final class Stager implements AutoCloseable {
       EvictionPolicy eviction,
       StagerSettings settings,
       Share share,
-      Runnable threadStart) {
+      Runnable background) {
     this(
         namespace,
         source,
@@ -81,7 +84,17 @@ public final class Stager implements AutoCloseable {
         eviction,
         settings,
         share,
-        name -> FetchThreads.named(name, threadStart));
+        name -> FetchThreads.named(name, isAwaited(name, copies) ? () -> {} : background));
+  }
+
+  /**
+   * Whether readers need the memory that these threads give back. Compressing takes too long for
+   * that: it gets the processor time that is left.
+   */
+  private static boolean isAwaited(String name, Copies copies) {
+    return name.equals(STORE)
+        && copies.formats().stream()
+            .allMatch(format -> format.compression().mode() == Compression.Mode.NONE);
   }
 
   /** Takes the threads from tests. */
@@ -97,7 +110,7 @@ public final class Stager implements AutoCloseable {
     this.copies = copies;
     this.readers = new OriginCounters(copies.tiers().size());
     this.peers = new OriginCounters(copies.tiers().size());
-    this.storeThreads = new DaemonPool(StagerSettings.STORE_THREADS, threads.apply("store"));
+    this.storeThreads = new DaemonPool(StagerSettings.STORE_THREADS, threads.apply(STORE));
     this.share = share;
     this.guests = new Guests(share, namespace);
     this.eviction = eviction;

@@ -11,6 +11,7 @@ import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore;
 import io.pmfs.source.FaultyStore.Operation;
 import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.EvictionPolicy;
@@ -270,6 +271,56 @@ final class StagerTest {
       }
       stage.awaitIdle();
       assertThat(stage.store.bytesRead("f")).isEqualTo(64L * BLOCK);
+    }
+  }
+
+  /** A reader waits for memory for as long as the source would take to read its block again. */
+  @Test
+  void read_ofASlowSourceWhileTheTierIsLate_readsTheSourceOnce() throws Exception {
+    try (Stage stage = new Stage(directory, ROOM).with(new StagerSettings(2, 8 * BLOCK, 100))) {
+      CountDownLatch written = new CountDownLatch(1);
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point == Point.WRITE) {
+                  await(written);
+                }
+                return Fault.NONE;
+              });
+      List<Inode> files = new ArrayList<>();
+      for (int file = 0; file < 9; file++) {
+        files.add(stage.file("f" + file, file, BLOCK));
+      }
+      for (Inode file : files.subList(0, 7)) {
+        stage.read(file);
+      }
+      stage.faulty.faults(
+          (operation, path, offset) -> {
+            if (operation == READ) {
+              LockSupport.parkNanos(1_000_000_000);
+            }
+            return FaultyStore.Answer.WHOLE;
+          });
+      stage.read(files.get(7));
+      stage.faulty.clearFaults();
+      CompletableFuture<byte[]> last = new CompletableFuture<>();
+      Thread reader = new Thread(() -> last.complete(readQuietly(stage, files.get(8))));
+      reader.start();
+      Await.until("the reader waits", () -> reader.getState() == Thread.State.TIMED_WAITING);
+      written.countDown();
+      assertThat(last.get()).isEqualTo(Stage.expected(8, files.get(8)));
+      stage.awaitIdle();
+      assertThat(stage.store.bytesRead("f8")).isEqualTo(BLOCK);
+    }
+  }
+
+  private static byte[] readQuietly(Stage stage, Inode file) {
+    try {
+      return stage.read(file);
+    } catch (FsException e) {
+      throw new IllegalStateException(e);
     }
   }
 
