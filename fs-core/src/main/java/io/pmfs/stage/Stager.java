@@ -46,6 +46,12 @@ public final class Stager implements AutoCloseable {
 
   private static final int ROUNDS = 4;
 
+  /**
+   * The smallest file of the source that is lent: lending costs a reader as much as reading half a
+   * block through the daemon (docs/results/first-reads.md).
+   */
+  private static final int LEAST_LENT = Blocks.SIZE / 2;
+
   private static final Duration STOP = Duration.ofSeconds(30);
 
   private final Copies copies;
@@ -322,13 +328,17 @@ public final class Stager implements AutoCloseable {
     LentFile file = sources.lend(inode);
     boolean isLent = false;
     try {
-      isLent = file != null && copyBehind(inode, most);
+      isLent = file != null && isWorthLending(file, inode) && copyBehind(inode, most);
       return isLent ? file : null;
     } finally {
       if (file != null && !isLent) {
         file.close();
       }
     }
+  }
+
+  private static boolean isWorthLending(LentFile file, Inode inode) {
+    return file.isCopy() || inode.attributes().size() >= LEAST_LENT;
   }
 
   private boolean copyBehind(Inode inode, long most) {

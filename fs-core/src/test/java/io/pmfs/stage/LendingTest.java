@@ -78,6 +78,19 @@ final class LendingTest {
   }
 
   @Test
+  void lend_ofASmallFile_isLeftToTheDaemon() throws Exception {
+    try (Stage stage = stage(ROOM)) {
+      Inode small = stage.file("small", 1, BLOCK / 2 - 1);
+      Inode large = stage.file("large", 1, BLOCK / 2);
+      assertThat(stage.stager.lend(small, ENOUGH)).isNull();
+      assertThat(open).hasValue(0);
+      assertThat(stage.read(small)).isEqualTo(Stage.expected(1, small));
+      Objects.requireNonNull(stage.stager.lend(large, ENOUGH)).close();
+      stage.awaitIdle();
+    }
+  }
+
+  @Test
   void lend_moreThanThePageCacheMayHold_isRefusedUntilOthersAreCopied() throws Exception {
     try (Stage stage = stage(ROOM)) {
       stage.store.file("a", 1, 2L * BLOCK);
