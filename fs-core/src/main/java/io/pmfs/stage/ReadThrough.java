@@ -24,8 +24,9 @@ import org.slf4j.LoggerFactory;
  * thread, is answered from memory, and leaves writing the block to the store threads. The fetch
  * threads read the rest of a large file.
  *
- * <p>A {@link BufferPool} bounds the memory between them. When it is used up, the reader reads the
- * source directly, and the fetch threads read the block again later.
+ * <p>A {@link BufferPool} bounds the memory between them. When it is used up, the reader waits
+ * briefly. If none is given back, it reads the source directly, and the fetch threads read the
+ * block again later.
  */
 final class ReadThrough {
   private static final Logger log = LoggerFactory.getLogger(ReadThrough.class);
