@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -39,10 +40,12 @@ enum {
     MAX_NAMED_ERRORS = 10,
     BUFFER_SIZE = 1 << 20,
     BUFFER_ALIGNMENT = 4096,
+    PAGE_BYTES = 4096,
+    FAR_PAGES = 10007, /* a prime, and so is 10009 */
 };
 
-enum mode { MODE_READ, MODE_STAT, MODE_OPEN, MODE_WALK, MODE_COMPARE };
-static const char *const mode_names[] = {"read", "stat", "open", "walk", "compare"};
+enum mode { MODE_READ, MODE_STAT, MODE_OPEN, MODE_WALK, MODE_MAP, MODE_MAP_RANDOM, MODE_COMPARE };
+static const char *const mode_names[] = {"read", "stat", "open", "walk", "map", "map-random", "compare"};
 
 struct options {
     enum mode mode;
@@ -89,15 +92,16 @@ struct reader {
 };
 
 static const char usage[] =
-    "usage: epoch [--mode read|stat|open|walk|compare] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N]\n"
-    "             [--share I/N] [--wait] DIRECTORY\n"
-    "  --mode read     open, fstat, read whole and close every file in shuffled order (default)\n"
-    "  --mode stat     stat every file in shuffled order\n"
-    "  --mode open     open and close every file in shuffled order\n"
-    "  --mode walk     only walk the tree with a stat of every entry, once an epoch\n"
-    "  --mode compare  compare the bytes of every file with those of the same file below --reference\n"
-    "  --share I/N     visit the files I, I + N, I + 2 N ... of the shuffled order, counted from 0\n"
-    "  --wait          begin when standard input ends\n";
+    "usage: epoch [--mode MODE] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N] [--share I/N] [--wait] DIRECTORY\n"
+    "  --mode read        open, fstat, read whole and close every file in shuffled order (default)\n"
+    "  --mode stat        stat every file in shuffled order\n"
+    "  --mode open        open and close every file in shuffled order\n"
+    "  --mode walk        only walk the tree with a stat of every entry, once an epoch\n"
+    "  --mode map         map every file, in shuffled order, and touch its pages from first to last\n"
+    "  --mode map-random  the same, touching each page once in another order\n"
+    "  --mode compare     compare the bytes of every file with those of the same file below --reference\n"
+    "  --share I/N        visit the files I, I + N, I + 2 N ... of the shuffled order, counted from 0\n"
+    "  --wait             begin when standard input ends\n";
 
 static _Noreturn void die(const char *what)
 {
@@ -273,6 +277,41 @@ static void read_file(struct reader *reader, const char *path)
     close(fd);
 }
 
+static void map_open_file(struct reader *reader, const char *path, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status)) {
+        complain(reader->epoch, path, strerror(errno));
+        return;
+    }
+    size_t size = (size_t)status.st_size;
+    if (!size)
+        return;
+    const volatile char *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED) {
+        complain(reader->epoch, path, strerror(errno));
+        return;
+    }
+    size_t pages = (size + PAGE_BYTES - 1) / PAGE_BYTES;
+    /* A prime step that does not divide the number of pages leads to each of them once. */
+    size_t step = reader->epoch->options->mode == MODE_MAP ? 1 : pages % FAR_PAGES ? FAR_PAGES : FAR_PAGES + 2;
+    for (size_t i = 0, page = 0; i < pages; i++, page = (page + step) % pages)
+        (void)bytes[page * PAGE_BYTES];
+    munmap((void *)bytes, size);
+    reader->tally.bytes += size;
+}
+
+static void map_file(struct reader *reader, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        complain(reader->epoch, path, strerror(errno));
+        return;
+    }
+    map_open_file(reader, path, fd);
+    close(fd);
+}
+
 /* Reads until the buffer is full or the file ends; -1 is an error. */
 static ssize_t read_full(int fd, char *buffer)
 {
@@ -348,6 +387,8 @@ static void *reader_main(void *argument)
             open_file(reader, epoch->files->paths[index]);
         else if (epoch->options->mode == MODE_COMPARE)
             compare_file(reader, epoch->files->paths[index]);
+        else if (epoch->options->mode == MODE_MAP || epoch->options->mode == MODE_MAP_RANDOM)
+            map_file(reader, epoch->files->paths[index]);
         else
             read_file(reader, epoch->files->paths[index]);
         double seconds = now() - start;
@@ -425,7 +466,7 @@ static enum mode parse_mode(const char *text)
     for (int mode = MODE_READ; mode <= MODE_COMPARE; mode++)
         if (!strcmp(text, mode_names[mode]))
             return (enum mode)mode;
-    fprintf(stderr, "epoch: --mode %s: not read, stat, open, walk or compare\n", text);
+    fprintf(stderr, "epoch: --mode %s: not read, stat, open, walk, map, map-random or compare\n", text);
     exit(2);
 }
 
