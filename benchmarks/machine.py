@@ -101,6 +101,18 @@ def load(directory, mode="read", threads=1, epochs=1, **options):
     return [json.loads(line) for line in run(*command, **options).splitlines()]
 
 
+def load_after_walk(directory, before, mode="read", threads=1, prefix=()):
+    """Runs the loader for one epoch, with before() between its walk and the epoch; what it printed of both."""
+    words = [*prefix, BUILD / "epoch", "--mode", mode, "--threads", threads, "--wait", directory]
+    with subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        walk = process.stdout.readline()
+        before()
+        epoch = process.communicate()[0]
+    if process.returncode:
+        raise BenchmarkError(f"{directory}: a file could not be read; the lines above say which")
+    return json.loads(walk), json.loads(epoch)
+
+
 def compare(directory, reference, threads=2, **options):
     """Compares every byte of the files below directory with those below reference; a difference ends the benchmark."""
     run(BUILD / "epoch", "--mode", "compare", "--reference", reference, "--threads", threads, directory, **options)
@@ -136,6 +148,24 @@ def cpu_seconds(pid):
     """Of a process so far, in user and system mode, threads that have ended included."""
     # What clock_getcpuclockid(3) returns, which Python does not offer.
     return time.clock_gettime(~pid << 3 | 2)
+
+
+def busy_seconds():
+    """CPU seconds of the whole machine so far: all processes and the kernel's own work, in units of 10 ms."""
+    user, nice, system, _, _, irq, soft_irq = map(int, Path("/proc/stat").read_text().split(None, 8)[1:8])
+    return (user + nice + system + irq + soft_irq) / os.sysconf("SC_CLK_TCK")
+
+
+def await_rest(pids, seconds=30):
+    """Waits until these processes do nothing."""
+    deadline = time.monotonic() + seconds
+    while True:
+        before = [cpu_seconds(pid) for pid in pids]
+        time.sleep(0.05)
+        if all(cpu_seconds(pid) - used < 0.0025 for pid, used in zip(pids, before)):
+            return
+        if time.monotonic() > deadline:
+            raise BenchmarkError(f"daemons come to rest: not within {seconds} s")
 
 
 def mounts_below(path):

@@ -67,6 +67,7 @@ class Pmfs(Source):
     """pmfs with one SSD tier beside the dataset."""
 
     kind = "pmfs"
+    tier_kind = "ssd"
 
     def __init__(self, source, work, launcher=ROOT / "scripts" / "pmfs", options=(), name="pmfs", needs_root=False):
         super().__init__(source, work)
@@ -88,7 +89,7 @@ class Pmfs(Source):
         self.directory.mkdir(exist_ok=True)
         self.tier.mkdir(exist_ok=True)
         # Not captured: a daemon may keep the descriptors it was started with.
-        command = [self.launcher, "mount", self.source, self.directory, "--tier", f"ssd:{self.tier}", *self.options]
+        command = [self.launcher, "mount", self.source, self.directory, "--tier", f"{self.tier_kind}:{self.tier}", *self.options]
         status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False, **self.caller()).returncode
         if status:
             raise BenchmarkError(f"pmfs mount: exit status {status}; the line above says why")
