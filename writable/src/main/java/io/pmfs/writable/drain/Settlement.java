@@ -176,21 +176,28 @@ final class Settlement {
       if (inode.is(Inode.XATTRS) && isExtended(change)) {
         extended.committed(update, inode.number(), last);
       }
-      settleTimes(update, change, left);
+      settleTimes(update, inode.number(), change, left);
       removeForgotten(update, change.inode(), left);
     }
     if (change.other() != 0) {
+      settleTimes(update, change.other(), change, left);
       removeForgotten(update, change.other(), left);
     }
   }
 
-  /** The source may not be able to store the exact times. */
-  private static void settleTimes(State.Update update, Change change, Predicate<Inode> left)
-      throws FsException {
-    Inode inode = update.inode(change.inode());
-    Stat seen = inode.seen();
+  /**
+   * Shows the times that the source keeps, which may not be exact, once it has all changes of a
+   * node. A file that was created in a directory during the step has changed its time since.
+   */
+  private static void settleTimes(
+      State.Update update, long number, Change change, Predicate<Inode> left) throws FsException {
+    Inode inode = update.find(number);
+    Stat seen = inode == null ? null : inode.seen();
+    if (inode == null || seen == null || !inode.hasHome() || left.test(inode)) {
+      return;
+    }
     boolean isQuiet = !inode.is(Inode.WRITING) && inode.is(Inode.ANNOUNCED);
-    if (change.setsTimes() && seen != null && inode.hasHome() && isQuiet && !left.test(inode)) {
+    if (isQuiet && (!inode.isDirectory() || change.setsTimes() || Step.hasTimeOf(seen, inode))) {
       update.put(Step.agreed(inode, seen));
     }
   }

@@ -49,7 +49,8 @@ public final class Step {
   private static final int PERMISSIONS = 07777;
 
   /** File systems store times in one of these units. */
-  private static final List<Integer> UNIT_NANOS = List.of(1, 100, 1000, 1_000_000, 1_000_000_000);
+  private static final List<Integer> UNIT_NANOS =
+      List.of(1, 100, 1000, 1_000_000, 10_000_000, 1_000_000_000, 2_000_000_000);
 
   private static final Logger log = LoggerFactory.getLogger(Step.class);
 
@@ -269,8 +270,15 @@ public final class Step {
 
   /** Whether a file system may store a given time like this: some truncate it. */
   private static boolean isKept(Instant there, Instant given) {
-    int nanos = given.get(ChronoField.NANO_OF_SECOND);
+    int nanos =
+        Math.floorMod(given.getEpochSecond(), 2) * 1_000_000_000
+            + given.get(ChronoField.NANO_OF_SECOND);
     return UNIT_NANOS.stream().anyMatch(unit -> there.equals(given.minusNanos(nanos % unit)));
+  }
+
+  /** Whether the source has the time that the mount shows, as its file system stores it. */
+  public static boolean hasTimeOf(Stat there, Inode shown) {
+    return isKept(there.attributes().modificationTime(), shown.attributes().modificationTime());
   }
 
   /** The node, once drained, with the source's timestamps. */
@@ -619,9 +627,8 @@ public final class Step {
     return update -> {
       Inode now = update.find(number);
       if (now != null) {
-        Instant shown = now.attributes().modificationTime();
-        boolean isKept = isKept(there.attributes().modificationTime(), shown);
-        update.put(Homes.seen(update, isKept ? agreed(now, there) : now, there));
+        Inode next = hasTimeOf(there, now) ? agreed(now, there) : now;
+        update.put(Homes.seen(update, next, there));
       }
     };
   }

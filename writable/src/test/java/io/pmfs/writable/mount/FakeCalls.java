@@ -15,7 +15,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
@@ -107,7 +106,7 @@ final class FakeCalls implements OutputCalls {
   private long nextNumber = 100;
   private final Deque<Node> gone = new ArrayDeque<>();
   private long ticks;
-  private boolean isCoarse;
+  private int unitSeconds;
   private Watcher watcher = new Watcher() {};
   private @Nullable FsException away;
   private boolean isHanging;
@@ -341,12 +340,20 @@ final class FakeCalls implements OutputCalls {
 
   /** From now on, times are kept in whole seconds, and none after 2446. */
   synchronized void setCoarse() {
-    isCoarse = true;
+    setCoarse(1);
+  }
+
+  /** The same in units of several seconds. */
+  synchronized void setCoarse(int seconds) {
+    unitSeconds = seconds;
   }
 
   private Instant kept(Instant time) {
-    Instant last = Instant.ofEpochSecond(0x3_7fff_ffffL);
-    return isCoarse ? (time.isAfter(last) ? last : time).truncatedTo(ChronoUnit.SECONDS) : time;
+    if (unitSeconds == 0) {
+      return time;
+    }
+    long seconds = Math.min(time.getEpochSecond(), 0x3_7fff_ffffL);
+    return Instant.ofEpochSecond(seconds - Math.floorMod(seconds, unitSeconds));
   }
 
   private Instant now() {

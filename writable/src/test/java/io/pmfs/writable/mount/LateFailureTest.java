@@ -9,6 +9,7 @@ import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.Random;
+import java.util.function.Consumer;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,9 +32,17 @@ class LateFailureTest {
 
   private final StringBuilder log = new StringBuilder();
 
-  static LongStream seeds() {
+  private static LongStream seeds(int count) {
     String one = System.getProperty("pmfs.seed");
-    return one != null ? LongStream.of(Long.parseLong(one)) : LongStream.range(0, SEEDS);
+    return one != null ? LongStream.of(Long.parseLong(one)) : LongStream.range(0, count);
+  }
+
+  static LongStream seeds() {
+    return seeds(SEEDS);
+  }
+
+  static LongStream coarseSeeds() {
+    return seeds(Requested.count("large", 100, 2));
   }
 
   /** Lets calls at the source fail while it may. */
@@ -109,10 +118,22 @@ class LateFailureTest {
   @ParameterizedTest
   @MethodSource("seeds")
   void callsThatFail_andRestarts_leaveNoConflict(long seed) throws Exception {
+    changeAndDrain(seed, driver -> {});
+  }
+
+  /** The mount shows times as the source stores them. */
+  @ParameterizedTest
+  @MethodSource("coarseSeeds")
+  void callsThatFail_atASourceWithCoarseTimes_leaveItsTimes(long seed) throws Exception {
+    changeAndDrain(seed, driver -> driver.calls.setCoarse(seed % 2 == 0 ? 1 : 2));
+  }
+
+  private void changeAndDrain(long seed, Consumer<Driver> prepare) throws Exception {
     Random random = new Random(seed);
     Failing failing = new Failing(seed + 1000);
     MovingChanges changes = MovingChanges.ofAllKinds(random, log);
     try (Driver driver = new Driver(directory, 0, InstantSource.system())) {
+      prepare.accept(driver);
       driver.calls.watch(failing);
       for (int i = 0; i < CHANGES; i++) {
         change(driver, changes);

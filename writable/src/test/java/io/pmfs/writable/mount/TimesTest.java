@@ -2,9 +2,15 @@ package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.metadata.FileName;
+import io.pmfs.posix.FsException;
+import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -90,5 +96,72 @@ class TimesTest {
     assertThat(shown("a")).isEqualTo(LATE);
     driver.drainAll();
     assertAgree("a");
+  }
+
+  @Test
+  void timesOfNewNodes_areThoseOfTheSource() throws Exception {
+    driver.mkdir("empty");
+    driver.symlink("target", "link");
+    driver.mknod("pipe", 0010644);
+    driver.drainAll();
+    assertAgree("empty");
+    assertAgree("link");
+    assertAgree("pipe");
+  }
+
+  @Test
+  void timesOfNodesThatWereChangedSince_areThoseOfTheSource() throws Exception {
+    driver.mkdir("d");
+    driver.mkdir("e");
+    driver.mkdir("f");
+    driver.symlink("target", "link");
+    driver.put("a", "x");
+    driver.rename("d", "moved", 0);
+    driver.rename("e", "f", OutputCalls.RENAME_EXCHANGE);
+    driver.link("link", "linked");
+    driver.chmod("a", 0600);
+    driver.drainAll();
+    assertAgree("moved");
+    assertAgree("e");
+    assertAgree("f");
+    assertAgree("linked");
+    assertAgree("a");
+  }
+
+  @Test
+  void timeOfADirectory_inUnitsOfTwoSeconds_isThatOfTheSource() throws Exception {
+    driver.calls.setCoarse(2);
+    driver.mkdir("d");
+    driver.put("d/a", "x");
+    touch("d", Instant.ofEpochSecond(1_000_000_001, 500));
+    driver.put("d/b", "x");
+    driver.drainAll();
+    assertAgree("d");
+  }
+
+  @Test
+  void timeOfADirectory_inWhichAFileIsCreatedDuringItsStep_isNotSetBack() throws Exception {
+    Instant[] now = {Instant.ofEpochSecond(1_000_000_000)};
+    driver.close();
+    driver = new Driver(directory.resolve("clock"), 0, () -> now[0]);
+    driver.calls.setCoarse();
+    driver.mkdir("d");
+    List<WritableFileSystem.Opened> created = new ArrayList<>();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) throws FsException {
+            if (created.isEmpty() && call.equals("utimes") && name.equals(Driver.name("d"))) {
+              now[0] = now[0].plusSeconds(100);
+              created.add(driver.create("d/a"));
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(shown("d")).isEqualTo(now[0]);
+    driver.close(created.get(0));
+    driver.drainAll();
+    assertThat(shown("d")).isEqualTo(now[0]);
+    assertAgree("d");
   }
 }
