@@ -48,4 +48,21 @@ public record Stat(
         && one.modificationTime().equals(two.modificationTime())
         && isExplained;
   }
+
+  /** Whether the content may be the same, if this program may have changed names or attributes. */
+  public boolean hasSameSizeAndTime(Stat other) {
+    return attributes.size() == other.attributes.size()
+        && attributes.modificationTime().equals(other.attributes.modificationTime());
+  }
+
+  /** This state with the size and times of an earlier one. */
+  public Stat withContentOf(Stat earlier) {
+    Attributes old = earlier.attributes;
+    Attributes next =
+        attributes
+            .withSize(old.size(), old.blocks())
+            .withTimes(old.accessTime(), old.modificationTime())
+            .withChangeTime(old.changeTime());
+    return new Stat(device, inode, birth, next, protection);
+  }
 }

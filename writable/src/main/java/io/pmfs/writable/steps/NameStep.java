@@ -16,7 +16,6 @@ import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.tree.Homes;
 import io.pmfs.writable.tree.SourceTree;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -219,17 +218,26 @@ public final class NameStep {
       }
       boolean isMade = as(change, () -> calls.link(source.file(), from, directory.file(), name));
       if (isMade || directory.status(name).isSameFile(linked)) {
-        return made(change, directory, name);
+        return linked(change, inode, linked, directory, name);
       }
       FileName beside =
           step.makeBeside(
               name,
               free -> as(change, () -> calls.link(source.file(), from, directory.file(), free)));
-      return made(change, directory, beside)
+      return linked(change, inode, linked, directory, beside)
           .and(
               step.conflict(
                   change, "another program created this name; yours is saved as " + beside));
     }
+  }
+
+  private Recording linked(
+      Change.Link change, Inode inode, Stat before, SourceTree.Directory directory, FileName name)
+      throws FsException {
+    long where = change.at().directory();
+    Recording rested = step.finish(change, where, directory);
+    Stat now = step.after(inode, before, directory.status(name), false);
+    return step.added(inode.number(), where, name, now).and(rested);
   }
 
   // ---- removing
@@ -254,7 +262,7 @@ public final class NameStep {
         return Recording.NOTHING;
       }
       return directory == null || there == null
-          ? removed(inode, home)
+          ? removed(inode, home).and(step.linksOf(inode, home))
           : removal.remove(inode, home, directory, there);
     }
   }
@@ -297,24 +305,7 @@ public final class NameStep {
       calls.unlink(directory.file(), home.name());
     }
     Recording rested = step.finish(change, home.directory(), directory);
-    return removed(inode, home).and(remaining).and(linksOf(inode, home)).and(rested);
-  }
-
-  /** Updates the change time of the file's other names, which this mount caused itself. */
-  private Recording linksOf(Inode inode, At gone) throws FsException {
-    List<At> left;
-    try (State.Held held = state.hold()) {
-      left = new ArrayList<>(step.homes().all(inode));
-    }
-    left.remove(gone);
-    if (left.isEmpty()) {
-      return Recording.NOTHING;
-    }
-    At other = left.get(0);
-    try (SourceTree.Directory parent = step.tree().open(other.directory())) {
-      Stat stat = Step.find(parent, other.name());
-      return stat == null ? Recording.NOTHING : Step.seen(inode.number(), stat);
-    }
+    return removed(inode, home).and(remaining).and(step.linksOf(inode, home)).and(rested);
   }
 
   /** Handles a name that another program's file has now. */
@@ -404,12 +395,17 @@ public final class NameStep {
       try {
         setAttributesAs(directory, name, change, there);
       } catch (FsException e) {
-        step.recordNow(
-            Step.seen(inode.number(), directory.status(name))); // Some may be set already.
+        step.recordNow(seenAfter(inode, there, directory, name)); // Some may be set already.
         throw e;
       }
-      return Step.seen(inode.number(), directory.status(name));
+      return seenAfter(inode, there, directory, name);
     }
+  }
+
+  private Recording seenAfter(
+      Inode inode, Stat before, SourceTree.Directory directory, FileName name) throws FsException {
+    Stat now = directory.status(name);
+    return Step.seen(inode.number(), step.after(inode, before, now, false));
   }
 
   /** The kernel has allowed the change; the process may have had more groups than its user. */
@@ -460,16 +456,23 @@ public final class NameStep {
     if (inode == null || !inode.hasHome()) {
       return Recording.NOTHING;
     }
-    try (SourceTree.Directory directory = step.open(inode.homeParent());
-        OutputCalls.Acting acting = step.actors().as(change)) {
+    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
+      FileName name = inode.homeName();
+      Stat there = directory.status(name);
+      setExtendedAs(directory, name, change);
+      return seenAfter(inode, there, directory, name);
+    }
+  }
+
+  private void setExtendedAs(
+      SourceTree.Directory directory, FileName name, Change.SetExtended change) throws FsException {
+    try (OutputCalls.Acting acting = step.actors().as(change)) {
       FileName value = change.value();
-      FileName attribute = change.name();
       if (value != null) {
-        calls.setExtendedAttribute(directory.file(), inode.homeName(), attribute, value.bytes());
+        calls.setExtendedAttribute(directory.file(), name, change.name(), value.bytes());
       } else {
-        removeExtended(directory, inode.homeName(), attribute);
+        removeExtended(directory, name, change.name());
       }
-      return Step.seen(inode.number(), directory.status(inode.homeName()));
     }
   }
 

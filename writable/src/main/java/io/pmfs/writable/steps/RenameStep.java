@@ -97,19 +97,20 @@ public final class RenameStep {
     Stat target = Step.find(to, toName);
     if (moving == null || seen == null || !seen.isSameFile(moving)) {
       boolean isSame = target != null && seen != null && seen.isSameFile(target);
-      if (isSame || isCopied(change, target)) {
-        return moved(change, inode, from, other, directory, to, toName); // Done before a crash.
+      if (target != null && (isSame || isCopied(change, target))) {
+        // Done before a crash.
+        return moved(change, inode, from, other, directory, to, toName, target, true);
       }
       return vanished(change, inode, from);
     }
     if (isCopied(change, target)) {
       removeOld(change, directory, from.name());
-      return moved(change, inode, from, other, directory, to, toName);
+      return moved(change, inode, from, other, directory, to, toName, moving, false);
     }
     if (target != null && target.isSameFile(moving)) {
       // Two names of one file: rename(2) would do nothing, but the mount has lost one of them.
       calls.unlink(directory.file(), from.name());
-      return moved(change, inode, from, other, directory, to, toName);
+      return moved(change, inode, from, other, directory, to, toName, moving, false);
     }
     boolean isMoved;
     try {
@@ -126,12 +127,12 @@ public final class RenameStep {
       isMoved = moveCopy(change, from, other, directory, to, target, moving);
     }
     if (isMoved) {
-      return moved(change, inode, from, other, directory, to, toName);
+      return moved(change, inode, from, other, directory, to, toName, moving, false);
     }
     FileName beside =
         step.makeBeside(
             toName, free -> step.renameFreeAs(change, directory, from.name(), to, free));
-    return moved(change, inode, from, null, directory, to, beside)
+    return moved(change, inode, from, null, directory, to, beside, moving, false)
         .and(step.aside(inode.number(), change.to().directory()))
         .and(
             update -> {
@@ -239,7 +240,9 @@ public final class RenameStep {
       @Nullable Inode other,
       SourceTree.Directory directory,
       SourceTree.Directory to,
-      FileName name)
+      FileName name,
+      Stat before,
+      boolean isMade)
       throws FsException {
     step.disturb(change, from.directory());
     Recording rested =
@@ -254,16 +257,17 @@ public final class RenameStep {
               }
               step.touchMoved(to, name, inode.number());
             });
-    Stat stat = to.status(name);
+    Stat stat = step.after(inode, before, to.status(name), isMade);
     At there = new At(change.to().directory(), name);
     Recording replaced =
-        other == null ? Recording.NOTHING : step.removed(other.number(), there.directory(), name);
+        other == null
+            ? Recording.NOTHING
+            : step.removed(other.number(), there.directory(), name).and(step.linksOf(other, there));
     return replaced
         .and(update -> listed(from, there, stat))
         .and(
             update -> {
-              Inode now = update.inode(inode.number());
-              Inode next = step.homes().move(update, now, from, there);
+              Inode next = step.homes().move(update, update.inode(inode.number()), from, there);
               update.put(Homes.seen(update, next, stat));
               step.tree().markChecked(inode.number());
             })
@@ -331,8 +335,8 @@ public final class RenameStep {
               step.touchMoved(to, toName, inode.number());
               step.touchMoved(directory, name, other.number());
             });
-    Stat now = to.status(toName);
-    Stat otherNow = directory.status(name);
+    Stat now = step.after(inode, isDone ? second : first, to.status(toName), isDone);
+    Stat otherNow = step.after(other, isDone ? first : second, directory.status(name), isDone);
     At from = new At(change.from().directory(), name);
     At there = new At(change.to().directory(), toName);
     return rested.and(

@@ -535,6 +535,44 @@ public final class Step {
     };
   }
 
+  /**
+   * The state to record after a step that changes names or attributes. If another program changed
+   * the content before the step, that must still be noticed: the state has the old size and times.
+   *
+   * @param before the file's state before the step
+   * @param isMade whether an earlier attempt made the change
+   */
+  public Stat after(Inode inode, Stat before, Stat now, boolean isMade) throws FsException {
+    Stat seen = inode.seen();
+    if (seen == null || !inode.isRegular() || !seen.isSameFile(before)) {
+      return now;
+    }
+    boolean isSame =
+        (isMade || isAgain) ? seen.hasSameSizeAndTime(before) : seen.hasSameContent(before);
+    return isSame || isOwnVersion(before, inode.number()) ? now : now.withContentOf(seen);
+  }
+
+  /** Updates the change time of the file's other names, which this mount caused itself. */
+  public Recording linksOf(Inode inode, At gone) throws FsException {
+    List<At> left;
+    try (State.Held held = state.hold()) {
+      left = new ArrayList<>(homes.all(inode));
+    }
+    left.remove(gone);
+    if (left.isEmpty()) {
+      return Recording.NOTHING;
+    }
+    At other = left.get(0);
+    try (SourceTree.Directory parent = openIfThere(other.directory())) {
+      Stat now = parent == null ? null : find(parent, other.name());
+      Stat seen = inode.seen();
+      boolean isKnown = now != null && seen != null && seen.hasSameContent(now);
+      return now != null && (isKnown || isOwnVersion(now, inode.number()))
+          ? seen(inode.number(), now)
+          : Recording.NOTHING;
+    }
+  }
+
   /** Call before a change modifies the names in a directory of the source. */
   public void disturb(Change change, long directory) {
     tree.disturbed().add(change.sequence(), directory);
@@ -709,9 +747,11 @@ public final class Step {
   public Recording givenUp(Change change, String reason) throws FsException {
     Recording recording = reported(change, path(change), "given up: " + reason, true);
     Inode inode = state.find(change.inode());
-    return inode != null && change instanceof Change.SetAttributes set
-        ? recording.and(takenBack(set, tree.statusAtHome(inode)))
-        : recording;
+    if (inode == null || !(change instanceof Change.SetAttributes set)) {
+      return recording;
+    }
+    Stat there = tree.statusAtHome(inode);
+    return recording.and(takenBack(set, after(inode, there, there, false)));
   }
 
   /** Shows the source's attributes again, unless they were changed since. */

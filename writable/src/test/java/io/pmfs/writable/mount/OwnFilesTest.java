@@ -127,6 +127,137 @@ class OwnFilesTest {
   }
 
   /** Only what a former process began to make can be its own. */
+  /** The source has lost one of two names of the file, whose change is still to come. */
+  private void replaceOneOfTwoNames() throws FsException {
+    driver.link("before", "linked");
+    driver.drainAll();
+    driver.put("a", "new");
+    driver.rename("a", "linked", 0);
+    driver.chmod("linked", 0600);
+    driver.overwrite("before", 0, "ours");
+    while (!"file 644 new".equals(driver.sourceTree().get("linked"))) {
+      assertThat(driver.mount().step()).isTrue();
+    }
+  }
+
+  @Test
+  void changeWhoseTimeWasSetBack_whenAnotherNameWasReplaced_isNotOverwritten() throws Exception {
+    replaceOneOfTwoNames();
+    other("before", "them");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("before", "file 644 them")
+        .containsEntry("before.pmfs-conflict-node1-1", "file 644 ours");
+  }
+
+  @Test
+  void linkByAnotherProgram_whenAnotherNameWasReplaced_isNoConflict() throws Exception {
+    replaceOneOfTwoNames();
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.link(root, Driver.name("before"), root, Driver.name("theirs"));
+    driver.calls.close(root);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("before", "file 644 ours");
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  /** Another program's file has one of two names when the mount removes the other. */
+  @Test
+  void fileOfAnotherProgram_whenAnotherNameWasRemoved_isNotOverwritten() throws Exception {
+    driver.link("before", "linked");
+    driver.drainAll();
+    driver.unlink("linked");
+    driver.overwrite("before", 0, "ours");
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.unlink(root, Driver.name("before"));
+    driver.calls.close(root);
+    other("before", "them");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("before", "file 644 them");
+  }
+
+  @Test
+  void changeByAnotherProgram_beforeAnExchange_isNotOverwritten() throws Exception {
+    driver.put("b", "b");
+    driver.drainAll();
+    driver.rename("b", "before", OutputCalls.RENAME_EXCHANGE);
+    driver.overwrite("b", 0, "ours");
+    other("before", "them!");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("b", "file 644 them!")
+        .containsEntry("b.pmfs-conflict-node1-1", "file 644 ours");
+  }
+
+  @Test
+  void changeByAnotherProgram_beforeARename_isNotOverwritten() throws Exception {
+    driver.rename("before", "moved", 0);
+    driver.overwrite("moved", 0, "ours");
+    other("before", "them!");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("moved", "file 644 them!")
+        .containsEntry("moved.pmfs-conflict-node1-1", "file 644 ours");
+  }
+
+  @Test
+  void changeByAnotherProgram_beforeAChangeOfMode_isNotOverwritten() throws Exception {
+    driver.chmod("before", 0600);
+    driver.overwrite("before", 0, "ours");
+    other("before", "them!");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("before", "file 600 them!")
+        .containsEntry("before.pmfs-conflict-node1-1", "file 600 ours");
+  }
+
+  @Test
+  void changeByAnotherProgram_beforeAChangeOfModeThatIsRefused_isNotOverwritten() throws Exception {
+    driver.chmod("before", 0600);
+    driver.overwrite("before", 0, "ours");
+    other("before", "them!");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("chmod") && name.equals(Driver.name("before"))) {
+              throw new FsException(Errno.EPERM, call);
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("before", "file 644 them!");
+  }
+
+  @Test
+  void changeByAnotherProgram_beforeAnExtendedAttribute_isNotOverwritten() throws Exception {
+    driver.setExtended("before", "user.a", "value");
+    driver.overwrite("before", 0, "ours");
+    other("before", "them!");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("before", "file 644 them!")
+        .containsEntry("before.pmfs-conflict-node1-1", "file 644 ours");
+  }
+
+  @Test
+  void changeByAnotherProgram_beforeALink_isNotOverwritten() throws Exception {
+    driver.link("before", "linked");
+    driver.overwrite("before", 0, "ours");
+    other("before", "them!");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("before", "file 644 them!");
+  }
+
+  @Test
+  void changeByAnotherProgram_beforeARename_isShown() throws Exception {
+    driver.rename("before", "moved", 0);
+    other("before", "them!");
+    driver.drainAll();
+    assertThat(driver.read("moved")).isEqualTo("them!");
+    assertThat(driver.node("moved").attributes().size()).isEqualTo(5);
+  }
+
   @Test
   void directory_thatAnotherProgramMadeBeforeAStart_keepsItsMode() throws Exception {
     driver.mkdir("d");
