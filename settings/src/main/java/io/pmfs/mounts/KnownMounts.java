@@ -332,8 +332,8 @@ public final class KnownMounts {
     return ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
   }
 
-  /** A mount point of the daemon, preferably the one in its record. */
-  private Path placeOf(DaemonRecord daemon) throws MountFailure {
+  /** A mount point of the daemon, preferably the one in its record; that one if it has none. */
+  public Path placeOf(DaemonRecord daemon) throws MountFailure {
     Path own = Path.of(daemon.mountpoint());
     List<Path> places = surroundings.mounts().places(daemon::shows);
     return places.isEmpty() || places.contains(own) ? own : places.get(0);

@@ -41,9 +41,11 @@ public final class TaskClient {
   private static final Duration ABSENCE_LIMIT = Duration.ofSeconds(60);
   private static final long POLL_MS = 200;
 
-  private final DaemonRecord mount;
   private final Surroundings surroundings;
   private final Duration absenceLimit;
+
+  /** As found last: daemons are replaced, and move their sockets. */
+  private DaemonRecord mount;
 
   public TaskClient(DaemonRecord mount, Surroundings surroundings) {
     this(mount, surroundings, ABSENCE_LIMIT);
@@ -78,7 +80,10 @@ public final class TaskClient {
   }
 
   private <T> T ask(MountClient.Question<T> question) throws IOException, MountFailure {
-    return new MountClient(mount, surroundings).ask(question);
+    MountClient client = new MountClient(mount, surroundings);
+    T answer = client.ask(question);
+    mount = client.daemon();
+    return answer;
   }
 
   /**
@@ -177,12 +182,13 @@ public final class TaskClient {
 
   private ControlClient.Answer ask(HttpMethod method, String uri) throws MountFailure {
     long deadline = System.nanoTime() + absenceLimit.toNanos();
-    String socket = mount.socket();
     while (true) {
       try {
-        return ControlClient.ask(Path.of(socket), method, uri, ANSWER_LIMIT);
+        return ControlClient.ask(Path.of(mount.socket()), method, uri, ANSWER_LIMIT);
       } catch (IOException e) {
-        Path mountpoint = Path.of(mount.mountpoint());
+        KnownMounts knownMounts = KnownMounts.open(surroundings);
+        // The session may have other mount points: its daemon then only moves its socket.
+        Path mountpoint = knownMounts.placeOf(mount);
         MountTable.Mount mounted = surroundings.mounts().at(mountpoint);
         if (mounted == null || !mounted.isPmfs()) {
           throw new MountFailure(
@@ -191,8 +197,8 @@ public final class TaskClient {
         if (System.nanoTime() - deadline > 0 || !pause()) {
           throw silent(e);
         }
-        DaemonRecord successor = KnownMounts.open(surroundings).find(mountpoint);
-        socket = successor == null ? socket : successor.socket();
+        DaemonRecord successor = knownMounts.find(mountpoint);
+        mount = successor == null ? mount : successor;
       }
     }
   }

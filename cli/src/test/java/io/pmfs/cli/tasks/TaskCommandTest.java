@@ -573,6 +573,31 @@ final class TaskCommandTest {
         .isEqualTo("pmfs: %s: was unmounted before the task ended\n".formatted(mnt()));
   }
 
+  /** The daemon then moves its socket, and the task goes on. */
+  @Test
+  void mountpoint_thatEndsWhileTheSessionHasAnother_doesNotEndTheWaiting() throws Exception {
+    stop();
+    tasks.outcome = null;
+    KeptTasks kept = new KeptTasks(tasks, null);
+    serve(kept);
+    CompletableFuture<Integer> command = inBackground("stage", "mnt");
+    Await.until("the task begins", () -> !tasks.started.isEmpty());
+    String source = world.directory.resolve("src").toString();
+    world.mountinfo(TestWorld.line(world.makeDirectory("second"), "fuse.pmfs", source));
+    stop();
+    registration =
+        Objects.requireNonNull(world.registry().registerDetached(Path.of(mnt()), "0:30"));
+    server = ControlServer.start(registration.socket(), new TasksOnly(kept));
+    registration.publish(
+        DaemonRecord.of(mnt(), source, pid, "", "/log")
+            .withDevice("0:30")
+            .withSocket(registration.socket(), true));
+    tasks.last().is(FakeTasks.progress(State.ENDED, 1, 4, 0, 0));
+
+    assertThat(command.get(60, TimeUnit.SECONDS)).as(world::errors).isZero();
+    assertThat(world.output()).contains("staged 1 file, 4 files already there");
+  }
+
   private CompletableFuture<Integer> inBackground(String... arguments) {
     return CompletableFuture.supplyAsync(
         () -> world.execute(arguments), task -> new Thread(task, "command").start());
