@@ -31,7 +31,7 @@ final class PackageIT {
       cd /newer
       sed -i 's/^Version: .*/Version: 9.0/' DEBIAN/control
       rm DEBIAN/md5sums
-      for jar in usr/lib/pmfs/lib/{cli,daemon,settings,cluster,shards,pack,fs-core,fuse-mount,fuse-jnr,metadata,compression}-*.jar; do
+      for jar in usr/lib/pmfs/lib/{cli,daemon,settings,node-cache,cluster,shards,pack,writable,fs-core,fuse-mount,fuse-jnr,metadata,compression}-*.jar; do
         mv "$jar" "${jar%%-[0-9]*}-9.0.jar"
       done
       echo '# of 9.0' >> etc/pmfs/pmfs.toml
