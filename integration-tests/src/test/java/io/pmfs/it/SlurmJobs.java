@@ -184,7 +184,8 @@ abstract class SlurmJobs {
         () -> slurm.nodeState().equals("idle"));
     assertThat(slurm.nodeReason()).isEmpty();
     assertThat(Mounts.below(base)).isEmpty();
-    assertThat(processes()).isEmpty();
+    // The kernel may take a moment to end the process that the daemon killed last.
+    Await.until(() -> "no process: " + processes(), LONG, () -> processes().isEmpty());
     for (String node : Stream.concat(Stream.of(""), slurm.nodes().stream()).toList()) {
       for (String name : List.of("jobs", "keys", "mnt", "locks")) {
         assertThat(names(base.resolve(node).resolve(name))).as(node + " " + name).isEmpty();

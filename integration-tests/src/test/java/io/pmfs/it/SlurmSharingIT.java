@@ -234,7 +234,7 @@ final class SlurmSharingIT extends SlurmJobs {
         "PMFS_RUNTIME_DIR=%s/run-$SLURMD_NODENAME-%d %s/scripts/pmfs status $PMFS_MOUNT"
             .formatted(scratch.root(), user.uid(), scratch.root());
     String members =
-        "for i in $(seq 30); do %s | grep -c \"^node \" | grep -qx 2 && break; sleep 1; done; %s; "
+        "for i in $(seq 30); do %s | grep -c \"^  node \" | grep -qx 2 && break; sleep 1; done; %s; "
             .formatted(status, status);
     String step =
         "diff -r $PMFS_MOUNT %s && echo same on $SLURMD_NODENAME".formatted(dataset.root());
@@ -250,6 +250,9 @@ final class SlurmSharingIT extends SlurmJobs {
     for (String node : slurm.nodes()) {
       assertThat(output(job)).contains("same on " + node);
     }
+    assertThat(output(job).lines().filter(line -> line.startsWith("  node ")))
+        .as("each of the two nodes lists both: %s", output(job))
+        .hasSize(4);
     assertThat(home().resolve(".config/pmfs/job-secret")).isRegularFile();
     assertNothingLeft();
   }
