@@ -25,6 +25,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -156,7 +157,7 @@ final class Driver implements AutoCloseable {
   /** From now on, {@link #cut} takes from the tables what was not synced. */
   void keepSynced() {
     copyTables(state, synced);
-    mount.afterSyncs(() -> copyTables(state, synced));
+    mount.afterSyncs(() -> copyNew(state, synced));
   }
 
   /** The machine loses its power, and what is in the tables but not on the disk. */
@@ -192,6 +193,31 @@ final class Driver implements AutoCloseable {
       }
       for (Path file : files.toList()) {
         Files.copy(file, to.resolve(from.relativize(file)));
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /**
+   * Copies what changed since the last copy: CURRENT, and what has another size, as RocksDB's other
+   * files only grow.
+   */
+  private static void copyNew(Path from, Path to) {
+    try (Stream<Path> files = Files.list(from);
+        Stream<Path> copies = Files.list(to)) {
+      for (Path copy : copies.toList()) {
+        if (!Files.exists(from.resolve(copy.getFileName()))) {
+          Files.delete(copy);
+        }
+      }
+      for (Path file : files.toList()) {
+        Path copy = to.resolve(file.getFileName());
+        if (file.endsWith("CURRENT")
+            || !Files.exists(copy)
+            || Files.size(file) != Files.size(copy)) {
+          Files.copy(file, copy, StandardCopyOption.REPLACE_EXISTING);
+        }
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
