@@ -19,12 +19,14 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -85,8 +87,8 @@ final class Installation implements AutoCloseable {
   }
 
   /**
-   * Once for all processes of tests. Without the archive daemons and commands start more slowly,
-   * and that is all.
+   * As packages do, once for all processes of tests and each build. Without the archive daemons and
+   * commands start more slowly, and that is all.
    */
   private static void archiveClasses() {
     Path application = launcherOfCheckout().resolveSibling("../cli/target/pmfs").normalize();
@@ -94,14 +96,24 @@ final class Installation implements AutoCloseable {
     try (FileChannel lock =
         FileChannel.open(application.resolveSibling("classes.lock"), CREATE, WRITE)) {
       lock.lock();
-      if (!Files.exists(archive)
-          || Files.getLastModifiedTime(archive)
-                  .compareTo(Files.getLastModifiedTime(application.resolve("lib")))
-              < 0) {
-        Command.run(launcherOfCheckout().resolveSibling("archive-classes").toString());
+      if (!Files.exists(archive) || isOlder(archive, application.resolve("lib"))) {
+        String script = launcherOfCheckout().resolveSibling("archive-classes").toString();
+        Command.run(Map.of(), Duration.ofMinutes(10), List.of(script));
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  private static boolean isOlder(Path archive, Path libraries) throws IOException {
+    FileTime made = Files.getLastModifiedTime(archive);
+    try (Stream<Path> paths = Files.walk(libraries)) {
+      for (Path path : (Iterable<Path>) paths::iterator) {
+        if (Files.getLastModifiedTime(path).compareTo(made) > 0) {
+          return true;
+        }
+      }
+      return false;
     }
   }
 
