@@ -3,6 +3,7 @@ package io.pmfs.writable.mount;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -16,7 +17,7 @@ class PowerCutTest {
   private static final int MAX_CALLS = 1000;
 
   /** These take long. An odd number, as what is lost goes by the number of the call. */
-  private static final int DATA_STEP = CrashTest.STEP * CrashTest.STEP;
+  private static final int DATA_STEP = Requested.is("large") ? 1 : 9;
 
   @TempDir Path directory;
 
