@@ -140,7 +140,10 @@ final class BugreportPieces {
     }
   }
 
-  /** The mounts of a registry, limited for each other user, so that nobody crowds out others. */
+  /**
+   * The mounts of a registry, limited for each other user, so that one user's leave room for those
+   * of all.
+   */
   private List<KnownDaemon> known(KnownMounts registries) {
     List<KnownDaemon> all = limited("mounts", LONG, registries::known);
     Map<Long, Integer> counts = new HashMap<>();

@@ -20,6 +20,7 @@ import io.pmfs.stage.copies.Share;
 import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.stage.formats.Blocks;
 import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.Hold;
@@ -217,16 +218,7 @@ final class StagerTest {
   void read_tierDoesNotWriteYet_isAnswered() throws Exception {
     try (Stage stage = new Stage(directory, ROOM)) {
       CountDownLatch written = new CountDownLatch(1);
-      stage
-          .tiers
-          .get(0)
-          .faults(
-              (point, number) -> {
-                if (point == Point.WRITE) {
-                  await(written);
-                }
-                return Fault.NONE;
-              });
+      stage.tiers.get(0).faults(writesAfter(written));
       Inode inode = stage.file("f", 1, 5000);
 
       assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
@@ -279,16 +271,7 @@ final class StagerTest {
   void read_ofASlowSourceWhileTheTierIsLate_readsTheSourceOnce() throws Exception {
     try (Stage stage = new Stage(directory, ROOM).with(new StagerSettings(2, 8 * BLOCK, 100))) {
       CountDownLatch written = new CountDownLatch(1);
-      stage
-          .tiers
-          .get(0)
-          .faults(
-              (point, number) -> {
-                if (point == Point.WRITE) {
-                  await(written);
-                }
-                return Fault.NONE;
-              });
+      stage.tiers.get(0).faults(writesAfter(written));
       List<Inode> files = new ArrayList<>();
       for (int file = 0; file < 9; file++) {
         files.add(stage.file("f" + file, file, BLOCK));
@@ -324,6 +307,15 @@ final class StagerTest {
     }
   }
 
+  private static FaultyTier.Faults writesAfter(CountDownLatch latch) {
+    return (point, number) -> {
+      if (point == Point.WRITE) {
+        await(latch);
+      }
+      return Fault.NONE;
+    };
+  }
+
   private static Fault slowWrites(Point point, long number) {
     if (point == Point.WRITE) {
       LockSupport.parkNanos(60_000_000);
@@ -337,16 +329,7 @@ final class StagerTest {
     try (Stage stage =
         new Stage(directory, ROOM).with(new StagerSettings(2, 8 * BLOCK, 100)).with(shared)) {
       CountDownLatch written = new CountDownLatch(1);
-      stage
-          .tiers
-          .get(0)
-          .faults(
-              (point, number) -> {
-                if (point == Point.WRITE) {
-                  await(written);
-                }
-                return Fault.NONE;
-              });
+      stage.tiers.get(0).faults(writesAfter(written));
       Inode file = stage.file("f", 7, 64L * BLOCK);
       assertThat(stage.read(file)).isEqualTo(Stage.expected(7, file));
       written.countDown();
@@ -358,16 +341,7 @@ final class StagerTest {
   void read_buffersUsedUp_isAnsweredAndStagedLater() throws Exception {
     try (Stage stage = new Stage(directory, ROOM).with(new StagerSettings(2, 8 * BLOCK, 100))) {
       CountDownLatch written = new CountDownLatch(1);
-      stage
-          .tiers
-          .get(0)
-          .faults(
-              (point, number) -> {
-                if (point == Point.WRITE) {
-                  await(written);
-                }
-                return Fault.NONE;
-              });
+      stage.tiers.get(0).faults(writesAfter(written));
       for (int i = 0; i < 10; i++) {
         stage.store.file("f" + i, i, BLOCK);
       }

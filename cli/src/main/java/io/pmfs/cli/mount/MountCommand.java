@@ -235,7 +235,7 @@ public final class MountCommand implements Callable<Integer> {
             registration,
             () -> announce(settings, daemon.description(), logFile, registry));
       } catch (MountFailure | RuntimeException e) {
-        // Also logged, because in the background nobody reads stderr.
+        // Also logged: a daemon in the background has no terminal.
         log.error("{}: stopped by an error", mountpoint, e);
         throw e;
       }

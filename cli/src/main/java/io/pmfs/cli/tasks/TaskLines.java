@@ -67,7 +67,7 @@ public final class TaskLines implements TaskDisplay {
     return (long) (report.bytes() * 1000.0 / Math.max(1, report.elapsedMs()));
   }
 
-  /** An estimate; empty if there is none. */
+  /** The estimated time to the end; empty if it is not known. */
   static String timeLeft(TaskReport report) {
     double fraction = report.fraction();
     if (!report.totalsAreFinal() || fraction <= 0) {
