@@ -11,7 +11,6 @@ record Verdict(int exitStatus, String sentence) {
     return of(findings, "pmfs can mount here", "pmfs cannot mount here");
   }
 
-  /** * */
   static Verdict ofMount(Path mountpoint, boolean mounted, List<Finding> findings) {
     return mounted
         ? of(findings, mountpoint + " is healthy", mountpoint + " is not healthy")

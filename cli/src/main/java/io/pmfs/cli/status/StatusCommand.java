@@ -291,7 +291,6 @@ public final class StatusCommand implements Callable<Integer> {
     return warnings;
   }
 
-  /** * */
   private List<Replies.Reply<StatusReport>> replies(
       List<DaemonRecord> mounts, KnownMounts knownMounts, Replies.Asker<StatusReport> own) {
     Map<Long, AtomicInteger> left = new ConcurrentHashMap<>();
