@@ -74,15 +74,19 @@ public record Batch(List<Change> done, List<Change> steps) {
           || (!isContent && isPerhapsMade(change, state))) {
         return null;
       }
-      if (change instanceof Change.Rename rename && rename.other() != 0) {
-        steps.add(removal(last, rename.other(), rename.to(), state));
+      if (change instanceof Change.Rename rename) {
+        Inode other = state.find(rename.other());
+        if (other != null) {
+          steps.add(Change.Removal.of(other, rename.to(), last.head()));
+        }
       }
     }
     if (homes.size() > 1) {
       return null;
     }
-    if (!homes.isEmpty()) {
-      steps.add(0, removal(last, last.inode(), homes.get(0), state));
+    Inode inode = state.find(last.inode());
+    if (!homes.isEmpty() && inode != null) {
+      steps.add(0, Change.Removal.of(inode, homes.get(0), last.head()));
     } else if (isBegun) {
       steps.add(0, last); // The removal checks whether the source has the file.
     }
@@ -100,15 +104,5 @@ public record Batch(List<Change> done, List<Change> steps) {
     Deferred.Entry entry = state.deferred().get(change.sequence());
     Refusal refusal = entry == null ? null : entry.refusal();
     return refusal != null && !refusal.isAside() && !refusal.isOfRoom();
-  }
-
-  private static Change removal(Change.Removal last, long inode, At at, State state)
-      throws FsException {
-    Change.Head head =
-        new Change.Head(last.sequence(), inode, last.uid(), last.gid(), last.head().madeMillis());
-    Inode there = state.find(inode);
-    return last instanceof Change.RemoveDirectory
-        ? new Change.RemoveDirectory(head, at)
-        : new Change.Unlink(head, at, there == null || there.isRemoved());
   }
 }

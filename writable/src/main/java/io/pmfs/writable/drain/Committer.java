@@ -106,8 +106,8 @@ public final class Committer {
     this.unreported = unreported;
     Completion completion = new Completion(step);
     this.contentStep = new ContentStep(step, copies, temporaries, completion);
-    this.renameStep = new RenameStep(step, copies, temporaries, unlinked);
     NameStep nameStep = new NameStep(step, temporaries, unlinked, completion);
+    this.renameStep = new RenameStep(step, copies, temporaries, unlinked, nameStep);
     this.steps = new SourceSteps(contentStep, nameStep, renameStep, completion);
   }
 

@@ -204,7 +204,15 @@ public sealed interface Change {
   record Link(Head head, At at) implements Named {}
 
   /** The removal of a name, and of the node with its last one. */
-  sealed interface Removal extends Named {}
+  sealed interface Removal extends Named {
+    /** The removal of a node's name, by the user of another change and in its place. */
+    static Removal of(Inode node, At at, Head by) {
+      Head head = new Head(by.sequence(), node.number(), by.uid(), by.gid(), by.madeMillis());
+      return node.isDirectory()
+          ? new RemoveDirectory(head, at)
+          : new Unlink(head, at, node.isRemoved());
+    }
+  }
 
   /**
    * The removal of a name of a node other than a directory.

@@ -24,14 +24,17 @@ public final class RenameStep {
   private final Copies copies;
   private final Temporaries temporaries;
   private final UnlinkedFiles unlinked;
+  private final NameStep names;
   private final State state;
   private final OutputCalls calls;
 
-  public RenameStep(Step step, Copies copies, Temporaries temporaries, UnlinkedFiles unlinked) {
+  public RenameStep(
+      Step step, Copies copies, Temporaries temporaries, UnlinkedFiles unlinked, NameStep names) {
     this.step = step;
     this.copies = copies;
     this.temporaries = temporaries;
     this.unlinked = unlinked;
+    this.names = names;
     this.state = step.state();
     this.calls = step.calls();
   }
@@ -40,7 +43,7 @@ public final class RenameStep {
     Inode inode = state.find(change.inode());
     At from = inode == null ? null : home(inode, change.from());
     if (inode == null || from == null) {
-      return Recording.NOTHING;
+      return inode == null || inode.isRemoved() ? removeReplaced(change) : Recording.NOTHING;
     }
     try (SourceTree.Directory directory = step.open(from.directory());
         SourceTree.Directory to = step.open(change.to().directory())) {
@@ -51,6 +54,18 @@ public final class RenameStep {
       Recording remaining = unlinked.of(other);
       return move(change, inode, from, other, directory, to).and(remaining);
     }
+  }
+
+  /** The renamed node was removed since, and the source has it no more. */
+  private Recording removeReplaced(Change.Rename change) throws FsException {
+    Inode other = change.isExchange() ? null : state.find(change.other());
+    if (other == null) {
+      return Recording.NOTHING;
+    }
+    Change.Removal removal = Change.Removal.of(other, change.to(), change.head());
+    return removal instanceof Change.Unlink unlink
+        ? names.unlink(unlink)
+        : names.rmdir((Change.RemoveDirectory) removal);
   }
 
   /** Whether a rename was made at the source without being recorded. */
@@ -101,7 +116,9 @@ public final class RenameStep {
         // Done before a crash.
         return moved(change, inode, from, other, directory, to, toName, target, true);
       }
-      return vanished(change, inode, from);
+      return moving == null && inode.isRemoved()
+          ? step.removed(inode.number(), from.directory(), from.name()).and(removeReplaced(change))
+          : vanished(change, inode, from);
     }
     if (isCopied(change, target)) {
       removeOld(change, directory, from.name());

@@ -8,7 +8,9 @@ import io.pmfs.posix.FsException;
 import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.time.InstantSource;
+import java.util.HashSet;
 import java.util.Random;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
@@ -111,6 +113,45 @@ class LateFailureTest {
       at += CrashTest.STEP;
     }
     assertThat(at).isGreaterThan(50);
+  }
+
+  // ---- a removal
+
+  /** A file is not completed, replaces another one and is removed: the other one goes, too. */
+  @Test
+  void fileThatWasReplaced_isRemoved_alsoIfItsRemovalFailsOnce() throws Exception {
+    Set<String> failing = new HashSet<>();
+    try (Driver driver = new Driver(directory, 0, InstantSource.system())) {
+      driver.symlink("target", "replaced");
+      driver.drainAll();
+      driver.put("file", "text");
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              if (failing.remove(call + " " + name)) {
+                throw new FsException(Errno.EBUSY, call);
+              }
+            }
+
+            @Override
+            public void after(String call, FileName name) {
+              if (call.equals("rename")) {
+                failing.add("sync ");
+                failing.add("unlink replaced");
+              }
+            }
+          });
+      driver.mount().step();
+      driver.rename("file", "replaced", 0);
+      driver.unlink("replaced");
+      while (driver.mount().step()) {
+        driver.mount().tidy();
+      }
+      assertSame(driver);
+      assertThat(driver.sourceTree()).isEmpty();
+      assertThat(failing).isEmpty();
+    }
   }
 
   // ---- at random
