@@ -84,8 +84,19 @@ public final class OpenFiles {
       }
       Inode existing = nodes.lookup(directory, name);
       if (existing != null) {
+        requireFile(existing, name);
         return open(existing.number(), flags, place, caller);
       }
+    }
+  }
+
+  /**
+   * The kernel creates a name that it has just seen to be free. If it became anything but a file
+   * since, ESTALE lets the kernel look again, and open that as its kind is opened.
+   */
+  private static void requireFile(Inode inode, FileName name) throws FsException {
+    if (!inode.isRegular()) {
+      throw new FsException(Errno.ESTALE, name + " is no file any more");
     }
   }
 

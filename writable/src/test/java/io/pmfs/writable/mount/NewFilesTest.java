@@ -1,6 +1,7 @@
 package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
@@ -180,5 +181,16 @@ class NewFilesTest {
     driver.drainAll();
     assertAllAreThere();
     assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  /** The kernel asks for a new file under a name that another node just gave to something else. */
+  @Test
+  void nameThatIsNoFileAnyMore_isLookedUpAgain() throws Exception {
+    driver.mknod("fifo", 0010644);
+    driver.mkdir("directory");
+    driver.symlink("fifo", "link");
+    for (String name : List.of("fifo", "directory", "link")) {
+      assertThatThrownBy(() -> driver.create(name)).hasMessageContaining("ESTALE");
+    }
   }
 }
