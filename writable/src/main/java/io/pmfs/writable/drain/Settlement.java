@@ -71,11 +71,11 @@ final class Settlement {
           update.delete(Tables.INTENTS, Tables.key(change.sequence()));
         }
         if (change instanceof Change.Content content) {
-          settleContent(content, data);
+          settleContent(update, content, data);
         }
       }
       for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
-        settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue());
+        settleData(update, entry.getKey().get(0), entry.getKey().get(1), entry.getValue(), last);
       }
       Predicate<Inode> left = left(last, made, kept);
       for (Change change : done) {
@@ -121,29 +121,30 @@ final class Settlement {
     }
   }
 
-  private void settleContent(Change.Content change, Map<List<Long>, DataRow> data)
+  private void settleContent(
+      State.Update update, Change.Content change, Map<List<Long>, DataRow> data)
       throws FsException {
-    if (change.generation() == 0) {
-      return;
-    }
-    List<Long> key = List.of(change.inode(), change.generation());
+    boolean isEmpty = change.generation() == 0;
+    Inode inode = isEmpty ? update.find(change.inode()) : null;
+    long generation = inode == null ? change.generation() : inode.generation();
+    List<Long> key = List.of(change.inode(), generation);
     DataRow row = data.get(key);
     if (row == null) {
-      row = state.data(change.inode(), change.generation());
+      row = state.data(change.inode(), generation);
     }
     if (row != null) {
-      data.put(key, row.withWaiting(Math.max(0, row.waiting() - 1)));
+      data.put(key, isEmpty ? row : row.withWaiting(Math.max(0, row.waiting() - 1)));
     }
   }
 
-  private void settleData(State.Update update, long number, long generation, DataRow row)
+  private void settleData(State.Update update, long number, long generation, DataRow row, long last)
       throws FsException {
     Inode inode = update.find(number);
     if (row.waiting() > 0) {
       update.data(number, generation, row);
     } else if (inode == null || inode.generation() != generation) {
       Room.discard(update, number, generation, row.place());
-    } else if (places.get(row.place()).isElsewhere() && isAtSource(inode)) {
+    } else if (places.get(row.place()).isElsewhere() && isAtSource(inode, last)) {
       // The source is as good a place, and nearer than another node.
       update.put(inode.withData(0, 0, -1));
       Room.discard(update, number, generation, row.place());
@@ -153,11 +154,13 @@ final class Settlement {
     }
   }
 
-  private static boolean isAtSource(Inode inode) {
+  private boolean isAtSource(Inode inode, long last) {
+    long size = inode.attributes().size();
+    boolean isEmpty = size == 0 && inode.contentChange() <= Math.max(state.committed(), last);
     return inode.hasHome()
         && !inode.isRemoved()
         && !inode.is(Inode.WRITING)
-        && inode.drainedSize() == inode.attributes().size();
+        && (isEmpty || inode.drainedSize() == size);
   }
 
   private Predicate<Inode> left(long last, Set<Long> made, Deferred.@Nullable Entry kept) {

@@ -313,6 +313,33 @@ final class FullTierTest {
   }
 
   @Test
+  void emptyFile_thatCouldNotBeWritten_leavesNothingAtTheSource() throws Exception {
+    refuse(Errno.ENOSPC);
+    driver.calls.setRefusing(driver.others, Errno.ENOSPC);
+    Opened file = driver.create("a");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("write")) {
+              throw new FsException(Errno.ESTALE, call);
+            }
+          }
+        });
+    assertThatThrownBy(() -> driver.write(file, 0, "text")).hasMessageContaining("ESTALE");
+    assertThat(driver.temporaries()).hasSize(1);
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    driver.close(file);
+    assertDrained();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 ");
+    assertThat(driver.temporaries()).isEmpty();
+    driver.append("a", "text");
+    assertDrained();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 text");
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  @Test
   void dataDirectoryOfAFormerProcess_goes() throws Exception {
     refuse(Errno.ENOSPC);
     driver.calls.setRefusing(driver.others, Errno.ENOSPC);
