@@ -467,7 +467,7 @@ public final class OutputFile {
     SourceTree tree = files.tree();
     OutputCalls calls = files.calls();
     int opened = -1;
-    try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+    try (SourceTree.Directory directory = tree.openNow(inode.homeParent())) {
       opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
       return new SourceFile(opened, tree.stat(calls.status(opened, Inode.NO_NAME)));
     } catch (FsException e) {

@@ -186,6 +186,7 @@ public final class Committer {
         boolean isNext = isRenameNext();
         boolean isDone = isNext && stepOnce();
         isUnsure = false;
+        step.tree().setUnsure(false);
         if (isNext) {
           return isDone;
         }
@@ -195,8 +196,13 @@ public final class Committer {
       step.closeDirectories();
       throw e;
     } finally {
-      step.tree().endMove();
+      endMove();
     }
+  }
+
+  private void endMove() {
+    step.tree().setUnsure(isUnsure);
+    step.tree().endMove();
   }
 
   private boolean stepOnce() throws FsException {

@@ -140,7 +140,7 @@ public final class Extended {
     if (!inode.hasHome()) {
       return Map.of();
     }
-    try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
+    try (SourceTree.Directory directory = tree.openNow(inode.homeParent())) {
       return calls.extendedAttributes(directory.file(), inode.homeName());
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {

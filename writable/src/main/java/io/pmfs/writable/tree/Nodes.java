@@ -210,7 +210,7 @@ public final class Nodes {
 
   private @Nullable Stat statusOf(
       long directory, FileName name, Listing listing, State.Progress then) throws FsException {
-    try (SourceTree.Directory opened = tree.open(directory)) {
+    try (SourceTree.Directory opened = tree.openNow(directory)) {
       return opened.status(name);
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
@@ -466,14 +466,16 @@ public final class Nodes {
     return tree.looks()
         .ask(
             new Target(number),
-            () -> {
-              try (SourceTree.Directory directory = tree.open(inode.homeParent())) {
-                FileName found = directory.readSymbolicLink(inode.homeName());
-                targets.put(number, found);
-                return found;
-              }
-            },
+            () -> tree.still(() -> targetAt(state.inode(number))),
             () -> targets.getIfPresent(number));
+  }
+
+  private FileName targetAt(Inode inode) throws FsException {
+    try (SourceTree.Directory directory = tree.openNow(inode.homeParent())) {
+      FileName found = directory.readSymbolicLink(inode.homeName());
+      targets.put(inode.number(), found);
+      return found;
+    }
   }
 
   // ---- listings

@@ -72,6 +72,9 @@ public final class SourceTree implements AutoCloseable {
   /** Nodes by their names at the source, as last looked up or created. */
   private final Cache<At, Long> nodes = CacheBuilder.newBuilder().maximumSize(KEPT_NODES).build();
 
+  /** Whether directories may be elsewhere at the source than the tables say. */
+  private volatile boolean isUnsure;
+
   private volatile int longestName = LONGEST_NAME;
   private final SourceLooks looks;
   private final Disturbed disturbed = new Disturbed();
@@ -289,6 +292,11 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
+  /** Whether a rename may be at the source that is not recorded; set before {@link #endMove}. */
+  public void setUnsure(boolean isUnsure) {
+    this.isUnsure = isUnsure;
+  }
+
   /** Begins moving names; called by the committer, until {@link #endMove}. */
   public void beginMove() {
     if (!moving.isWriteLockedByCurrentThread()) {
@@ -354,6 +362,24 @@ public final class SourceTree implements AutoCloseable {
     }
   }
 
+  /** Like {@link #open}, for a request: a directory that may have been moved is not missing. */
+  public Directory openNow(long number) throws FsException {
+    return still(
+        () -> {
+          try {
+            return open(number);
+          } catch (FsException e) {
+            throw isUnsure && isMissing(e)
+                ? new FsException(Errno.EIO, "the source did not say whether it was moved", e)
+                : e;
+          }
+        });
+  }
+
+  private static boolean isMissing(FsException e) {
+    return e.errno() == Errno.ENOENT || e.errno() == Errno.ENOTDIR;
+  }
+
   /** The project whose quota counts new files in a directory; 0 if none is known. */
   public long project(long number) throws FsException {
     Long known = projects.getIfPresent(number);
@@ -365,7 +391,7 @@ public final class SourceTree implements AutoCloseable {
   private record Project(long directory) {}
 
   private long projectNow(long number) throws FsException {
-    try (Directory directory = open(number)) {
+    try (Directory directory = openNow(number)) {
       long project = calls.project(directory.file());
       projects.put(number, project);
       return project;
@@ -406,7 +432,7 @@ public final class SourceTree implements AutoCloseable {
     }
     return still(
         () -> {
-          try (Directory directory = open(inode.homeParent())) {
+          try (Directory directory = openNow(inode.homeParent())) {
             return directory.status(inode.homeName());
           }
         });
@@ -452,7 +478,7 @@ public final class SourceTree implements AutoCloseable {
     long begin = state.millis();
     listing.beginLoading();
     PackedNames found = null;
-    try (Directory directory = open(number)) {
+    try (Directory directory = openNow(number)) {
       Stat now = directory.status(Inode.NO_NAME);
       if (!listing.isOf(now)) {
         PackedNames names = new PackedNames();
@@ -467,7 +493,7 @@ public final class SourceTree implements AutoCloseable {
         listing.read(now, begin);
       }
     } catch (FsException e) {
-      if (e.errno() != Errno.ENOENT && e.errno() != Errno.ENOTDIR) {
+      if (!isMissing(e)) {
         throw e;
       }
       found = new PackedNames();
