@@ -65,6 +65,7 @@ final class Driver implements AutoCloseable {
   private String bootId = "first";
   private boolean syncsAtSource;
   private boolean hasOthers;
+  private boolean isPausing;
   private long momentMillis = 10_000;
   private long patienceMillis = 60_000;
 
@@ -103,7 +104,7 @@ final class Driver implements AutoCloseable {
             0,
             momentMillis,
             patienceMillis),
-        calls,
+        isPausing ? Pauses.around(calls) : calls,
         clock,
         bootId);
   }
@@ -125,6 +126,11 @@ final class Driver implements AutoCloseable {
   void setPatience(long moment, long patience) {
     momentMillis = moment;
     patienceMillis = patience;
+  }
+
+  /** From the next start on, threads stop for a moment at some calls. */
+  void setPausing() {
+    isPausing = true;
   }
 
   /** From the next start on, a sync waits for the source. */
