@@ -249,7 +249,9 @@ public final class Temporaries {
       try {
         if (intent != null) {
           remove(intent.directory(), sequence);
-          forgetIntent(sequence);
+          if (intent.mark() == Intent.Mark.NOTHING || !state.isPending(sequence)) {
+            forgetIntent(sequence);
+          }
         }
         left.remove(sequence);
         tree.disturbed().leave(sequence);

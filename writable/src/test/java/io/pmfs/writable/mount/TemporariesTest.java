@@ -6,8 +6,10 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.writable.TemporaryNames;
 import java.nio.file.Path;
 import java.time.InstantSource;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -59,6 +61,10 @@ class TemporariesTest {
   /** Lets the changes go on when a content was copied. */
   private void drain() throws Exception {
     Await.until("there are temporaries", () -> temporaries() > 0);
+    arrive();
+  }
+
+  private void arrive() throws Exception {
     isHeld = false;
     Await.until("all arrived", () -> driver.mount().drainStatus().waitingChanges() == 0);
     assertThat(driver.mount().drainStatus().failures()).isEmpty();
@@ -79,6 +85,34 @@ class TemporariesTest {
     driver.mkdir("m");
     driver.append("a", "two");
     drain();
+  }
+
+  /** What proves that the appended bytes are ours stays when the copy is removed later. */
+  @Test
+  void copyAhead_ofAVersionWhoseAppendFails_leavesItsProof() throws Exception {
+    driver.put("a", "one");
+    driver.mkdir("m");
+    driver.append("a", "two");
+    Await.until("the second is copied", () -> temporaries() > 0);
+    AtomicBoolean isStubborn = new AtomicBoolean(true);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            boolean isRemoval = call.equals("unlink") && TemporaryNames.contains(name);
+            if (isRemoval && isStubborn.getAndSet(false)) {
+              throw new FsException(Errno.EBUSY, call);
+            }
+            if (call.equals("sync") && hasAppended() && temporaries() > 0) {
+              throw new FsException(Errno.EIO, call);
+            }
+          }
+        });
+    arrive();
+  }
+
+  private boolean hasAppended() {
+    return "file 644 onetwo".equals(driver.sourceTree().get("a"));
   }
 
   @Test
