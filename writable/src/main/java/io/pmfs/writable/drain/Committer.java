@@ -77,8 +77,8 @@ public final class Committer {
   /** Changes up to this one are made one by one, because the source refuses one of them. */
   private long singlyTo;
 
-  /** The change whose step may have been made at the source without being recorded. */
-  private long attempted;
+  /** Changes whose steps may have been made at the source without being recorded. */
+  private final Set<Long> attempted = new HashSet<>();
 
   /**
    * Whether a rename may be at the source that is not recorded. Then nothing else is made before it
@@ -127,7 +127,8 @@ public final class Committer {
     for (Deferred.Entry entry : state.deferred().all()) {
       step.leave(entry.change());
     }
-    attempted = state.committed() + 1;
+    attempted.add(state.committed() + 1);
+    attempted.addAll(temporaries.intended());
   }
 
   /** Records renames that an earlier process made but did not record, before anyone looks there. */
@@ -220,11 +221,14 @@ public final class Committer {
       defer(first, null);
       return true;
     }
-    if (first.sequence() != attempted || !isRenameNext()) {
+    if (!attempted.contains(first.sequence()) || !isRenameNext()) {
       copyAhead(); // Otherwise directories may be elsewhere than the tables say.
     }
-    step.setAgain(batch != null || first.sequence() == attempted);
-    make(batch == null ? run() : batch);
+    Batch next = batch == null ? run() : batch;
+    step.setAgain(batch != null || next.steps().stream().anyMatch(this::isAttempted));
+    attempted.add(first.sequence());
+    next.steps().forEach(change -> attempted.add(change.sequence()));
+    make(next);
     return true;
   }
 
@@ -258,11 +262,9 @@ public final class Committer {
   private Batch run() throws FsException {
     List<Change> files = newFiles();
     if (files.size() > 1) {
-      attempted = window.get(0).sequence();
       return new Batch(files, files);
     }
     Shortcut shortcut = shortcut();
-    attempted = window.get(0).sequence();
     Change change = shortcut.step();
     return new Batch(
         List.copyOf(window.subList(0, shortcut.count())),
@@ -333,6 +335,7 @@ public final class Committer {
     }
     boolean isNew = kept != null && isNew(kept);
     settlement.record(done, kept, recording.and(touched));
+    settled.forEach(change -> attempted.remove(change.sequence()));
     made.addAndGet(settled.size());
     settled.forEach(step.actors()::forget);
     settled.forEach(temporaries::forget);
@@ -608,20 +611,36 @@ public final class Committer {
   }
 
   /**
-   * Limits the window if the first change may be at the source already and a later one removes its
-   * name: then both are made.
+   * Limits the window if a change may be at the source already and a later one removes its name:
+   * then both are made.
    */
   private int indexOfRemoval() throws FsException {
-    Change first = window.get(0);
-    boolean isPerhapsThere =
-        first.sequence() == attempted
-            || (first instanceof Change.Content content && temporaries.isIntended(content));
-    for (int i = 1; i < window.size() && isPerhapsThere; i++) {
-      if (window.get(i) instanceof Change.Removal && window.get(i).inode() == first.inode()) {
-        return isThere(first) ? i : window.size();
+    int limit = window.size();
+    for (int made = 0; made < limit; made++) {
+      Change change = window.get(made);
+      if (isAttempted(change) || (made == 0 && isIntended(change))) {
+        int removal = indexOfRemoval(change, made + 1);
+        limit = removal < limit && isThere(change) ? removal : limit;
+      }
+    }
+    return limit;
+  }
+
+  private int indexOfRemoval(Change change, int from) {
+    for (int i = from; i < window.size(); i++) {
+      if (window.get(i) instanceof Change.Removal && window.get(i).inode() == change.inode()) {
+        return i;
       }
     }
     return window.size();
+  }
+
+  private boolean isAttempted(Change change) {
+    return attempted.contains(change.sequence());
+  }
+
+  private boolean isIntended(Change change) throws FsException {
+    return change instanceof Change.Content && temporaries.isIntended(change);
   }
 
   /** Whether the source has something under the name that a change makes. */

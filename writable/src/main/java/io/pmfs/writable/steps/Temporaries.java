@@ -13,6 +13,7 @@ import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
 import io.pmfs.writable.tree.SourceTree;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -73,6 +74,19 @@ public final class Temporaries {
   /** Whether an earlier attempt may have started. */
   public boolean isIntended(Change change) throws FsException {
     return Intent.of(state, change.sequence()) != null;
+  }
+
+  /** Changes that earlier attempts may have started. */
+  public Set<Long> intended() throws FsException {
+    Set<Long> sequences = new HashSet<>();
+    state.scan(
+        Tables.INTENTS,
+        new byte[0],
+        (key, value) -> {
+          sequences.add(Tables.first(key));
+          return true;
+        });
+    return sequences;
   }
 
   /** Records an intent for the next process, without syncing it. */

@@ -1,6 +1,7 @@
 package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
@@ -13,6 +14,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -151,6 +153,60 @@ class LateFailureTest {
       assertSame(driver);
       assertThat(driver.sourceTree()).isEmpty();
       assertThat(failing).isEmpty();
+    }
+  }
+
+  // ---- changes that are made before the first one that waits
+
+  /** A directory that comes and goes is left out; the answer about the next one is lost. */
+  private static void loseTheAnswer(Driver driver, @Nullable Error death) throws FsException {
+    driver.drainAll();
+    driver.mkdir("passing");
+    driver.rmdir("passing");
+    driver.user.set(2);
+    driver.mkdir("made");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) throws FsException {
+            if (death != null) {
+              throw death;
+            }
+            driver.calls.watch(new FakeCalls.Watcher() {});
+            throw new FsException(Errno.EIO, call);
+          }
+        });
+  }
+
+  @Test
+  void directoryWhoseAnswerIsLost_isOurs() throws Exception {
+    try (Driver driver = new Driver(directory, 0, InstantSource.system())) {
+      loseTheAnswer(driver, null);
+      assertSame(driver);
+    }
+  }
+
+  @Test
+  void directoryWhoseAnswerIsLost_isRemoved() throws Exception {
+    try (Driver driver = new Driver(directory, 0, InstantSource.system())) {
+      loseTheAnswer(driver, null);
+      driver.mount().step();
+      driver.rmdir("made");
+      assertSame(driver);
+      assertThat(driver.sourceTree()).isEmpty();
+    }
+  }
+
+  @Test
+  void directoryOfAFormerProcess_isRemoved() throws Exception {
+    try (Driver driver = new Driver(directory, 0, InstantSource.system())) {
+      loseTheAnswer(driver, new FakeCalls.Death());
+      assertThatThrownBy(() -> driver.mount().step()).isInstanceOf(FakeCalls.Death.class);
+      driver.calls.watch(new FakeCalls.Watcher() {});
+      driver.rmdir("made");
+      driver.restart();
+      assertSame(driver);
+      assertThat(driver.sourceTree()).isEmpty();
     }
   }
 
