@@ -255,7 +255,9 @@ public final class Committer {
     for (Change change : batch.steps()) {
       isFree &= state.deferred().before(change, except) == null;
     }
-    return isFree || batch.steps().isEmpty() ? batch : null;
+    boolean isNothing =
+        batch.steps().isEmpty() && !state.deferred().concerns(first.inode(), except);
+    return isFree || isNothing ? batch : null;
   }
 
   /** The next changes that are made in one step, coalesced or side by side. */

@@ -210,6 +210,36 @@ class LateFailureTest {
     }
   }
 
+  /** A directory came and went, and meanwhile something was made there that is elsewhere now. */
+  @Test
+  void directoryThatOthersNeed_isNotLeftOut() throws Exception {
+    try (Driver driver = new Driver(directory, 0, InstantSource.system())) {
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              if (name.equals(Driver.name("refused"))) {
+                throw new FsException(Errno.EBUSY, call);
+              }
+            }
+          });
+      driver.mkdir("refused");
+      driver.mkdir("refused/passing");
+      driver.symlink("target", "refused/passing/link");
+      driver.rename("refused/passing/link", "link", 0);
+      while (driver.mount().step()) {
+        driver.mount().tidy();
+      }
+      driver.rmdir("refused/passing");
+      while (driver.mount().step()) {
+        driver.mount().tidy();
+      }
+      driver.calls.watch(new FakeCalls.Watcher() {});
+      assertSame(driver);
+      assertThat(driver.sourceTree()).containsOnlyKeys("refused", "link");
+    }
+  }
+
   // ---- at random
 
   @ParameterizedTest
