@@ -140,8 +140,17 @@ final class Driver implements AutoCloseable {
 
   /** The process dies and another one takes over; programs keep what they have open. */
   void restart() throws FsException {
+    end();
+    begin();
+  }
+
+  /** Ends the process, with its threads. */
+  void end() {
     mount.close();
     calls.closeAll();
+  }
+
+  void begin() throws FsException {
     mount = open(true);
   }
 

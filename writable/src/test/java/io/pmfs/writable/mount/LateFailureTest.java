@@ -210,6 +210,37 @@ class LateFailureTest {
     }
   }
 
+  /** The process dies while it copies; the next one gets no answer when it names the copy. */
+  @Test
+  void fileWhoseAnswerIsLostAtAStart_isOurs() throws Exception {
+    try (Driver driver = new Driver(directory, 0, InstantSource.system())) {
+      driver.put("file", "text");
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) {
+              if (call.equals("truncate")) {
+                throw new FakeCalls.Death();
+              }
+            }
+          });
+      assertThatThrownBy(() -> driver.mount().step()).isInstanceOf(FakeCalls.Death.class);
+      driver.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void after(String call, FileName name) throws FsException {
+              if (call.equals("rename")) {
+                driver.calls.watch(new FakeCalls.Watcher() {});
+                throw new FsException(Errno.ETIMEDOUT, call);
+              }
+            }
+          });
+      driver.restart();
+      assertSame(driver);
+      assertThat(driver.sourceTree()).containsOnlyKeys("file");
+    }
+  }
+
   /** A directory came and went, and meanwhile something was made there that is elsewhere now. */
   @Test
   void directoryThatOthersNeed_isNotLeftOut() throws Exception {

@@ -3,6 +3,7 @@ package io.pmfs.writable.mount;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.nio.file.Path;
@@ -258,10 +259,11 @@ class ThreadTreeTest {
   private void restart(Driver driver, Troubles troubles) throws FsException {
     while (true) {
       log.append("restart\n");
+      driver.end(); // Its threads are dead, too.
       troubles.begin(anyTrouble(), random.nextInt(10));
       troubles.setStepping(true);
       try {
-        driver.restart();
+        driver.begin();
         troubles.begin(Trouble.NONE, 0);
         return;
       } catch (FakeCalls.Death e) {
@@ -331,6 +333,13 @@ class ThreadTreeTest {
   private static void drainByThreads(Driver driver) throws InterruptedException {
     for (int pass = 0; pass < PASSES && !driver.mount().drain(DRAIN_MILLIS); pass++) {
       driver.mount().tryAgain();
+    }
+    Await.until("what could not be removed at once is gone", () -> !hasTemporaries(driver));
+  }
+
+  private static boolean hasTemporaries(Driver driver) {
+    synchronized (driver.calls) {
+      return !driver.temporaries().isEmpty();
     }
   }
 
