@@ -30,6 +30,7 @@ import io.pmfs.source.FakeStore;
 import io.pmfs.source.FaultyStore;
 import io.pmfs.source.SourceOperations;
 import io.pmfs.source.SourceStatus;
+import io.pmfs.stage.Lenders;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
@@ -228,6 +229,7 @@ final class TestNodes implements AutoCloseable {
               EvictionPolicy.NONE,
               new StagerSettings(2, 8 << 20, 10_000),
               new ClusterShare(owners, namespace, remoteCopies),
+              Lenders.none(),
               () -> {});
       stager.compareTiers();
       fs =

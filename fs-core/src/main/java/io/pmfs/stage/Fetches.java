@@ -1,6 +1,7 @@
 package io.pmfs.stage;
 
 import com.google.common.util.concurrent.RateLimiter;
+import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.posix.FsException;
@@ -9,6 +10,7 @@ import io.pmfs.stage.copies.Copies;
 import io.pmfs.stage.copies.Evictor;
 import io.pmfs.stage.copies.Guests;
 import io.pmfs.stage.copies.InodeBytes;
+import io.pmfs.stage.copies.LentCopy;
 import io.pmfs.stage.copies.Placement;
 import io.pmfs.stage.formats.BlockWriter;
 import io.pmfs.stage.formats.Blocks;
@@ -17,6 +19,7 @@ import io.pmfs.tier.Tier;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.BitSet;
+import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
@@ -26,8 +29,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The running fetches, at most one per file. Each block is read from the source and written to the
- * tier; after the last one the copy is recorded.
+ * The running fetches, at most one per file, and none if another mount has a copy that can be
+ * linked. Each block is read from the source and written to the tier; after the last one the copy
+ * is recorded.
  */
 final class Fetches {
   private static final Logger log = LoggerFactory.getLogger(Fetches.class);
@@ -44,6 +48,7 @@ final class Fetches {
   private final Copies copies;
   private final Evictor evictor;
   private final Guests guests;
+  private final Lenders lenders;
 
   /**
    * INVARIANT: each fetch in this map has a pool task, or a {@link Staging}, that will end it, or a
@@ -74,12 +79,19 @@ final class Fetches {
 
   private volatile boolean stopping;
 
-  Fetches(Namespace namespace, OpenSources sources, Copies copies, Evictor evictor, Guests guests) {
+  Fetches(
+      Namespace namespace,
+      OpenSources sources,
+      Copies copies,
+      Evictor evictor,
+      Guests guests,
+      Lenders lenders) {
     this.namespace = namespace;
     this.sources = sources;
     this.copies = copies;
     this.evictor = evictor;
     this.guests = guests;
+    this.lenders = lenders;
   }
 
   /** The running fetch of a file, or a new one; null if the file should not be copied now. */
@@ -94,6 +106,9 @@ final class Fetches {
     }
     boolean isGuest = guests.isGuest(inode);
     if (isGuest && guests.isOnlyRead()) {
+      return null;
+    }
+    if (adopt(inode, Placement.ANYWHERE)) {
       return null;
     }
     fetch = runningOrNew(inode, Placement.ANYWHERE, false, () -> true);
@@ -118,9 +133,36 @@ final class Fetches {
    */
   @Nullable Fetch forStaging(Inode inode, Placement placement, BooleanSupplier wanted) {
     marks.compareAndSet(inode.number(), UNFIT, (byte) 0);
-    return stopping || namespace.failure() != null
+    if (stopping || namespace.failure() != null) {
+      return null;
+    }
+    Fetch fetch = running.get(inode.number());
+    return (fetch == null || !fetch.isRunning()) && wanted.getAsBoolean() && adopt(inode, placement)
         ? null
         : runningOrNew(inode, placement, true, wanted);
+  }
+
+  /**
+   * Makes a copy of another mount one of this mount, in the first allowed tier that would take a
+   * new copy or has that one; false if there is none.
+   */
+  boolean adopt(Inode inode, Placement placement) {
+    FileName path = namespace.path(inode.number());
+    List<LentCopy> lent = path == null ? List.of() : lenders.find(path, inode);
+    if (lent.isEmpty()) {
+      return false;
+    }
+    for (Tier tier : copies.tiers()) {
+      if (placement.allows(tier.name())) {
+        if (lent.stream().anyMatch(copy -> copies.index().adopt(inode, tier, copy))) {
+          return true;
+        }
+        if (tier.availableBytes() >= inode.attributes().size()) {
+          return false;
+        }
+      }
+    }
+    return false;
   }
 
   /** Records that a task wants a copy of the file here. */

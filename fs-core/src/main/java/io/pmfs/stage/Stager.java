@@ -73,6 +73,7 @@ public final class Stager implements AutoCloseable {
    * Reads files of the source, and copies them to tiers with room.
    *
    * @param share which part of the dataset this node holds
+   * @param lenders other mounts whose copies are used
    * @param background run first by each thread whose work readers do not wait for
    */
   public Stager(
@@ -82,6 +83,7 @@ public final class Stager implements AutoCloseable {
       EvictionPolicy eviction,
       StagerSettings settings,
       Share share,
+      Lenders lenders,
       Runnable background) {
     this(
         namespace,
@@ -90,6 +92,7 @@ public final class Stager implements AutoCloseable {
         eviction,
         settings,
         share,
+        lenders,
         name -> FetchThreads.named(name, isAwaited(name, copies) ? () -> {} : background));
   }
 
@@ -111,6 +114,7 @@ public final class Stager implements AutoCloseable {
       EvictionPolicy eviction,
       StagerSettings settings,
       Share share,
+      Lenders lenders,
       Function<String, ThreadFactory> threads) {
     this.sources = new OpenSources(namespace, source);
     this.copies = copies;
@@ -121,7 +125,7 @@ public final class Stager implements AutoCloseable {
     this.guests = new Guests(share, namespace);
     this.eviction = eviction;
     this.evictor = new Evictor(namespace, copies, eviction, guests, storeThreads);
-    this.fetches = new Fetches(namespace, sources, copies, evictor, guests);
+    this.fetches = new Fetches(namespace, sources, copies, evictor, guests, lenders);
     this.fetchThreads = new FetchThreads(copies, fetches, settings, threads);
     this.readThrough =
         new ReadThrough(
@@ -294,6 +298,9 @@ public final class Stager implements AutoCloseable {
    */
   public @Nullable Path copyFile(Inode inode) {
     Path file = copies.file(inode);
+    if (file == null && !copies.has(inode) && fetches.adopt(inode, Placement.ANYWHERE)) {
+      file = copies.file(inode);
+    }
     if (file != null) {
       // The kernel's reads that follow are not visible here.
       eviction.touched(inode.number());

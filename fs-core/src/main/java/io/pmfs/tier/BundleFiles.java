@@ -55,8 +55,7 @@ final class BundleFiles implements BundleStore {
       for (Path file : files) {
         long number = number(file);
         if (number > 0) {
-          BasicFileAttributes found = Files.readAttributes(file, BasicFileAttributes.class);
-          bundles.add(new BundleFile(file, number, found.size(), found.fileKey()));
+          bundles.add(found(file, number));
           lastNumber = Math.max(lastNumber, number);
         }
       }
@@ -68,9 +67,24 @@ final class BundleFiles implements BundleStore {
   @Override
   public StoredBundle create() throws IOException {
     lastNumber++;
-    BundleFile bundle = new BundleFile(directory.resolve(name(lastNumber)), lastNumber, 0, null);
+    BundleFile bundle =
+        new BundleFile(directory.resolve(name(lastNumber)), lastNumber, 0, null, false);
     bundle.create();
     return bundle;
+  }
+
+  @Override
+  public StoredBundle link(Path file) throws IOException {
+    lastNumber++;
+    Path link = directory.resolve(name(lastNumber));
+    Files.createLink(link, file);
+    return found(link, lastNumber);
+  }
+
+  private BundleFile found(Path file, long number) throws IOException {
+    BasicFileAttributes found = Files.readAttributes(file, BasicFileAttributes.class);
+    boolean isShared = (Integer) Files.getAttribute(file, "unix:nlink") > 1;
+    return new BundleFile(file, number, found.size(), found.fileKey(), isShared);
   }
 
   static String name(long number) {
@@ -93,14 +107,16 @@ final class BundleFiles implements BundleStore {
     private final Path path;
     private final long number;
     private final long size;
+    private final boolean isShared;
     private @Nullable Object identity; // GUARDED_BY(this); device and inode number
     private @Nullable FileChannel file; // GUARDED_BY(this)
 
-    BundleFile(Path path, long number, long size, @Nullable Object identity) {
+    BundleFile(Path path, long number, long size, @Nullable Object identity, boolean isShared) {
       this.path = path;
       this.number = number;
       this.size = size;
       this.identity = identity;
+      this.isShared = isShared;
     }
 
     synchronized void create() throws IOException {
@@ -144,6 +160,16 @@ final class BundleFiles implements BundleStore {
     @Override
     public long size() {
       return size;
+    }
+
+    @Override
+    public boolean isShared() {
+      return isShared;
+    }
+
+    @Override
+    public boolean isFile(Object key) {
+      return isSame(key);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.pmfs.tier;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -11,4 +12,11 @@ interface BundleStore {
 
   /** Creates an empty bundle; null if there is no room for another. */
   @Nullable StoredBundle create() throws IOException;
+
+  /**
+   * Adds a bundle of another process, by a hard link to its file; null if this store has no files.
+   */
+  default @Nullable StoredBundle link(Path file) throws IOException {
+    return null;
+  }
 }

@@ -5,6 +5,7 @@ import io.pmfs.metadata.Extent;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -19,7 +20,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * Stores small copies one after the other in larger files or allocations, so that they need no file
  * each and their sizes are not rounded up. A bundle is appended to but never changed; it is removed
- * with its last wanted copy. Thread-safe.
+ * with its last wanted copy.
+ *
+ * <p>A bundle's file may be linked in the tiers of several processes. Only the one that made it
+ * appends to it, and only until it ends: a bundle with several links is not appended to again.
+ * Thread-safe.
  */
 final class Bundles implements AutoCloseable {
   /** A bundle is worth emptying when less than this share is wanted: 3/4. */
@@ -69,8 +74,12 @@ final class Bundles implements AutoCloseable {
         discard(bundle);
       }
     }
-    if (newest == null && !bundles.isEmpty()) {
-      newest = bundles.lastEntry().getValue();
+    if (newest == null) {
+      newest =
+          bundles.descendingMap().values().stream()
+              .filter(bundle -> !bundle.stored.isShared())
+              .findFirst()
+              .orElse(null);
     }
     uncounted.clear();
   }
@@ -146,6 +155,53 @@ final class Bundles implements AutoCloseable {
     bundles.put(current.number, current);
     newest = current;
     return current;
+  }
+
+  /**
+   * Adds a copy in a bundle of another process, which may be appending to it.
+   *
+   * @param file of the bundle
+   * @param key its device and inode number
+   * @return the copy's place here; null if there is no room or its bundle is shorter
+   * @throws IOException if the bundle cannot be linked
+   */
+  synchronized @Nullable Extent link(Path file, Object key, Extent lent) throws IOException {
+    Bundle bundle = linked(key);
+    long before = bundle == null ? 0 : bundle.charge();
+    StoredBundle stored = bundle == null ? store.link(file) : bundle.stored;
+    if (stored == null) {
+      return null;
+    }
+    boolean fits = false;
+    try {
+      long end = bundle != null && lent.end() <= bundle.end ? bundle.end : stored.found();
+      fits = lent.end() <= end && room.take(stored.charge(end) - before);
+      if (!fits) {
+        return null;
+      }
+      if (bundle == null) {
+        bundle = new Bundle(stored);
+        bundles.put(bundle.number, bundle);
+      }
+      bundle.end = end;
+      bundle.written = end;
+      bundle.wanted += lent.size();
+      return new Extent(bundle.number, lent.offset(), lent.size());
+    } finally {
+      if (!fits && bundle == null) {
+        stored.delete();
+      }
+    }
+  }
+
+  /** The link to that bundle; null if there is none yet. */
+  private @Nullable Bundle linked(Object key) { // GUARDED_BY(this)
+    for (Bundle bundle : bundles.values()) {
+      if (bundle.stored.isShared() && bundle.stored.isFile(key)) {
+        return bundle;
+      }
+    }
+    return null;
   }
 
   /** Opens a copy; null if its bundle does not exist. */

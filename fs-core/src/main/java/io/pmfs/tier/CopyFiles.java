@@ -175,6 +175,13 @@ final class CopyFiles {
     }
   }
 
+  /** Makes a file of another process the copy of an inode, which has none. */
+  void link(Path file, long number) throws IOException {
+    Path target = path(number);
+    Files.createDirectories(target.getParent(), DirectoryTier.DIRECTORY_MODE);
+    Files.createLink(target, file);
+  }
+
   /** The size of a copy in bytes, or -1 if there is none. */
   long size(long number) throws IOException {
     Path path = path(number);

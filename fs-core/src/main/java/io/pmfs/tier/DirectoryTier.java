@@ -11,6 +11,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileAttribute;
@@ -220,6 +221,53 @@ public final class DirectoryTier implements Tier {
     } catch (IOException e) {
       failed(e);
       return null;
+    }
+  }
+
+  @Override
+  public @Nullable Linked link(long number, Lent lent) {
+    try {
+      if (!health.isOnAgain(room::isDiskFree)) {
+        return null;
+      }
+      files.checkPlace();
+    } catch (IOException e) {
+      failed(e);
+      return null;
+    }
+    Path file = LentFiles.path(lent.tier(), lent.number(), lent.extent());
+    try {
+      if (lent.extent() == null) {
+        return linkFile(number, file, Room.charge(lent.sizeBytes())) ? new Linked(null) : null;
+      }
+      Object key = Files.getAttribute(file, "unix:fileKey", LinkOption.NOFOLLOW_LINKS);
+      Extent linked = bundles.link(file, key, lent.extent());
+      if (linked != null) {
+        countOneMore();
+      }
+      return linked == null ? null : new Linked(linked);
+    } catch (IOException | UnsupportedOperationException e) {
+      // Removed meanwhile, on another disk, or with too many links.
+      log.debug("cannot link {}: {}", file, e.toString());
+      return null;
+    }
+  }
+
+  private synchronized boolean linkFile(long number, Path file, long charge) throws IOException {
+    if (files.size(number) >= 0 || !room.take(charge)) {
+      return false;
+    }
+    boolean isLinked = false;
+    try {
+      files.link(file, number);
+      fileBytes += charge;
+      countOneMore();
+      isLinked = true;
+      return true;
+    } finally {
+      if (!isLinked) {
+        room.free(charge);
+      }
     }
   }
 

@@ -81,6 +81,11 @@ final class Room {
 
   /** Reserves bytes; false if there is no room. */
   boolean reserve(long bytes) throws IOException {
+    return take(bytes) && reserveOnDisk(bytes);
+  }
+
+  /** Adds bytes that are on the disk already; false if the capacity has no room for them. */
+  boolean take(long bytes) {
     long used;
     do {
       used = usedBytes.get();
@@ -88,7 +93,7 @@ final class Room {
         return false;
       }
     } while (!usedBytes.compareAndSet(used, used + bytes));
-    return reserveOnDisk(bytes);
+    return true;
   }
 
   /** Reserves bytes for a move that frees as many elsewhere, so the capacity is no limit. */

@@ -14,6 +14,20 @@ interface StoredBundle {
    */
   long size();
 
+  /** Whether another process may append to it. */
+  default boolean isShared() {
+    return false;
+  }
+
+  /**
+   * Whether it is stored in that file.
+   *
+   * @param key its device and inode number
+   */
+  default boolean isFile(Object key) {
+    return false;
+  }
+
   /** The most bytes that it can hold. */
   long limit();
 

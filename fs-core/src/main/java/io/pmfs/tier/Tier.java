@@ -49,6 +49,36 @@ public interface Tier extends AutoCloseable {
   @Nullable CopyWriter create(long number, long sizeBytes);
 
   /**
+   * Makes a whole copy in the tier of another process a copy of this tier, by a hard link: it uses
+   * no further room on the disk, and stays if the other process removes its own. Its bytes are not
+   * compared with anything, and it is not an error if it cannot be linked.
+   *
+   * @param number the inode number here
+   * @param lent the copy in the other tier
+   * @return null if it cannot be linked or the tier accepts no copies
+   */
+  default @Nullable Linked link(long number, Lent lent) {
+    return null;
+  }
+
+  /**
+   * A copy in the tier of another process.
+   *
+   * @param tier the directory of the dataset in that tier
+   * @param number the inode number there
+   * @param extent its place in a bundle; null if it is a file
+   * @param sizeBytes its size
+   */
+  record Lent(Path tier, long number, @Nullable Extent extent, long sizeBytes) {}
+
+  /**
+   * A linked copy.
+   *
+   * @param extent its place in a bundle here; null if it is a file
+   */
+  record Linked(@Nullable Extent extent) {}
+
+  /**
    * Whether a complete copy exists, as far as can be determined without reading it. An open file or
    * an earlier read is no proof.
    *

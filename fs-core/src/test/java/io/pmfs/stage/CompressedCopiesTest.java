@@ -384,6 +384,7 @@ final class CompressedCopiesTest {
               EvictionPolicy.NONE,
               Stage.SETTINGS,
               Share.ALL,
+              Lenders.none(),
               () -> {});
       Inode one = stage.file("a", -1, 10_000);
       Inode other = stage.file("b", -1, 20_000);

@@ -30,9 +30,12 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.ThreadFactory;
@@ -42,6 +45,8 @@ import java.util.stream.Stream;
 /** A real namespace, real tiers that can be made to fail, and a flat source of generated files. */
 public final class Stage implements AutoCloseable {
   static final StagerSettings SETTINGS = new StagerSettings(4, 16 << 20, 1000);
+
+  private static final long MINUTE = Duration.ofMinutes(1).toNanos();
 
   public final FakeStore store = new FakeStore();
   final FaultyStore faulty = new FaultyStore(store);
@@ -54,6 +59,8 @@ public final class Stage implements AutoCloseable {
   private Compression compression = Compression.NONE;
   private Bundling bundling = Bundling.NONE;
   private Share share = Share.ALL;
+  private Lenders lenders = Lenders.none();
+  private long now;
   private Function<String, ThreadFactory> threads = DaemonThread::numbered;
   public Copies copies;
   public Stager stager;
@@ -78,7 +85,7 @@ public final class Stage implements AutoCloseable {
   }
 
   private Stager openStager() {
-    return new Stager(namespace, source, copies, eviction, settings, share, threads);
+    return new Stager(namespace, source, copies, eviction, settings, share, lenders, threads);
   }
 
   private Copies copies() {
@@ -109,6 +116,21 @@ public final class Stage implements AutoCloseable {
     return this;
   }
 
+  /** Uses the copies that another stage of the same source has at each import of this one. */
+  Stage with(Stage lender) {
+    lenders = new Lenders("test", () -> List.of(lender.asLender()), () -> now);
+    restart();
+    return this;
+  }
+
+  Lenders.Lender asLender() {
+    Map<String, Path> places = new HashMap<>();
+    for (int i = 0; i < tiers.size(); i++) {
+      places.put("ssd:" + i, directory.resolve("tier" + i));
+    }
+    return new Lenders.Lender(directory.resolve("state"), places);
+  }
+
   public Stage with(StagerSettings next) {
     settings = next;
     restart();
@@ -136,6 +158,7 @@ public final class Stage implements AutoCloseable {
 
   /** Imports the names and attributes of the source's root into the namespace. */
   public void importAll() throws FsException {
+    now += MINUTE;
     FileName root = FileName.of("");
     SourceStatus status = store.status(root);
     namespace.updateInode(

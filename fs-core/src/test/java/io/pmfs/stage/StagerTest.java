@@ -701,6 +701,7 @@ final class StagerTest {
               new LeastRecentlyUsed(new Random(1)),
               Stage.SETTINGS,
               Share.ALL,
+              Lenders.none(),
               () -> {});
       for (int i = 10; i < 20; i++) {
         CollectingSink sink = new CollectingSink();

@@ -38,6 +38,7 @@ final class StoreThreadsTest {
               EvictionPolicy.NONE,
               Stage.SETTINGS,
               Share.ALL,
+              Lenders.none(),
               () -> background.add(Thread.currentThread().getName().replaceAll("-.*", "")));
       stage.read(inode);
       stage.awaitIdle();

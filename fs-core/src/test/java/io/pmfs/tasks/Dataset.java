@@ -13,6 +13,7 @@ import io.pmfs.source.CountedBackingStore;
 import io.pmfs.source.FakeStore;
 import io.pmfs.source.FaultyStore;
 import io.pmfs.source.SourceOperations;
+import io.pmfs.stage.Lenders;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
@@ -119,6 +120,7 @@ public final class Dataset implements AutoCloseable {
         eviction,
         new StagerSettings(2, 8 << 20, 10_000),
         Share.ALL,
+        Lenders.none(),
         () -> {});
   }
 

@@ -110,6 +110,11 @@ public final class FaultyTier implements Tier {
     return tier.file(number);
   }
 
+  @Override
+  public @Nullable Linked link(long number, Lent lent) {
+    return tier.link(number, lent);
+  }
+
   private final class FaultyReader implements CopyReader {
     private final long number;
     private final CopyReader reader;

@@ -10,6 +10,7 @@ import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.CountedBackingStore;
 import io.pmfs.source.FaultyStore;
+import io.pmfs.stage.Lenders;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
@@ -74,6 +75,7 @@ final class KernelFixture implements AutoCloseable {
             EvictionPolicy.NONE,
             new StagerSettings(2, 8 << 20, 1000),
             Share.ALL,
+            Lenders.none(),
             () -> {});
     fileSystem = new PmfsFileSystem(namespace, store, copies, stager, threads, this::anHourLater);
   }

@@ -10,6 +10,7 @@ import io.pmfs.metadata.Namespace;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.FaultyStore;
+import io.pmfs.stage.Lenders;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
@@ -91,6 +92,7 @@ final class OwnMount implements AutoCloseable {
               EvictionPolicy.NONE,
               new StagerSettings(2, 64 << 20, 1000),
               Share.ALL,
+              Lenders.none(),
               () -> {});
       fileSystem =
           new PmfsFileSystem(counted, source, copies, stager, threads, InstantSource.system());

@@ -45,8 +45,8 @@ final class PathCallsTest {
       places.OwnDirectory places.OwnPath places.OwnWalk places.PoolPlace places.TrustedUsers
       settings.SessionSettings shards.ExternalSort shards.IndexWriter shards.ShardSource
       stage.formats.DictionaryFile table.Reserve table.RocksFiles tasks.PathFile
-      tasks.ScratchFiles tier.BorrowedCopy tier.BundleFiles tier.CopyFiles tier.DaxProbe
-      tier.DirectoryTier tier.IncomingFile tier.TierLock writable.mount.WritableMount
+      tasks.ScratchFiles tier.BundleFiles tier.CopyFiles tier.DaxProbe
+      tier.DirectoryTier tier.IncomingFile tier.LentFiles tier.TierLock writable.mount.WritableMount
       writable.places.TierPlace writable.remote.NodeFiles
       """;
 

@@ -358,6 +358,41 @@ final class RunIT {
     assertNothingLeft();
   }
 
+  @ParameterizedTest
+  @OnRequest("jobs")
+  @ValueSource(strings = {"none", "zstd"})
+  void run_inAnotherJob_takesNoRoomForCopiesThatAreThere(String compression) throws Exception {
+    dataset = Dataset.create(pmfs.directory("larger"), 3_000_000, 300_000, 10_000, 10_001);
+    pmfs.environment("SLURM_JOB_ID", "41");
+    Process first =
+        pmfs.start(
+            Redirect.DISCARD,
+            Redirect.to(err.toFile()),
+            line(
+                pmfs.mountpoint(),
+                List.of("--stage", "--compression", compression),
+                "bash",
+                "-c",
+                ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done",
+                sign.toString()));
+    Await.until("the first began", Duration.ofMinutes(2), () -> Files.exists(sign));
+    long room = roomOfCopies();
+    pmfs.environment("SLURM_JOB_ID", "42");
+    assertThat(sourceBytesOfARun()).isZero();
+    assertThat(pmfs.tier().resolve("run-2")).isDirectory();
+    assertThat(roomOfCopies()).isEqualTo(room).isPositive();
+    Files.delete(sign);
+    assertThat(exit(first)).isZero();
+    assertNothingLeft();
+  }
+
+  /** Blocks of the files with copies, in all sets. */
+  private long roomOfCopies() {
+    String find = "find \"$0\" -type f \\( -path '*/copies/*' -o -path '*/bundles/*' \\)";
+    String sum = find + " -printf '%i %b\\n' | sort -u | awk '{s += $2} END {print s + 0}'";
+    return Long.parseLong(Command.run("sh", "-c", sum, pmfs.tier() + "").expect(0).out().trim());
+  }
+
   /** As the tier that a prologue names. */
   @Test
   @OnRequest("jobs")

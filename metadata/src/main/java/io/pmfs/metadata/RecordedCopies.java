@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 public final class RecordedCopies implements AutoCloseable {
   private final RocksStore store;
 
-  public record Found(long number, CopyRecord copy) {}
+  /** A copy, and the file as the other state describes it. */
+  public record Found(Inode inode, CopyRecord copy) {}
 
   private RecordedCopies(RocksStore store) {
     this.store = store;
@@ -62,9 +63,12 @@ public final class RecordedCopies implements AutoCloseable {
       Long number = number(path.bytes());
       byte[] value = number == null ? null : store.get(Family.COPIES, Keys.copy(number, tier));
       CopyRecord copy = value == null ? null : Values.copy(tier, value);
-      return number == null || copy == null || !copy.version().equals(version)
-          ? null
-          : new Found(number, copy);
+      if (number == null || copy == null || !copy.version().equals(version)) {
+        return null;
+      }
+      byte[] file = store.get(Family.INODES, Keys.number(number));
+      Inode inode = file == null ? null : Values.inode(number, file);
+      return inode == null ? null : new Found(inode, copy);
     } catch (StateException e) {
       return null;
     }

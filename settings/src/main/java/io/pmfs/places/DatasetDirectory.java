@@ -103,15 +103,25 @@ public record DatasetDirectory(Path path, String lock) {
         isUnsaved());
   }
 
-  /** The disk space of everything in the directory, each file rounded up to a block. */
+  /**
+   * The disk space of everything in the directory, each file rounded up to a block. Of a copy that
+   * other sets share it counts a part: together they count it once.
+   */
   private long diskBytes() throws IOException {
     long[] bytes = {0};
     Files.walkFileTree(
         path,
         new RemainingFiles() {
           @Override
-          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
-            bytes[0] += (attributes.size() + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+              throws IOException {
+            try {
+              Object links = Files.getAttribute(file, "unix:nlink", LinkOption.NOFOLLOW_LINKS);
+              long blocks = (attributes.size() + BLOCK_BYTES - 1) / BLOCK_BYTES;
+              bytes[0] += blocks * BLOCK_BYTES / Math.max(1, (Integer) links);
+            } catch (NoSuchFileException e) {
+              return visitFileFailed(file, e);
+            }
             return FileVisitResult.CONTINUE;
           }
         });

@@ -108,6 +108,24 @@ final class CacheCommandTest {
   }
 
   @Test
+  void copiesThatSetsShare_countOnce() throws IOException {
+    assertThat(world.execute("cache", "--json", "/lustre/imagenet")).isZero();
+    long alone = bytes();
+    Path copy = cache.resolve(IMAGENET).resolve("copies/00/00/000002");
+    Path apart = Files.createDirectories(cache.resolve("run-2").resolve(IMAGENET));
+    Files.createFile(apart.resolve("lock"));
+    Files.createDirectories(apart.resolve("copies/00/00"));
+    Files.createLink(apart.resolve("copies/00/00/000001"), copy);
+    assertThat(world.execute("cache", "--json", "/lustre/imagenet")).isZero();
+    assertThat(bytes()).isEqualTo(alone);
+  }
+
+  private long bytes() {
+    JsonArray all = JsonParser.parseString(world.output()).getAsJsonArray();
+    return all.get(0).getAsJsonObject().get("bytes").getAsLong();
+  }
+
+  @Test
   void purge_dryRun_removesNothing() {
     assertThat(world.execute("cache", "--purge", "--all", "--dry-run")).isZero();
 

@@ -21,6 +21,7 @@ import io.pmfs.source.CountedBackingStore;
 import io.pmfs.source.ReopenedStore;
 import io.pmfs.source.SourceFile;
 import io.pmfs.stage.BorrowingStore;
+import io.pmfs.stage.Lenders;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -33,7 +34,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -275,11 +275,11 @@ public final class DatasetSource implements AutoCloseable {
    * Adds the copies of other mounts in front of a store. Not for members of tar files, which are
    * read in sequence: a copy of one would save no read.
    */
-  BackingStore borrowing(BackingStore shown, Supplier<List<BorrowingStore.Lender>> lenders) {
+  BackingStore borrowing(BackingStore shown, Lenders lenders, DirectMemory memory) {
     if (shown.sequenceCount() > 0) {
       return shown;
     }
-    BorrowingStore store = new BorrowingStore(shown, identity(), lenders, System::nanoTime);
+    BorrowingStore store = new BorrowingStore(shown, lenders, memory);
     borrowing = store;
     return store;
   }

@@ -38,6 +38,7 @@ import io.pmfs.settings.SessionSettings;
 import io.pmfs.shards.ShardException;
 import io.pmfs.source.BackingStore;
 import io.pmfs.source.CountedBackingStore;
+import io.pmfs.stage.Lenders;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
 import io.pmfs.stage.copies.Copies;
@@ -172,13 +173,18 @@ public final class DatasetWiring {
     Path index = namespace.failure() == null ? state : scratch();
     BackingStore shown = origin.store(index, memory, notice);
     OtherCopies others = new OtherCopies(settings, dataset, surroundings);
+    Lenders lenders =
+        opened.add(
+            cluster == null
+                ? new Lenders(origin.identity(), others::lenders, System::nanoTime)
+                : Lenders.none());
     CountedBackingStore store =
         new CountedBackingStore(
             cluster == null
-                ? origin.borrowing(shown, others::lenders)
+                ? origin.borrowing(shown, lenders, memory)
                 : cluster.store(shown, settings.bridge().allowOther()));
     return new SourceAndState(
-        dataset, origin, store, cluster, state, namespace, transientCopies, memory);
+        dataset, origin, store, cluster, state, namespace, lenders, transientCopies, memory);
   }
 
   /**
@@ -215,6 +221,7 @@ public final class DatasetWiring {
                 Math.toIntExact(Math.min(settings.copies().bufferMemoryBytes(), 1L << 30)),
                 QUEUE_LENGTH),
             cluster == null ? Share.ALL : cluster.share(source.namespace()),
+            source.lenders(),
             Priority::lower));
   }
 

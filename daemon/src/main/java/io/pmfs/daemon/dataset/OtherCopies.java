@@ -5,7 +5,7 @@ import io.pmfs.contents.KnownPlaces;
 import io.pmfs.places.Surroundings;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.settings.MountSettings;
-import io.pmfs.stage.BorrowingStore.Lender;
+import io.pmfs.stage.Lenders.Lender;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;

@@ -4,6 +4,7 @@ import io.pmfs.cluster.Cluster;
 import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.source.CountedBackingStore;
+import io.pmfs.stage.Lenders;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
@@ -15,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param store the source, read through peers if there are any
  * @param cluster the nodes that share the source; null if there are none
  * @param state the directory of the namespace, which belongs to this dataset alone
+ * @param lenders other mounts on this machine whose copies this one uses
  * @param transientCopies whether the copies are dropped with the mount
  * @param memory the direct memory that all parts of the mount share
  */
@@ -25,5 +27,6 @@ record SourceAndState(
     @Nullable Cluster cluster,
     Path state,
     RocksNamespace namespace,
+    Lenders lenders,
     TransientCopies transientCopies,
     DirectMemory memory) {}

@@ -26,6 +26,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.RocksNamespace;
 import io.pmfs.posix.Await;
 import io.pmfs.source.CountedBackingStore;
+import io.pmfs.stage.Lenders;
 import io.pmfs.stage.ReadOrigins;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerSettings;
@@ -94,6 +95,7 @@ public final class MeasuredDataset implements AutoCloseable {
             EvictionPolicy.NONE,
             new StagerSettings(2, 8 << 20, 1000),
             Share.ALL,
+            Lenders.none(),
             () -> {});
     fileSystem =
         new PmfsFileSystem(namespace, store, copies, stager, threads, InstantSource.system());

@@ -426,6 +426,7 @@ public final class Copies implements AutoCloseable {
   }
 
   private void countBad(Inode inode, Tier tier, String why) {
+    index.bad(inode.number());
     mismatches.computeIfAbsent(tier, key -> new LongAdder()).increment();
     log.warn(
         "dropped the copy of {} in tier {}: {}; reading the file from the source",

@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.function.BooleanSupplier;
@@ -33,11 +34,18 @@ public final class CopyIndex {
   /** The most inode numbers in memory while a tier is compacted. */
   private static final int COMPACTED_AT_ONCE = 4096;
 
+  /** After so many files with bad copies none of other mounts is adopted. */
+  private static final int MOST_BAD = 1000;
+
   private final Namespace namespace;
   private final List<Tier> tiers;
   private final List<CopyFormat> formats;
   private final BufferPool memory;
   private final LongConsumer whenChanged;
+
+  /** Files with a bad copy in this session. */
+  private final Set<Long> bad = ConcurrentHashMap.newKeySet();
+
   private final InodeBytes where = new InodeBytes();
 
   /** No inode with a greater number had a copy before this session. */
@@ -315,6 +323,57 @@ public final class CopyIndex {
       return true;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /**
+   * Makes a copy of another mount one of a tier, unverified, if the tier can link it and has none.
+   * False for a file of which a copy was bad: the link may lead to the same bytes.
+   */
+  public boolean adopt(Inode inode, Tier tier, LentCopy lent) {
+    long number = inode.number();
+    CopyRecord copy = lent.record();
+    if (bad.contains(number)
+        || bad.size() >= MOST_BAD
+        || !format(tier).accepts(copy, lent.tier())) {
+      return false;
+    }
+    Lock lock = lockRecords(number);
+    try {
+      Inode now = namespace.inode(number);
+      if (now == null
+          || namespace.failure() != null
+          || !now.attributes().version().equals(copy.version())
+          || namespace.copy(number, tier.name()) != null) {
+        return false;
+      }
+      Tier.Linked linked = tier.link(number, lent.file());
+      if (linked == null) {
+        return false;
+      }
+      CopyRecord placed =
+          new CopyRecord(
+              tier.name(),
+              copy.codec(),
+              copy.version(),
+              copy.storedSize(),
+              copy.blockSize(),
+              copy.checksums(),
+              false,
+              linked.extent());
+      record(number, tier, placed);
+      where.set(number, Whereabouts.recorded(placed, tiers.indexOf(tier)));
+      changed(number, tier, null, placed);
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Notes that a copy of a file was bad. */
+  void bad(long number) {
+    if (bad.size() < MOST_BAD) {
+      bad.add(number);
     }
   }
 

@@ -12,6 +12,9 @@ import io.pmfs.tier.OpenCopy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +36,9 @@ public final class CopyFormat implements AutoCloseable {
 
   private static final long UNKNOWN = Long.MIN_VALUE;
 
+  /** How many tiers with the same dictionary are remembered. */
+  private static final int MOST_SAME = 64;
+
   private final Compression compression;
   private final Bundling bundling;
   private final @Nullable Path directory;
@@ -41,6 +47,9 @@ public final class CopyFormat implements AutoCloseable {
   private final @Nullable DictionaryTraining training;
   private volatile @Nullable Dictionary dictionary;
   private volatile @Nullable ZstdCodec withDictionary;
+
+  /** Directories of other tiers that have the same dictionary. */
+  private final Set<Path> same = ConcurrentHashMap.newKeySet();
 
   /** False while copies of earlier sessions may need a dictionary that is lost. */
   private volatile boolean isCompared = true;
@@ -151,11 +160,55 @@ public final class CopyFormat implements AutoCloseable {
 
   private void useTrained(DictionaryTraining samples) {
     Dictionary trained = samples.train(plain);
-    if (trained != null && directory != null && DictionaryFile.save(directory, trained)) {
-      dictionary = trained;
-      withDictionary = new ZstdCodec(compression.level(), trained);
+    if (trained != null && directory != null && use(trained)) {
       log.info("compressing small files in {} with a dictionary from now on", directory);
     }
+  }
+
+  /** Saves and uses a dictionary; false if there is another, or it cannot be saved. */
+  private synchronized boolean use(Dictionary added) {
+    if (dictionary != null || (directory != null && !DictionaryFile.save(directory, added))) {
+      return false;
+    }
+    dictionary = added;
+    withDictionary = new ZstdCodec(Math.max(1, compression.level()), added);
+    return true;
+  }
+
+  /**
+   * Uses the dictionary of another tier if this one has none; false unless both are then the same.
+   *
+   * @param other the directory of that dictionary's file
+   */
+  boolean shareDictionary(Path other) {
+    if (same.contains(other)) {
+      return true;
+    }
+    Dictionary own = dictionary;
+    Dictionary theirs = isCompared || own != null ? DictionaryFile.find(other) : null;
+    if (theirs == null) {
+      return false;
+    }
+    boolean isSame = own == null ? use(theirs) : Arrays.equals(own.bytes(), theirs.bytes());
+    if (isSame && same.size() < MOST_SAME) {
+      same.add(other);
+    }
+    return isSame;
+  }
+
+  /**
+   * Whether a copy of another tier can be one of this tier as it is. Uses the dictionary that the
+   * copy needs if this tier has none.
+   *
+   * @param other the directory of the other tier's dictionary
+   */
+  public boolean accepts(CopyRecord copy, Path other) {
+    long size = copy.version().size();
+    boolean isBundled =
+        copy.codec() == RAW ? bundling.takesRaw(size) : bundling.takesCompressed(size);
+    return (copy.extent() == null || isBundled)
+        && (copy.codec() != ZstdCodec.WITH_DICTIONARY || shareDictionary(other))
+        && canRead(copy);
   }
 
   /**

@@ -3,6 +3,7 @@ package io.pmfs.stage.formats;
 import io.pmfs.compression.Dictionary;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,6 +36,21 @@ public final class DictionaryFile {
       }
     } catch (IOException e) {
       log.warn("cannot read a dictionary in {}: {}", directory, e.getMessage());
+    }
+    return null;
+  }
+
+  /** The undamaged dictionary in a directory that another process may be using; null if none. */
+  static @Nullable Dictionary find(Path directory) {
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, PREFIX + "*")) {
+      for (Path file : files) {
+        Dictionary dictionary = loadFile(file);
+        if (dictionary != null) {
+          return dictionary;
+        }
+      }
+    } catch (IOException | DirectoryIteratorException e) {
+      log.debug("cannot read a dictionary in {}: {}", directory, e.getMessage());
     }
     return null;
   }
