@@ -411,6 +411,20 @@ final class RunIT {
     assertThat(Installation.files(before)).isEmpty();
   }
 
+  /** Others may have put something else there. */
+  @Test
+  @OnRequest("jobs")
+  void run_whereOthersCanChangeTheCopies_readsTheSource() {
+    run(List.of("--stage"), "true").expect(0);
+    Await.until(
+        () -> "the tier is known: " + pmfs.run("cache").out(),
+        Duration.ofSeconds(30),
+        () -> pmfs.run("cache").out().contains("ssd:" + pmfs.tier()));
+    Command.run("chmod", "777", pmfs.tier().toString()).expect(0);
+    assertThat(sourceBytesOfARun("ssd:" + pmfs.directory("another"))).isEqualTo(dataset.bytes());
+    assertNothingLeft();
+  }
+
   private long sourceBytesOfARun() {
     return sourceBytesOfARun("ssd:" + pmfs.tier());
   }

@@ -2,11 +2,16 @@ package io.pmfs.daemon.dataset;
 
 import io.pmfs.contents.CopySets;
 import io.pmfs.contents.KnownPlaces;
+import io.pmfs.places.OwnPath;
 import io.pmfs.places.Surroundings;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.stage.Lenders.Lender;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -45,12 +50,25 @@ final class OtherCopies {
     places.add(settings);
   }
 
-  /** The present sets. The first call may wait briefly. */
+  /** The present sets that no other user can change. The first call may wait briefly. */
   List<Lender> lenders() {
     return Stream.concat(CopySets.others(settings, dataset).stream(), known().stream())
         .distinct()
-        .map(other -> new Lender(other.state(), other.tiers()))
+        .flatMap(OtherCopies::own)
         .toList();
+  }
+
+  private static Stream<Lender> own(CopySets.Other set) {
+    OwnPath own = OwnPath.ofProcess();
+    Map<String, Path> tiers = new HashMap<>();
+    try {
+      for (Map.Entry<String, Path> tier : set.tiers().entrySet()) {
+        tiers.put(tier.getKey(), own.existing(tier.getValue()));
+      }
+      return Stream.of(new Lender(own.existing(set.state()), tiers));
+    } catch (IOException e) {
+      return Stream.empty();
+    }
   }
 
   private List<CopySets.Other> known() {
