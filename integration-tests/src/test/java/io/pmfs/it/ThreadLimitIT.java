@@ -113,6 +113,25 @@ final class ThreadLimitIT {
     }
   }
 
+  /** A task that gets no thread at all says so; a reader's files are right all the while. */
+  @Test
+  void stage_whileTheDaemonGetsNoMoreThreads_endsAndStagesAllLater() throws Exception {
+    String[] stage = {"stage", pmfs.mountpoint().toString()};
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      limit(mount);
+      Command staged = pmfs.run(stage);
+      assertThat(staged.exit()).as("%s", staged.err()).isIn(0, 1);
+      assertThat(staged.exit() == 0 ? "start a thread" : staged.err()).contains("start a thread");
+      readAll(mount);
+      lift();
+      pmfs.run(stage).expect(0);
+      mount.awaitCopies(dataset.items().size());
+      readAll(mount);
+      assertThat(mount.status().number("reads.errors")).isZero();
+      assertThat(mount.status().text("threadFailure")).isEmpty();
+    }
+  }
+
   /** What needs a thread of its own says that there is none; what is written reaches the source. */
   @Test
   void writer_whileTheDaemonGetsNoMoreThreads_isDrained() throws Exception {
