@@ -124,6 +124,37 @@ final class ShellLimitsIT {
     }
   }
 
+  /** The supervisor passes its limits on to each daemon. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void daemon_whereEachLimitIsTheLowest_isReplaced(boolean isWritable) throws Exception {
+    Requested.assume("modes", !isWritable, "the same with --writable");
+    try (Installation pmfs = under(LOWEST, true)) {
+      Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(400, 20_000));
+      String[] options = isWritable ? new String[] {"--writable"} : new String[0];
+      try (MountedPmfs mount = pmfs.mount(dataset.root(), options);
+          Readers readers = new Readers(dataset, mount.mountpoint(), 2, List.of())) {
+        String place = mount.mountpoint().toString();
+        readers.awaitMore(50);
+        long first = mount.daemon();
+        mount.killDaemon();
+        long second = mount.awaitSuccessor(first);
+        readers.awaitMore(50);
+        pmfs.run("upgrade", place).expect(0);
+        mount.awaitSuccessor(second);
+        readers.awaitMore(50);
+        readers.assertNoFailures();
+        if (isWritable) {
+          run(true, "sh", "-euc", WRITE, "-", place);
+          pmfs.run("drain", place).expect(0);
+        } else {
+          pmfs.run("stage", place).expect(0);
+        }
+        pmfs.run("status", place).expect(0);
+      }
+    }
+  }
+
   /** A limit on root's own threads has no effect. */
   @ParameterizedTest
   @ValueSource(
