@@ -6,6 +6,7 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.NoThreads;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -95,6 +96,34 @@ final class SourceProbesTest {
       Await.until("the source was asked again", () -> asked.get() > 1);
     }
     assertThat(suspects.isSuspected(peer)).isFalse();
+  }
+
+  /** Nor does it cost one of the threads that may ask. */
+  @Test
+  void error_whileTheSourceIsAsked_saysNothingOfThePeerAndItIsAskedAgain() throws Exception {
+    try (SourceProbes.Question question =
+        probes.begin(
+            peer,
+            () -> {
+              asked.incrementAndGet();
+              throw new StackOverflowError();
+            })) {
+      assertThat(question).isNotNull();
+      Await.until("the source was asked again", () -> asked.get() > SourceProbes.MOST);
+    }
+    assertThat(suspects.isSuspected(peer)).isFalse();
+  }
+
+  @Test
+  void question_whileNoThreadCanBeStarted_isAskedLater() throws Exception {
+    try (SourceProbes.Question question = probes.begin(peer, asked::incrementAndGet)) {
+      assertThat(question).isNotNull();
+      try (NoThreads none = NoThreads.named("pmfs-source-probe")) {
+        Await.until("a few could not be started", () -> none.refused() > SourceProbes.MOST);
+        assertThat(asked).hasValue(0);
+      }
+      Await.until("the source was asked", () -> suspects.isSuspected(peer));
+    }
   }
 
   @Test

@@ -100,10 +100,7 @@ final class ThrownErrorsIT {
         Await.until("drained", SOON, () -> mount.status().number("outputs.waitingChanges") == 0);
       }
       pmfs.run("drain", mount.mountpoint().toString()).expect(0);
-      for (int i = 0; i < round; i++) {
-        assertThat(source.resolve("d" + i + "/new")).hasContent("text " + i + "\nmore\n");
-        assertThat(source.resolve("d" + i + "/old")).doesNotExist();
-      }
+      assertArrived(source);
       awaitNoTrouble(mount);
       assertThat(mount.status().number("outputs.waitingChanges")).isZero();
       assertThat(mount.status().number("outputs.conflicts")).isZero();
@@ -188,6 +185,49 @@ final class ThrownErrorsIT {
     }
   }
 
+  /** Of the node that asks the owner, and of the owner's view of the nodes. */
+  @Test
+  @OnRequest("cluster")
+  void threads_ofNodesThatWrite_goOnAfterErrors() throws Exception {
+    Nodes.require();
+    try (Nodes nodes = new Nodes(2)) {
+      Path source = pmfs.directory("source");
+      Path secret = pmfs.scratch().root().resolve("secret");
+      ClusterBed.writeSecret(secret, "a secret of these nodes, and of no others", "rw-------");
+      Node owner = nodes.all().get(0);
+      Node other = nodes.all().get(1);
+      for (Node node : nodes.all()) {
+        Path wishes = pmfs.directory("switch-of-" + node.address());
+        node.pmfs()
+            .environment(
+                "PMFS_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 " + ErrorAgent.option(wishes));
+      }
+      nodes.mount(
+          source,
+          node ->
+              List.of(
+                  "--writable",
+                  "--cluster",
+                  "outputs",
+                  "--nodes",
+                  owner.address() + "," + other.address(),
+                  "--cluster-secret-file",
+                  secret.toString()));
+      Runnable writing = () -> write(other.mounted().mountpoint());
+      process = pmfs.directory("switch-of-" + other.address());
+      throwIn(other.mounted(), "pmfs-owner", 40, writing);
+      throwIn(other.mounted(), "pmfs-outputs-members", 4, writing);
+      process = pmfs.directory("switch-of-" + owner.address());
+      throwIn(owner.mounted(), "pmfs-outputs-members", 4, writing);
+      for (Node node : nodes.all()) {
+        node.pmfs().run("drain", node.mounted().mountpoint().toString()).expect(0);
+        awaitNoTrouble(node.mounted());
+        assertThat(node.mounted().status().number("outputs.waitingChanges")).isZero();
+      }
+      assertArrived(source);
+    }
+  }
+
   private static void assertSame(Node node, Path source, String part) {
     Path shown = node.mounted().mountpoint().resolve(part);
     Command.run("diff", "-r", source.resolve(part).toString(), shown.toString()).expect(0);
@@ -216,6 +256,13 @@ final class ThrownErrorsIT {
                   assertThat(Files.readString(Path.of(log)))
                       .containsSubsequence(
                           "OutOfMemoryError: Java heap space", "starting another"));
+    }
+  }
+
+  private void assertArrived(Path source) {
+    for (int i = 0; i < round; i++) {
+      assertThat(source.resolve("d" + i + "/new")).hasContent("text " + i + "\nmore\n");
+      assertThat(source.resolve("d" + i + "/old")).doesNotExist();
     }
   }
 
