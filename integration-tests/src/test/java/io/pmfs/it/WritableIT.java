@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.pmfs.posix.Await;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -364,6 +366,73 @@ final class WritableIT {
     assertThat(Files.getAttribute(source.resolve("public/file"), "unix:uid")).isEqualTo(65534);
     assertThat(Posix.stat(source.resolve("public/directory").toString()).permissions())
         .isEqualTo(0700);
+  }
+
+  /** What a thread needs while it acts as that user was loaded before. */
+  @Test
+  void changes_ofAUserWhoCannotReachTheProgram_reachTheSource() throws Exception {
+    try (Scratch code = new Scratch()) {
+      Path launcher = Installation.launcherForAll(code);
+      Path libraries = launcher.resolveSibling("../cli/target/pmfs/lib").normalize();
+      String classes = unpackedClassPath(libraries, code.directory("classes"));
+      Command.run("chmod", "0700", code.root().toString()).expect(0);
+      assertThat(OtherUser.run("ls", launcher.toString()).exit()).isNotZero();
+      try (Installation closed = new Installation(launcher, List.of())) {
+        // Each class is opened when it is needed, in a file of its own.
+        closed.environment(
+            "PMFS_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -Xshare:off -cp " + classes);
+        Path owned = closed.directory("owned");
+        Command.run("chown", "65534:65534", owned.toString()).expect(0);
+        try (MountedPmfs mount = closed.mount(owned, "--writable", "--allow-other")) {
+          for (String script :
+              List.of(
+                  """
+                  mkdir d d/gone; echo one >d/f; ln d/f d/hard; ln -s f d/link; mkfifo d/fifo
+                  head -c 3M /dev/urandom >d/large; truncate -s 5000 d/sparse; echo x >d/old
+                  """,
+                  """
+                  mv d/f d/g; rm d/hard; rmdir d/gone; chmod 640 d/g; touch -d @1000000000 d/large
+                  echo two >>d/g; mv d/old d/link; truncate -s 10 d/sparse; mv d e
+                  """)) {
+            OtherUser.run("sh", "-euc", "cd -- \"$1\"; " + script, "-", mount.path("")).expect(0);
+            closed.run("drain", mount.mountpoint().toString()).expect(0);
+            WholeTree.assertSourceEquals(owned, mount);
+          }
+          assertThat(Files.getAttribute(owned.resolve("e/large"), "unix:uid")).isEqualTo(65534);
+          assertThat(mount.status().number("outputs.conflicts")).isZero();
+          assertThat(mount.status().text("threadFailure")).isEmpty();
+        }
+      }
+    }
+  }
+
+  /** With the classes for system calls in a directory, and those of other libraries in jars. */
+  private static String unpackedClassPath(Path libraries, Path directory) throws IOException {
+    List<String> path = new ArrayList<>(List.of(directory.toString()));
+    try (var jars = Files.newDirectoryStream(libraries, "*.jar")) {
+      for (Path jar : jars) {
+        if (jar.getFileName().toString().matches("(fuse-mount|writable|jnr|jffi|asm).*")) {
+          unpack(jar, directory);
+        } else {
+          path.add(jar.toString());
+        }
+      }
+    }
+    return String.join(":", path);
+  }
+
+  private static void unpack(Path jar, Path directory) throws IOException {
+    try (FileSystem content = FileSystems.newFileSystem(jar);
+        var files = Files.walk(content.getPath("/"))) {
+      for (Path file : (Iterable<Path>) files::iterator) {
+        Path copy = directory.resolve(file.toString().substring(1));
+        if (Files.isDirectory(file)) {
+          Files.createDirectories(copy);
+        } else if (!Files.exists(copy)) {
+          Files.copy(file, copy);
+        }
+      }
+    }
   }
 
   @Test
