@@ -14,6 +14,9 @@ import io.pmfs.writable.journal.Tables;
 import io.pmfs.writable.tree.Names;
 import io.pmfs.writable.tree.Nodes;
 import io.pmfs.writable.tree.OutputTree;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -65,18 +68,7 @@ public final class OpenFiles {
     }
     while (true) {
       try {
-        Inode created =
-            names.makeName(
-                directory,
-                name,
-                (update, parent, found) -> {
-                  Inode inode = fresh(update, parent, name, mode, place, caller);
-                  names.addName(update, parent, name, inode, found.change(), false);
-                  update.put(inode);
-                  update.result(caller.unique(), inode.number());
-                  return inode;
-                });
-        return openedNew(created, flags, place, caller);
+        return createNew(directory, name, mode, flags, place, caller);
       } catch (FsException e) {
         if (e.errno() != Errno.EEXIST || (flags & OutputCalls.O_EXCL) != 0) {
           throw e;
@@ -87,6 +79,33 @@ public final class OpenFiles {
         requireFile(existing, name);
         return open(existing.number(), flags, place, caller);
       }
+    }
+  }
+
+  /**
+   * Others who open the file by its new name wait until it has its data file. The lock of a new
+   * file is free, so that taking it while holding the state's lock cannot wait.
+   */
+  private Opened createNew(
+      long directory, FileName name, int mode, int flags, int place, Caller caller)
+      throws FsException {
+    List<OutputFiles.Locked> locked = new ArrayList<>(1);
+    try {
+      Inode created =
+          names.makeName(
+              directory,
+              name,
+              (update, parent, found) -> {
+                Inode inode = fresh(update, parent, name, mode, place, caller);
+                locked.add(Objects.requireNonNull(files.tryLock(inode.number())));
+                names.addName(update, parent, name, inode, found.change(), false);
+                update.put(inode);
+                update.result(caller.unique(), inode.number());
+                return inode;
+              });
+      return openedNew(created, flags, place, caller);
+    } finally {
+      locked.forEach(OutputFiles.Locked::close);
     }
   }
 

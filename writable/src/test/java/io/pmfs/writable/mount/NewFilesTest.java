@@ -8,10 +8,16 @@ import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.TemporaryNames;
+import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -191,6 +197,31 @@ class NewFilesTest {
     driver.symlink("fifo", "link");
     for (String name : List.of("fifo", "directory", "link")) {
       assertThatThrownBy(() -> driver.create(name)).hasMessageContaining("ESTALE");
+    }
+  }
+
+  /** One of two programs that create a name at once gets the file that the other one creates. */
+  @Test
+  void fileThatTwoCreateAtOnce_isWrittenByBoth() throws Exception {
+    ExecutorService threads = Executors.newFixedThreadPool(2);
+    try {
+      for (int i = 0; i < 1000; i++) {
+        String name = "new" + i;
+        CyclicBarrier start = new CyclicBarrier(2);
+        Callable<Void> program =
+            () -> {
+              start.await();
+              Opened file = driver.create(name);
+              driver.write(file, 0, "text");
+              driver.close(file);
+              return null;
+            };
+        for (Future<Void> each : threads.invokeAll(List.of(program, program))) {
+          each.get();
+        }
+      }
+    } finally {
+      threads.shutdownNow();
     }
   }
 }

@@ -7,9 +7,11 @@ import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -330,16 +332,17 @@ class ThreadTreeTest {
   }
 
   /** A drain ends with what is refused, and with what waits for that. */
-  private static void drainByThreads(Driver driver) throws InterruptedException {
+  private static void drainByThreads(Driver driver) throws FsException, InterruptedException {
     for (int pass = 0; pass < PASSES && !driver.mount().drain(DRAIN_MILLIS); pass++) {
       driver.mount().tryAgain();
     }
-    Await.until("what could not be removed at once is gone", () -> !hasTemporaries(driver));
+    Await.until("what could not be tidied at once is tidy", () -> isTidy(driver));
   }
 
-  private static boolean hasTemporaries(Driver driver) {
+  private static boolean isTidy(Driver driver) throws FsException {
+    Map<String, Instant> times = driver.times();
     synchronized (driver.calls) {
-      return !driver.temporaries().isEmpty();
+      return driver.temporaries().isEmpty() && driver.sourceTimes().equals(times);
     }
   }
 
