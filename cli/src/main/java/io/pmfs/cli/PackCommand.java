@@ -17,6 +17,7 @@ import io.pmfs.pack.PackResult;
 import io.pmfs.pack.PackSettings;
 import io.pmfs.pack.Packer;
 import io.pmfs.pack.Unreadable;
+import io.pmfs.places.GivenPath;
 import io.pmfs.places.Surroundings;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
@@ -148,7 +149,10 @@ final class PackCommand implements Callable<Integer> {
 
   private PackSettings settings(String target, int cores) throws MountFailure {
     Surroundings surroundings = invocation.surroundings();
-    Path source = surroundings.resolveLinks(surroundings.resolve(sourceText));
+    Path source =
+        surroundings.resolveLinks(
+            MountFailure.parsing(
+                "source", sourceText, text -> GivenPath.ofSource(text, surroundings)));
     Path directory = surroundings.resolveLinks(surroundings.resolve(target));
     if (!Files.isDirectory(source)) {
       throw MountFailure.usage(source + ": source: no such directory; check the path");

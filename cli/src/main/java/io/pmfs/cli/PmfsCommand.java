@@ -172,7 +172,12 @@ final class PmfsCommand implements Runnable {
                   + (command.subcommands().isEmpty()
                       ? ": unexpected argument"
                       : ": unknown command");
-      remedy = nearest == null ? remedy : "did you mean " + nearest + "?";
+      String foreign = ForeignWords.remedy(command.name(), option);
+      if (foreign != null) {
+        remedy = foreign;
+      } else if (nearest != null) {
+        remedy = "did you mean " + nearest + "?";
+      }
     }
     invocation.warn(line + "; " + remedy);
     if (root.verbose) {

@@ -1,6 +1,7 @@
 package io.pmfs.settings;
 
 import io.pmfs.machine.ValueParser;
+import io.pmfs.places.GivenPath;
 import io.pmfs.places.Surroundings;
 import io.pmfs.settings.MountOption.Group;
 import io.pmfs.settings.MountOption.Kind;
@@ -40,10 +41,10 @@ final class Declaration<T> {
     this.parser = parser;
   }
 
-  /** A positional argument; its key is valid only in sections of files. */
+  /** The positional argument for the dataset; its key is valid only in sections of files. */
   static Declaration<Path> argument(String key, String placeholder) {
     return new Declaration<>(
-            Kind.ARGUMENT, key, placeholder, (texts, world) -> world.resolve(texts.get(0)))
+            Kind.ARGUMENT, key, placeholder, (texts, world) -> GivenPath.ofSource(texts.get(0), world))
         .naming(List::of);
   }
 

@@ -158,8 +158,9 @@ public final class OptionValues {
       Setting setting = settings.get(option);
       String origin =
           setting == null || isOnCommandLine(option) ? "" : " (from " + setting.origin() + ")";
-      throw new MountFailure(
-          ExitStatus.USAGE, option.commandLineName() + origin + ": " + e.getMessage(), e);
+      boolean isArgument = option.kind() == MountOption.Kind.ARGUMENT;
+      String name = isArgument ? option.key() : option.commandLineName();
+      throw new MountFailure(ExitStatus.USAGE, name + origin + ": " + e.getMessage(), e);
     }
   }
 }

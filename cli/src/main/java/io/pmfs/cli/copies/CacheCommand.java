@@ -171,7 +171,11 @@ public final class CacheCommand implements Callable<Integer> {
               .toList();
       if (same.isEmpty()) {
         throw MountFailure.usage(
-            word + ": no copies or state of this dataset are on this machine; see pmfs cache");
+            word
+                + ": no copies or state of this dataset are on this machine; "
+                + (word.equals("purge")
+                    ? "to remove copies, write pmfs cache --purge DATASET"
+                    : "see pmfs cache"));
       }
       chosen.addAll(same);
     }
