@@ -126,9 +126,9 @@ final class CommandsTest {
 
   @Test
   void config_shownByConfig_isReadBackTheSame() throws Exception {
-    assertThat(world.execute("config", "--tier", "pm:/p:1536", "--tier", "ssd:/s:80%")).isZero();
+    assertThat(world.execute("config", "--tier", "pm:/p:1536K", "--tier", "ssd:/s:80%")).isZero();
 
-    assertThat(world.output()).contains("pm:/p:1536 ssd:/s:80%");
+    assertThat(world.output()).contains("pm:/p:1536K ssd:/s:80%");
   }
 
   @Test

@@ -81,12 +81,13 @@ final class MetricsIT {
 
   @Test
   void status_tierWithoutRoom_saysThatAllComesFromTheSourceAndEndsWith4() throws Exception {
-    String tier = "ssd:" + pmfs.tier() + ":100K";
+    Files.write(source.resolve("large"), new byte[4 * SIZE]);
+    String tier = "ssd:" + pmfs.tier() + ":1M";
     try (MountedPmfs mount = pmfs.mount(source, "--tier", tier)) {
       String mountpoint = mount.mountpoint().toString();
       assertThat(pmfs.run("status", mountpoint).expect(0).out())
           .contains("not read yet: nothing was read");
-      Files.readAllBytes(mount.mountpoint().resolve("f"));
+      Files.readAllBytes(mount.mountpoint().resolve("large"));
 
       Command status = pmfs.run("status", mountpoint, "--json").expect(4);
 

@@ -74,7 +74,7 @@ final class PathCallsTest {
       cli.status.ProfileCommand cli.tasks.Export cli.tasks.FindingsReport
       daemon.dataset.DatasetSource fuse.Probe fuse.mounting.SessionMount mounts.MountProbe
       pack.PackCheck pack.PackDirectory pack.PackManifest pack.Packer pack.ShardOutput
-      places.Surroundings settings.Configuration settings.ConfigurationFile
+      places.GivenPath places.Surroundings settings.Configuration settings.ConfigurationFile
       """;
 
   private static final Set<String> FILES =

@@ -203,12 +203,13 @@ final class SemanticsIT {
   // A copy that eviction dropped is fetched again.
   @Test
   void eviction_lru_keepsTheTierBelowItsCapacityAndTheBytesRight() {
-    String tier = "ssd:" + pmfs.tier() + ":" + 10 * 45_000;
-    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", tier, "--eviction", "lru")) {
+    Dataset larger = Dataset.create(pmfs.directory("larger"), Dataset.sizes(30, 120_000));
+    String tier = "ssd:" + pmfs.tier() + ":" + 10 * 125_000;
+    try (MountedPmfs mount = pmfs.mount(larger.root(), "--tier", tier, "--eviction", "lru")) {
       for (int round = 0; round < 2; round++) {
-        dataset.assertEqualBelow(mount.mountpoint());
+        larger.assertEqualBelow(mount.mountpoint());
         Status status = mount.awaitStagingIdle();
-        assertThat(status.number("tiers.0.usedBytes")).isBetween(40_000L, 450_000L);
+        assertThat(status.number("tiers.0.usedBytes")).isBetween(120_000L, 1_250_000L);
         if (Machine.isRoot()) {
           Machine.forget(mount.mountpoint());
         }

@@ -177,11 +177,13 @@ final class TierFaultIT {
 
   @Test
   void tiers_inOrder_theSecondTakesWhatTheFirstHasNoRoomFor() {
+    int size = 2 * SIZE;
+    Dataset larger = Dataset.create(pmfs.directory("larger"), Dataset.sizes(COUNT, size));
     Path second = pmfs.directory("second");
-    String first = "ssd:" + pmfs.tier() + ":" + 2 * (SIZE + 8192);
+    String first = "ssd:" + pmfs.tier() + ":" + 2 * (size + 8192);
     try (MountedPmfs mount =
-        mode.mount(pmfs, dataset.root(), "--tier", first, "--tier", "ssd:" + second)) {
-      dataset.assertEqualBelow(mount.mountpoint());
+        mode.mount(pmfs, larger.root(), "--tier", first, "--tier", "ssd:" + second)) {
+      larger.assertEqualBelow(mount.mountpoint());
       Await.until(
           "all copies",
           java.time.Duration.ofSeconds(60),

@@ -20,6 +20,9 @@ public record TierSpec(
     TierKind kind, Path path, Capacity capacity, @Nullable Compression compression) {
   public static final String FORM = "KIND:PATH[:CAPACITY[:COMPRESSION]]";
 
+  /** A smaller capacity is a number without its unit. */
+  private static final long LEAST_BYTES = 1 << 20;
+
   /** A text that ends with a capacity and a compression. */
   private static final Pattern COMPRESSED =
       Pattern.compile("(.*:[^:/]*):((?:none|zstd|auto)(?::[^:/]*)?)", Pattern.DOTALL);
@@ -36,7 +39,8 @@ public record TierSpec(
     int colon = text.indexOf(':');
     if (colon < 0) {
       throw new IllegalArgumentException(
-          "'" + text + "' is not a tier; write it as " + FORM + ", such as ssd:/local/pmfs:80%");
+          "'%s' is not a tier; write it as %s, such as ssd:%s:80%%"
+              .formatted(text, FORM, text.contains("/") ? text : "/local/pmfs"));
     }
     TierKind kind = parseKind(text, text.substring(0, colon), surroundings.tierKinds());
     String path = text.substring(colon + 1);
@@ -55,11 +59,16 @@ public record TierSpec(
       if (capacity.on(Long.MAX_VALUE) <= 0) {
         throw new IllegalArgumentException("'" + text + "': a tier needs a capacity above zero");
       }
+      if (capacity.on(Long.MAX_VALUE) < LEAST_BYTES) {
+        throw new IllegalArgumentException(
+            "'%s': %s is too small for a tier; give at least 1M, such as %s:%s:10G"
+                .formatted(text, capacity, kind, path));
+      }
     }
     if (path.isEmpty()) {
       throw new IllegalArgumentException("'" + text + "' has no path; write it as " + FORM);
     }
-    return new TierSpec(kind, surroundings.resolve(path), capacity, compression);
+    return new TierSpec(kind, GivenPath.of(path, surroundings), capacity, compression);
   }
 
   private static TierKind parseKind(String text, String word, List<TierKind> kinds) {
@@ -67,6 +76,10 @@ public record TierSpec(
       if (kind.word().equals(word)) {
         return kind;
       }
+    }
+    if (word.contains("/")) {
+      throw new IllegalArgumentException(
+          "'%s' has no kind; write it as %s, such as ssd:%s".formatted(text, FORM, text));
     }
     String known = kinds.stream().map(TierKind::word).collect(Collectors.joining(", "));
     throw new IllegalArgumentException(

@@ -7,6 +7,7 @@ import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.Reason;
 import io.pmfs.places.DefaultTier;
+import io.pmfs.places.GivenPath;
 import io.pmfs.places.OwnPath;
 import io.pmfs.places.Surroundings;
 import io.pmfs.places.TierSpec;
@@ -54,7 +55,9 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     Path mountpoint =
         request.mountpoint() == null
             ? null
-            : surroundings.resolveLinks(surroundings.resolve(request.mountpoint()));
+            : surroundings.resolveLinks(
+                MountFailure.parsing(
+                    "mount point", request.mountpoint(), text -> GivenPath.of(text, surroundings)));
     Map<MountOption<?>, Setting> settings = defaults();
     ConfigurationFile file = findFile(request.file(), surroundings);
     if (file != null) {

@@ -66,7 +66,7 @@ final class Declaration<T> {
 
   /** The path of a file or a directory. */
   static Declaration<Path> path(String key, String placeholder) {
-    return ofFiles(key, placeholder, (text, world) -> world.resolve(text));
+    return ofFiles(key, placeholder, GivenPath::of);
   }
 
   /** A value read from one or more files, which the text names. */
