@@ -87,9 +87,8 @@ final class BugreportCommand implements Callable<Integer> {
     Redaction redaction = new Redaction();
     redaction.learn(surroundings.environment());
     Report report = new Report(name, now, redaction);
-    List<Piece> pieces =
-        new BugreportPieces(surroundings, redaction, report::problem).list(mountpoints);
-    write(file, report, pieces);
+    BugreportPieces pieces = new BugreportPieces(surroundings, redaction, report::problem);
+    write(file, report, pieces.list(mountpoints));
     invocation.say(
         "%s: %s, readable only by you; nothing was sent. It may contain names of files, hosts"
                 .formatted(file, ByteSize.format(file.toFile().length()))
@@ -97,6 +96,12 @@ final class BugreportCommand implements Callable<Integer> {
             + (report.problems() == 0
                 ? ""
                 : "; problems.txt lists in %d lines what is missing".formatted(report.problems())));
+    for (Path place : pieces.unknown()) {
+      invocation.warn(
+          place
+              + ": pmfs knows no mount there and has no log of one, so the report has nothing of it;"
+              + " pmfs status lists the mounts");
+    }
     return ExitStatus.DONE;
   }
 

@@ -27,6 +27,7 @@ import io.pmfs.settings.MountOption;
 import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -81,6 +82,9 @@ final class BugreportPieces {
   private final List<Piece> pieces = new ArrayList<>();
   private final Set<Path> logs = new HashSet<>();
 
+  /** Wanted mount points of which nothing is known. */
+  private final List<Path> unknown = new ArrayList<>();
+
   /** Daemons that left a request unanswered, which get no more requests. */
   private final Set<DaemonRecord> silent = ConcurrentHashMap.newKeySet();
 
@@ -126,6 +130,11 @@ final class BugreportPieces {
     return pieces;
   }
 
+  /** The wanted mount points that have neither a daemon nor a log; after {@link #list}. */
+  List<Path> unknown() {
+    return unknown;
+  }
+
   private void add(String name, String why, Duration limit, Callable<String> text) {
     pieces.add(Piece.text(name, why, limit, text));
   }
@@ -167,6 +176,9 @@ final class BugreportPieces {
         problem.accept(
             place + ": no daemon of this user is known there; searched for a log anyway");
         found = registries.stream().limit(1).map(one -> former(place, one.directory())).toList();
+        if (found.stream().noneMatch(one -> Files.exists(log(one)))) {
+          unknown.add(place);
+        }
       }
     }
     return found;

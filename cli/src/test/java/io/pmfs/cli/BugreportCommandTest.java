@@ -114,6 +114,16 @@ final class BugreportCommandTest {
   }
 
   @Test
+  void bugreport_unknownMountpoint_isTheLastLine() throws Exception {
+    report("nope");
+
+    assertThat(world.errors())
+        .isEqualTo(
+            "pmfs: %s/nope: pmfs knows no mount there and has no log of one, so the report has nothing of it; pmfs status lists the mounts\n"
+                .formatted(world.directory));
+  }
+
+  @Test
   void bugreport_itsFile_isPrivateSaidAndNeverOverwritten() throws Exception {
     report();
     Path file = world.directory.resolve("out.tar.gz");

@@ -668,7 +668,12 @@ final class RunIT {
     Command ran = run(List.of("--tier", tier, "--or-source"), "sh", "-c", "echo $PMFS_MOUNT");
     ran.expect(0);
     assertThat(ran.out().strip()).isEqualTo(dataset.root().toString());
-    run(List.of(), "no-such-command").expect(127);
+    Command absent = run(List.of(), "no-such-command").expect(127);
+    assertThat(absent.errorLines()).as("nothing was mounted").hasSize(1);
+    Command line = run(List.of(), "echo $PMFS_MOUNT").expect(127);
+    assertThat(line.errorLines())
+        .containsExactly(
+            "pmfs: run: echo $PMFS_MOUNT: not found; to run a line of shell, write -- sh -c 'echo $PMFS_MOUNT'");
     run(List.of(), dataset.root().toString()).expect(126);
     assertNothingLeft();
   }

@@ -9,6 +9,7 @@ import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
 import io.pmfs.settings.Configuration;
+import io.pmfs.settings.MountOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -123,6 +124,14 @@ public final class DoctorCommand implements Callable<Integer> {
       Configuration configuration =
           Configuration.resolve(
               new Configuration.Request(Map.of(), config, null, place), surroundings);
+      if (!configuration.settings().containsKey(MountOption.SOURCE)) {
+        findings.add(
+            new Finding(
+                Finding.Grade.FAIL,
+                "mount point",
+                path + ": neither mounted by pmfs nor in pmfs.toml; pmfs status lists the mounts"));
+        return false;
+      }
       findings.addAll(
           new MountExamination(configuration.toSettings(surroundings), surroundings).run());
     } catch (MountFailure e) {

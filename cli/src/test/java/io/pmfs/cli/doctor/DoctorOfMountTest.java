@@ -82,6 +82,15 @@ final class DoctorOfMountTest {
     assertThat(world.output()).containsPattern("fail +configuration .*did you mean 'tier'");
   }
 
+  @Test
+  void mountpoint_unknown_isSaidInTheLastLine() {
+    assertThat(world.execute("doctor", "nope")).isEqualTo(ExitStatus.CANNOT);
+    assertThat(world.output())
+        .containsPattern(
+            "\npmfs cannot mount .*/nope: .*/nope: neither mounted by pmfs nor in pmfs.toml;"
+                + " pmfs status lists the mounts\n$");
+  }
+
   private int examine(String lines) throws IOException {
     Path mountpoint = world.makeDirectory("mnt");
     Path file =
