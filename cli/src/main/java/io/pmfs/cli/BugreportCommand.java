@@ -36,8 +36,9 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "bugreport",
     description = {
-      "Creates an archive to attach to a bug report: versions, configuration, status, threads, the"
-          + " ends of logs, facts about the kernel. Sends nothing, and reads no file of a dataset.",
+      "Creates an archive to attach to a bug report. It has versions, configuration, status,"
+          + " threads, the ends of logs and facts about the kernel. Sends nothing, and reads no"
+          + " file of a dataset.",
       "%nSecrets are removed; names of files, hosts and users are not, so check the archive before"
           + " you pass it on. The command also works without any mount and while daemons are dead"
           + " or hang: problems.txt lists what is missing. It takes at most 90 seconds and 50"

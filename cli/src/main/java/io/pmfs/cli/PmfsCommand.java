@@ -47,7 +47,6 @@ import picocli.CommandLine.UnmatchedArgumentException;
 @Command(
     name = "pmfs",
     description = "Serves a dataset on slow, shared storage from fast node-local tiers.",
-    subcommands = CommandLine.HelpCommand.class,
     synopsisSubcommandLabel = "COMMAND",
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -92,6 +91,8 @@ final class PmfsCommand implements Runnable {
   private static CommandLine commands(PmfsCommand root, Map<String, Supplier<Object>> chosen) {
     CommandLine commands = new CommandLine(root);
     chosen.forEach((name, command) -> commands.addSubcommand(name, command.get()));
+    commands.addSubcommand(new CommandLine.HelpCommand());
+    CommandList.addTo(commands);
     ExitStatuses.addTo(commands);
     for (CommandLine command : allOf(commands)) {
       addCommonOptions(command.getCommandSpec());

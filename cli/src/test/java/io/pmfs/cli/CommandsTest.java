@@ -6,11 +6,14 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import io.pmfs.daemon.process.Version;
 import io.pmfs.machine.ExitStatus;
+import io.pmfs.settings.MountOption;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -53,6 +56,40 @@ final class CommandsTest {
     for (ExitStatus.Meaning meaning : ExitStatus.MEANINGS) {
       assertThat(world.output())
           .containsPattern("\n +" + meaning.status() + " +" + meaning.summary() + "\n");
+    }
+  }
+
+  @Test
+  void help_ofProgram_hasEachCommandOnALineBelowItsPurpose() throws Exception {
+    assertThat(world.execute("--help")).isZero();
+
+    List<String> lines = world.output().lines().toList();
+    for (String command : Documentation.commands().getSubcommands().keySet()) {
+      assertThat(lines)
+          .filteredOn(line -> line.matches(" {2}" + command + " +[A-Z].*"))
+          .as(command)
+          .hasSize(1)
+          .allMatch(line -> line.length() <= 100);
+    }
+    assertThat(world.output())
+        .containsPattern(
+            "\n\nMounting:\n {2}mount .*\n {2}umount .*\n {2}run .*\n {2}upgrade .*\n\n");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"mount", "run", "config"})
+  void help_ofMounts_hasTheOptionsInSections(String command) {
+    assertThat(world.execute(command, "--help")).isZero();
+
+    int end = 0;
+    for (MountOption<?> option : MountOption.options()) {
+      int heading = world.output().indexOf("\n" + option.group().heading() + "\n");
+      Matcher line =
+          Pattern.compile("\n +--(\\[no-\\])?" + option.key() + "\\b").matcher(world.output());
+      assertThat(line.find(end)).as(option.key()).isTrue();
+      assertThat(line.start()).as(option.key()).isGreaterThan(heading);
+      assertThat(heading).as(option.key()).isPositive();
+      end = line.start();
     }
   }
 

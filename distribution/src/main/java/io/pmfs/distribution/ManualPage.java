@@ -1,5 +1,6 @@
 package io.pmfs.distribution;
 
+import io.pmfs.cli.Documentation;
 import java.util.List;
 import java.util.stream.Stream;
 import picocli.CommandLine;
@@ -85,11 +86,14 @@ final class ManualPage {
 
   private void options() {
     page.heading("OPTIONS");
-    command.options().stream().filter(each -> each.group() == null).forEach(this::option);
-    for (var group : command.argGroups()) {
-      page.subheading(String.valueOf(group.heading()).formatted().strip().replaceAll(":$", ""));
-      group.options().forEach(this::option);
-    }
+    Documentation.optionsByHeading(command)
+        .forEach(
+            (heading, options) -> {
+              if (!heading.isEmpty()) {
+                page.subheading(heading.replaceAll(":$", ""));
+              }
+              options.forEach(this::option);
+            });
   }
 
   private void option(OptionSpec option) {

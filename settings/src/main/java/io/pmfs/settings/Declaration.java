@@ -13,8 +13,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The builder of a {@link MountOption}. By default, an option is in the general group, may be set
- * in a file, names no path and has neither a default nor an example.
+ * The builder of a {@link MountOption}. By default, an option is in the group of operation, may be
+ * set in a file, names no path and has neither a default nor an example.
  *
  * <p>Parsers throw IllegalArgumentException with a message for the user.
  */
@@ -29,7 +29,7 @@ final class Declaration<T> {
   Function<String, List<String>> paths = text -> List.of();
   @Nullable String defaultText;
   String example = "";
-  Group group = Group.GENERAL;
+  Group group = Group.OPERATION;
   List<String> choices = List.of();
   boolean isForFiles = true;
 
@@ -44,7 +44,10 @@ final class Declaration<T> {
   /** The positional argument for the dataset; its key is valid only in sections of files. */
   static Declaration<Path> argument(String key, String placeholder) {
     return new Declaration<>(
-            Kind.ARGUMENT, key, placeholder, (texts, world) -> GivenPath.ofSource(texts.get(0), world))
+            Kind.ARGUMENT,
+            key,
+            placeholder,
+            (texts, world) -> GivenPath.ofSource(texts.get(0), world))
         .naming(List::of);
   }
 

@@ -43,41 +43,33 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       argument("source", "SOURCE")
           .suchAs("/lustre/imagenet")
           .means("the dataset; in a configuration file only in a mount's section");
+
   public static final MountOption<String> SOURCE_FORM =
       choice("source-form", "FORM", "auto", "directory", "tar")
+          .in(Group.SOURCE)
           .byDefault("auto")
           .means(
               "what to show of the source: directory shows its files, tar shows the files inside"
                   + " its tar files; auto chooses tar for a single file, for the output of pmfs"
                   + " pack and, with --nested, for a directory that holds only tar files");
   public static final MountOption<Boolean> NESTED =
-      flag("nested").means("show tar files inside tar files as directories, one level deep");
-  public static final MountOption<Boolean> WRITABLE =
-      flag("writable")
-          .means(
-              "experimental: let programs change files and create new ones. Changes are kept in the"
-                  + " tiers and copied to the source in order; pmfs drain waits until all are"
-                  + " copied");
-  public static final MountOption<Long> DRAIN_RATE =
-      value("drain-rate", "SIZE", ValueParser::rate)
-          .byDefault("unlimited")
-          .means("how many bytes a second --writable copies to the source at most, such as 500M");
-  public static final MountOption<String> FSYNC =
-      choice("fsync", "WHERE", "node", "source")
-          .byDefault("node")
-          .means(
-              "where files of a --writable mount are safe when fsync(2) returns: on a disk of"
-                  + " this node, or at the source, which takes as long as copying all earlier"
-                  + " changes");
-  public static final MountOption<Duration> SOURCE_PATIENCE =
-      value("source-patience", "TIME", TimeSpan::parsePositive)
-          .byDefault("5m")
-          .means(
-              "how long a --writable mount uses the names, attributes and content that this node"
-                  + " has while the source does not answer; then programs wait for the source");
+      flag("nested")
+          .in(Group.SOURCE)
+          .means("show tar files inside tar files as directories, one level deep");
+  public static final MountOption<Integer> METADATA_THREADS =
+      value("metadata-threads", "N", ValueParser.countTo(256))
+          .in(Group.SOURCE)
+          .byDefault("8")
+          .means("threads that look up names in the source, 1 to 256");
+  public static final MountOption<Long> METADATA_MEMORY =
+      value("metadata-memory", "SIZE", ValueParser.memory(16))
+          .in(Group.SOURCE)
+          .byDefault("64MiB")
+          .means("limit for cached names, at least 16MiB");
 
   public static final MountOption<List<TierSpec>> TIER =
       list("tier", TierSpec.FORM, TierSpec::parse)
+          .in(Group.TIERS)
           .naming(text -> List.of(text.substring(text.indexOf(':') + 1)))
           .suchAs("ssd:/local/pmfs:80%")
           .means(
@@ -86,6 +78,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
                   + " --compression");
   public static final MountOption<Path> CACHE =
       path("cache", "SOCKET")
+          .in(Group.TIERS)
           .suchAs("/run/pmfs-cache/socket")
           .means(
               "read content through the cache of this node, pmfs node-cache, which all users share;"
@@ -93,61 +86,75 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
                   + " --tier is given");
   public static final MountOption<Capacity> KEEP_FREE =
       value("keep-free", "SIZE", Capacity::parse)
+          .in(Group.TIERS)
           .byDefault("10%")
           .means("space to leave free on each tier's disk");
   public static final MountOption<Boolean> REQUIRE_DAX =
       flag("require-dax")
+          .in(Group.TIERS)
           .means(
               "refuse to mount if a tier of kind pm is not on persistent memory that can be mapped"
                   + " directly");
+  public static final MountOption<Path> STATE_DIR =
+      path("state-dir", "DIR")
+          .in(Group.TIERS)
+          .suchAs("/local/pmfs/state")
+          .means("where to keep cached names and the list of copies");
+
   public static final MountOption<Compression> COMPRESSION =
       value("compression", "HOW", Compression::parse)
+          .in(Group.STAGING)
           .offering("none", "zstd", "auto")
           .byDefault("none")
           .means(
               "how to store copies: none; zstd[:LEVEL] compresses all files, at level 1 to 19, 3"
                   + " unless given; auto[:LEVEL] compresses only files that shrink by a tenth."
                   + " Passthrough needs uncompressed copies");
-  public static final MountOption<Path> STATE_DIR =
-      path("state-dir", "DIR")
-          .suchAs("/local/pmfs/state")
-          .means("where to keep cached names and the list of copies");
-  public static final MountOption<String> BRIDGE =
-      choice("bridge", "BRIDGE", "auto", "kernel", "jnr")
-          .byDefault("auto")
-          .means(
-              "how pmfs receives requests from the kernel: kernel speaks the FUSE protocol itself,"
-                  + " jnr uses libfuse 2, auto uses kernel where possible");
-  public static final MountOption<String> READ_MODE =
-      choice("read-mode", "MODE", "auto", "page-cache", "passthrough")
-          .byDefault("auto")
-          .means(
-              "how the kernel can answer reads without pmfs: page-cache keeps data in memory after"
-                  + " the first read; passthrough, for root, reads the files of copies, which suits"
-                  + " large files; auto uses passthrough if the first tier is persistent memory,"
-                  + " else for large files, and chooses for all others when copies are read again");
   public static final MountOption<String> EVICTION =
       choice("eviction", "POLICY", "none", "lru")
+          .in(Group.STAGING)
           .byDefault("none")
           .means(
               "what to evict when a tier is full: none for nothing, lru for the least recently used"
                   + " copies");
   public static final MountOption<Integer> FETCH_THREADS =
       value("fetch-threads", "N", ValueParser.countTo(256))
+          .in(Group.STAGING)
           .byDefault("4")
           .means("threads that copy files to the tiers, 1 to 256");
-  public static final MountOption<Integer> METADATA_THREADS =
-      value("metadata-threads", "N", ValueParser.countTo(256))
-          .byDefault("8")
-          .means("threads that look up names in the source, 1 to 256");
   public static final MountOption<Long> BUFFER_MEMORY =
       value("buffer-memory", "SIZE", ValueParser.memory(8))
+          .in(Group.STAGING)
           .byDefault("64MiB")
           .means("limit for buffers, at least 8MiB");
-  public static final MountOption<Long> METADATA_MEMORY =
-      value("metadata-memory", "SIZE", ValueParser.memory(16))
-          .byDefault("64MiB")
-          .means("limit for cached names, at least 16MiB");
+
+  public static final MountOption<Boolean> ALLOW_OTHER =
+      flag("allow-other")
+          .in(Group.JOBS)
+          .means("let other users access the mount, as far as file modes permit");
+  public static final MountOption<String> USER =
+      value("user", "NAME", text -> text)
+          .in(Group.JOBS)
+          .notInFiles()
+          .means(
+              "for root: mount for this user, who can then access the mount while root cannot. The"
+                  + " daemon runs as the user, with the user's groups; not in a configuration"
+                  + " file");
+  public static final MountOption<Boolean> PASSTHROUGH_CAPABILITY =
+      flag("passthrough-capability")
+          .in(Group.JOBS)
+          .notInFiles()
+          .means(
+              "let the daemon of --user keep CAP_SYS_ADMIN, which passthrough needs; it gives the"
+                  + " daemon nearly root's power. Not in a configuration file");
+  public static final MountOption<Duration> LINGER =
+      value("linger", "TIME", ValueParser::timeOrOff)
+          .in(Group.JOBS)
+          .byDefault("off")
+          .means(
+              "for root: how long the daemon stays after the last mount point was unmounted, so"
+                  + " that the next mount of the dataset finds it warm; off to end at once. pmfs"
+                  + " status shows such a daemon, and where pmfs umount ends it");
 
   public static final MountOption<String> CLUSTER =
       value("cluster", "NAME", ClusterParser::name)
@@ -218,34 +225,54 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
           .byDefault("connect=1s,first-byte=3s,stall=3s,total=60s")
           .means("how long to wait for another node before reading from the source instead");
 
-  public static final MountOption<Boolean> ALLOW_OTHER =
-      flag("allow-other").means("let other users access the mount, as far as file modes permit");
-  public static final MountOption<String> USER =
-      value("user", "NAME", text -> text)
-          .notInFiles()
+  public static final MountOption<Boolean> WRITABLE =
+      flag("writable")
+          .in(Group.WRITING)
           .means(
-              "for root: mount for this user, who can then access the mount while root cannot. The"
-                  + " daemon runs as the user, with the user's groups; not in a configuration"
-                  + " file");
-  public static final MountOption<Boolean> PASSTHROUGH_CAPABILITY =
-      flag("passthrough-capability")
-          .notInFiles()
+              "experimental: let programs change files and create new ones. Changes are kept in the"
+                  + " tiers and copied to the source in order; pmfs drain waits until all are"
+                  + " copied");
+  public static final MountOption<Long> DRAIN_RATE =
+      value("drain-rate", "SIZE", ValueParser::rate)
+          .in(Group.WRITING)
+          .byDefault("unlimited")
+          .means("how many bytes a second --writable copies to the source at most, such as 500M");
+  public static final MountOption<String> FSYNC =
+      choice("fsync", "WHERE", "node", "source")
+          .in(Group.WRITING)
+          .byDefault("node")
           .means(
-              "let the daemon of --user keep CAP_SYS_ADMIN, which passthrough needs; it gives the"
-                  + " daemon nearly root's power. Not in a configuration file");
+              "where files of a --writable mount are safe when fsync(2) returns: on a disk of"
+                  + " this node, or at the source, which takes as long as copying all earlier"
+                  + " changes");
+  public static final MountOption<Duration> SOURCE_PATIENCE =
+      value("source-patience", "TIME", TimeSpan::parsePositive)
+          .in(Group.WRITING)
+          .byDefault("5m")
+          .means(
+              "how long a --writable mount uses the names, attributes and content that this node"
+                  + " has while the source does not answer; then programs wait for the source");
+
+  public static final MountOption<String> BRIDGE =
+      choice("bridge", "BRIDGE", "auto", "kernel", "jnr")
+          .byDefault("auto")
+          .means(
+              "how pmfs receives requests from the kernel: kernel speaks the FUSE protocol itself,"
+                  + " jnr uses libfuse 2, auto uses kernel where possible");
+  public static final MountOption<String> READ_MODE =
+      choice("read-mode", "MODE", "auto", "page-cache", "passthrough")
+          .byDefault("auto")
+          .means(
+              "how the kernel can answer reads without pmfs: page-cache keeps data in memory after"
+                  + " the first read; passthrough, for root, reads the files of copies, which suits"
+                  + " large files; auto uses passthrough if the first tier is persistent memory,"
+                  + " else for large files, and chooses for all others when copies are read again");
   public static final MountOption<MetricsAddress> METRICS =
       value("metrics", MetricsAddress.FORM, MetricsAddress::parse)
           .suchAs("9464")
           .means(
               "serve metrics for Prometheus and a web page, to anyone who can connect: on this"
                   + " machine only unless ADDRESS is given, on any free port if PORT is 0");
-  public static final MountOption<Duration> LINGER =
-      value("linger", "TIME", ValueParser::timeOrOff)
-          .byDefault("off")
-          .means(
-              "for root: how long the daemon stays after the last mount point was unmounted, so"
-                  + " that the next mount of the dataset finds it warm; off to end at once. pmfs"
-                  + " status shows such a daemon, and where pmfs umount ends it");
   public static final MountOption<Duration> READY_TIMEOUT =
       value("ready-timeout", "TIME", TimeSpan::parsePositive)
           .byDefault("30s")
@@ -281,10 +308,15 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
     FLAG
   }
 
-  /** A group of options in the help. */
+  /** A group of options in the help, in this order. */
   public enum Group {
-    GENERAL(""),
-    CLUSTER("In a cluster:");
+    SOURCE("Source:"),
+    TIERS("Tiers:"),
+    STAGING("Copying to the tiers:"),
+    JOBS("Users and jobs:"),
+    CLUSTER("In a cluster:"),
+    WRITING("Writing:"),
+    OPERATION("Operation:");
 
     private final String heading;
 
@@ -292,7 +324,6 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       this.heading = heading;
     }
 
-    /** Empty for the options that come first. */
     public String heading() {
       return heading;
     }

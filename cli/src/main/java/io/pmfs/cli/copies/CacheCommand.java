@@ -33,8 +33,7 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "cache",
     description = {
-      "Lists the datasets whose copies or state are on this machine, mounted or not, and removes"
-          + " them.",
+      "Lists the datasets that have copies on this machine, mounted or not, and removes them.",
       "%nSearches the tiers and state directories of the configuration and of its sections for"
           + " mount points, the default places, and all places that this user's mounts have used on"
           + " this machine. Removing copies never touches the source. Mounted datasets are not"

@@ -35,8 +35,8 @@ import picocli.CommandLine.Option;
 @Command(
     name = "node-cache",
     description = {
-      "Keeps one set of copies for the mounts of all users of this node that use pmfs mount"
-          + " --cache. Stays in the foreground, for a systemd unit.",
+      "Keeps one set of copies for the mounts of all users of this node. They name it with pmfs"
+          + " mount --cache. Stays in the foreground, for a systemd unit.",
       "%nRun it under a dedicated account. It needs no access to the source: mounts pass it open"
           + " files that their users may read. No other account should have access to the directory"
           + " of copies. --status prints the status of a running cache.%n"

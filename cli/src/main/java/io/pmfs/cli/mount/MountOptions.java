@@ -1,15 +1,16 @@
 package io.pmfs.cli.mount;
 
 import io.pmfs.settings.MountOption;
-import io.pmfs.settings.MountOption.Group;
-import java.util.EnumMap;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import picocli.CommandLine;
-import picocli.CommandLine.Model.ArgGroupSpec;
+import picocli.CommandLine.Help;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Model.UsageMessageSpec;
 import picocli.CommandLine.ParseResult;
 
 /** {@link MountOption} as command line options. */
@@ -18,23 +19,43 @@ public final class MountOptions {
 
   public static CommandLine addTo(CommandLine command) {
     CommandSpec spec = command.getCommandSpec();
-    Map<Group, ArgGroupSpec.Builder> groups = new EnumMap<>(Group.class);
-    for (MountOption<?> option : MountOption.options()) {
-      if (option.group() == Group.GENERAL) {
-        spec.addOption(spec(option));
-      } else {
-        groups.computeIfAbsent(option.group(), MountOptions::builder).addArg(spec(option));
-      }
-    }
-    groups.values().forEach(group -> spec.addArgGroup(group.build()));
+    MountOption.options().forEach(option -> spec.addOption(spec(option)));
+    command
+        .getHelpSectionMap()
+        .put(UsageMessageSpec.SECTION_KEY_OPTION_LIST, MountOptions::optionList);
     return command;
   }
 
-  private static ArgGroupSpec.Builder builder(Group group) {
-    return ArgGroupSpec.builder()
-        .heading("%n" + group.heading() + "%n")
-        .exclusive(false)
-        .validate(false);
+  /**
+   * The options of a command by heading: its own, below an empty one, then those of mounts by
+   * group. Not groups of picocli, in which a second value of an option replaces the first.
+   */
+  public static Map<String, List<OptionSpec>> byHeading(CommandSpec command) {
+    Map<String, List<OptionSpec>> groups = new LinkedHashMap<>();
+    List<OptionSpec> own = new ArrayList<>(command.options());
+    groups.put("", own);
+    for (MountOption<?> option : MountOption.options()) {
+      OptionSpec spec = command.findOption(option.commandLineName());
+      if (spec != null && spec.userObject() == null) {
+        own.remove(spec);
+        groups.computeIfAbsent(option.group().heading(), heading -> new ArrayList<>()).add(spec);
+      }
+    }
+    return groups;
+  }
+
+  private static String optionList(Help help) {
+    List<OptionSpec> all = help.commandSpec().options();
+    StringBuilder text = new StringBuilder();
+    byHeading(help.commandSpec())
+        .forEach(
+            (heading, options) -> {
+              // Of all options, so that the columns of all groups have the same width.
+              Help.Layout layout = help.createDefaultLayout(all, List.of(), help.colorScheme());
+              layout.addAllOptions(options, help.parameterLabelRenderer());
+              text.append(heading.isEmpty() ? "" : "%n%s%n".formatted(heading)).append(layout);
+            });
+    return text.toString();
   }
 
   private static OptionSpec spec(MountOption<?> option) {

@@ -34,8 +34,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "run",
     description = {
-      "Mounts a dataset, runs COMMAND, and always unmounts, whether COMMAND succeeds, fails or is"
-          + " killed by a signal. The variable PMFS_MOUNT contains the mount point.",
+      "Mounts a dataset, runs COMMAND, and always unmounts. It does so whether COMMAND succeeds,"
+          + " fails or is killed by a signal. The variable PMFS_MOUNT contains the mount point.",
       "%npmfs forwards SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 to COMMAND, and cleans"
           + " up after COMMAND has ended. Several runs on one mount point share the mount, and the"
           + " last one unmounts. If another job or step has the dataset mounted elsewhere, that"

@@ -31,8 +31,8 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "profile",
     description = {
-      "Sums up the requests to a mount as they arrive, or those in an access log, by operation,"
-          + " path or process: their number, duration and failures.",
+      "Sums up the requests to a mount as they arrive, or those in an access log. The sums are by"
+          + " operation, path or process: their number, duration and failures.",
       "%nOnly requests that reach the daemon are counted. The kernel answers reads from its page"
           + " cache itself, and with passthrough it also reads copies itself: then only lookups and"
           + " opens of a file are counted. A mount is watched only while this command runs, and"

@@ -49,8 +49,8 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "status",
     description = {
-      "Shows whether a mount works: where readers' bytes came from, how often the source is asked,"
-          + " and how much room the tiers have; then tiers, usage, hit ratio and staging. For"
+      "Shows whether a mount works, and what it does. First where readers' bytes came from, how"
+          + " often the source is asked, and how much room the tiers have; then all details. For"
           + " several mounts, shows only the first part.",
       "%nExit status 4 if all reads go to the source and no copies are kept: the tiers have failed,"
           + " have no room, or evict copies before they are read again; a line on standard error"

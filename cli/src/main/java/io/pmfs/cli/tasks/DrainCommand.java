@@ -30,7 +30,7 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "drain",
     description = {
-      "Waits until everything that programs have closed in a writable mount is at the source.",
+      "Waits until the source has everything that programs have closed in a writable mount.",
       "%nExit status 0 if the source has everything; 4 if it refuses a change, a file is in"
           + " conflict, or the time is over: then the missing names are listed, and the mount keeps"
           + " trying. Also 4 if nodes of the cluster are missing, whose changes are unknown."
