@@ -29,10 +29,7 @@ record DocumentedExample(String page, int line, List<String> commands) {
           except("README.md", BOTH, "#SBATCH", "needs Slurm; SlurmPrologueIT"),
           // Jobs
           except(
-              "docs/slurm.md",
-              BOTH,
-              ". /opt/pmfs/scripts/slurm/user/",
-              "needs Slurm; SlurmPrologueIT"),
+              "docs/slurm.md", BOTH, ". /usr/lib/pmfs/slurm/user/", "needs Slurm; SlurmPrologueIT"),
           except("docs/slurm.md", BOTH, "srun ", "needs Slurm; SlurmPrologueIT"),
           except("docs/slurm.md", BOTH, "#SBATCH", "needs Slurm; SlurmPrologueIT"),
           except("docs/slurm.md", BOTH, "#PBS", "needs PBS"),

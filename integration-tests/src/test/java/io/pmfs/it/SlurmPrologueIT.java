@@ -244,7 +244,7 @@ final class SlurmPrologueIT extends SlurmJobs {
     String text =
         Files.readString(example)
             .replaceAll("/lustre/imagenet(-tfrecord)?", dataset.root().toString())
-            .replace("/opt/pmfs/scripts", scratch.root().resolve("scripts").toString())
+            .replace("/usr/lib/pmfs/slurm", scratch.root().resolve("scripts/slurm").toString())
             .replace("/local/$USER", home().toString())
             .replace(":80%", ":1G")
             .replace("--nodes=4", "--nodes=" + nodes)
