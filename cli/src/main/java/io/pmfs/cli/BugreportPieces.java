@@ -77,7 +77,7 @@ final class BugreportPieces {
   private final Set<String> variables =
       Stream.concat(
               Stream.of(VARIABLES.split(" ", -1)),
-              MountOption.options().stream().map(MountOption::variable))
+              MountOption.options().stream().flatMap(option -> option.variables().stream()))
           .collect(Collectors.toSet());
   private final List<Piece> pieces = new ArrayList<>();
   private final Set<Path> logs = new HashSet<>();

@@ -85,7 +85,8 @@ final class CommandsTest {
     for (MountOption<?> option : MountOption.options()) {
       int heading = world.output().indexOf("\n" + option.group().heading() + "\n");
       Matcher line =
-          Pattern.compile("\n +--(\\[no-\\])?" + option.key() + "\\b").matcher(world.output());
+          Pattern.compile("\n +(--[a-z]+, )?--(\\[no-\\])?" + option.key() + "\\b")
+              .matcher(world.output());
       assertThat(line.find(end)).as(option.key()).isTrue();
       assertThat(line.start()).as(option.key()).isGreaterThan(heading);
       assertThat(heading).as(option.key()).isPositive();
@@ -159,6 +160,22 @@ final class CommandsTest {
 
     assertThat(world.execute("config", "--no-allow-other")).isZero();
     assertThat(world.output()).containsPattern("allow-other +=  *false +\\(from command line\\)");
+  }
+
+  @Test
+  void config_olderNamesOfAnOption_areUnderstood() throws Exception {
+    assertThat(world.execute("config", "--cache", "/run/a")).isZero();
+    assertThat(world.output()).containsPattern("node-cache += /run/a +\\(from command line\\)");
+
+    Path file = Files.writeString(temporary.resolve("older.toml"), "cache = \"/run/b\"\n");
+    assertThat(world.execute("config", "--config", file.toString())).isZero();
+    assertThat(world.output()).containsPattern("node-cache += /run/b +\\(from .*/older.toml:1\\)");
+
+    world.environment.put("PMFS_CACHE", "/run/c");
+    assertThat(world.execute("config")).isZero();
+    assertThat(world.output())
+        .containsPattern("node-cache += /run/c +\\(from environment PMFS_CACHE\\)");
+    assertThat(world.errors()).isEmpty();
   }
 
   @Test

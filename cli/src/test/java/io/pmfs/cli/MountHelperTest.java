@@ -97,11 +97,22 @@ final class MountHelperTest {
   @Test
   void sloppy_leavesOutWhatPmfsDoesNotKnow() throws Exception {
     fakePmfs(
-        "if [ \"$2\" = --help ]; then printf '      --tier=X   y\\n      --[no-]nested  z\\n';"
+        "if [ \"$2\" = --help ]; then printf '      --tier=X   y\\n      --[no-]nested  z\\n      --cache, --node-cache=S w\\n';"
             + " else printf '%s\\n' \"$@\"; fi");
 
-    assertThat(run("-s", "/s", "/m", "-o", "tie=1,tier=ssd:/a,nested,nest").out().lines())
-        .containsExactly("mount", "--tier=ssd:/a", "--nested", "--", "/s", "/m");
+    assertThat(
+            run("-s", "/s", "/m", "-o", "tie=1,tier=ssd:/a,nested,nest,cache=/c,node-cache=/n")
+                .out()
+                .lines())
+        .containsExactly(
+            "mount",
+            "--tier=ssd:/a",
+            "--nested",
+            "--cache=/c",
+            "--node-cache=/n",
+            "--",
+            "/s",
+            "/m");
   }
 
   @Test

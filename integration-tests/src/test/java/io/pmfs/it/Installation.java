@@ -239,7 +239,7 @@ final class Installation implements AutoCloseable {
     List<String> given = List.of(options);
     List<String> arguments =
         new ArrayList<>(List.of("mount", source.toString(), mountpoint.toString()));
-    if (!given.contains("--tier") && !given.contains("--cache")) {
+    if (!given.contains("--tier") && !given.contains("--node-cache")) {
       arguments.addAll(List.of("--tier", "ssd:" + tier()));
     }
     if (!given.contains("--keep-free")) {

@@ -105,7 +105,7 @@ final class ManyMountsIT {
       options.addAll(List.of("--tier", "ssd:" + tier()));
       options.addAll(List.of("--keep-free", Long.toString(DISK_BYTES - ROOM_BYTES)));
     } else {
-      options.addAll(List.of("--cache", socket().toString()));
+      options.addAll(List.of("--node-cache", socket().toString()));
     }
     options.addAll(List.of("--state-dir", pmfs.directory("state").toString()));
     Path source = datasets.get(dataset).root();

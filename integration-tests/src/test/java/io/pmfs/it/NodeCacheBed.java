@@ -194,7 +194,7 @@ final class NodeCacheBed implements AutoCloseable {
         home,
         "PMFS_RUNTIME_DIR",
         home + "/run",
-        "PMFS_CACHE",
+        "PMFS_NODE_CACHE",
         "",
         "PMFS_JAVA_OPTIONS",
         javaOptions.getOrDefault(user, ""));
@@ -225,7 +225,7 @@ final class NodeCacheBed implements AutoCloseable {
             user,
             launcher.toString(),
             "mount",
-            "--cache",
+            "--node-cache",
             socket.toString(),
             "--state-dir",
             home(user).resolve("state-" + name).toString(),

@@ -81,7 +81,7 @@ final class NodeCacheIT {
             EVE,
             bed.launcher().toString(),
             "mount",
-            "--cache",
+            "--node-cache",
             bed.socket().toString(),
             dataset.root().toString(),
             bed.pmfs().directory("nowhere").toString());
@@ -97,7 +97,8 @@ final class NodeCacheIT {
     bed.serve();
     // More files than a mount keeps open: it asks again for most of them.
     Dataset many = Dataset.create(bed.pmfs().directory("many"), Dataset.sizes(1000, 10_000));
-    try (MountedPmfs mount = bed.pmfs().mount(many.root(), "--cache", bed.socket().toString());
+    try (MountedPmfs mount =
+            bed.pmfs().mount(many.root(), "--node-cache", bed.socket().toString());
         Readers readers = new Readers(many, mount.mountpoint(), 4, List.of())) {
       for (int round = 0; round < ROUNDS; round++) {
         long before = readers.reads();
@@ -130,7 +131,8 @@ final class NodeCacheIT {
     Dataset large = Dataset.create(bed.pmfs().directory("large"), 20_000_000);
     String name = large.items().get(0).name();
     byte[] content = large.items().get(0).content();
-    try (MountedPmfs mount = bed.pmfs().mount(large.root(), "--cache", bed.socket().toString())) {
+    try (MountedPmfs mount =
+        bed.pmfs().mount(large.root(), "--node-cache", bed.socket().toString())) {
       large.assertEqualBelow(mount.mountpoint());
       Await.until(
           "the copy is whole and handed to the kernel",
@@ -141,7 +143,8 @@ final class NodeCacheIT {
           });
     }
     Await.until("the mount has gone", PATIENCE, () -> openBytesOfRoot() == 0);
-    try (MountedPmfs mount = bed.pmfs().mount(large.root(), "--cache", bed.socket().toString())) {
+    try (MountedPmfs mount =
+        bed.pmfs().mount(large.root(), "--node-cache", bed.socket().toString())) {
       try (FileChannel file = FileChannel.open(mount.mountpoint().resolve(name))) {
         assertThat(openBytesOfRoot()).isPositive();
         assertThat(contentOf(file)).isEqualTo(content);

@@ -97,7 +97,8 @@ final class NodeCacheKillsIT {
 
     private void begin() {
       String[] line =
-          bed.pmfs().mountArguments(dataset.root(), mountpoint, "--cache", bed.socket().toString());
+          bed.pmfs()
+              .mountArguments(dataset.root(), mountpoint, "--node-cache", bed.socket().toString());
       Command mounted = bed.pmfs().run(line).expect(0);
       mount = new MountedPmfs(bed.pmfs(), dataset.root(), mountpoint, LIFETIME, mounted.out());
       readers = new Readers(dataset, mountpoint, 2, dataset.items().subList(0, 20));

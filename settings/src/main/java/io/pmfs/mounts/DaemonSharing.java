@@ -202,7 +202,7 @@ public final class DaemonSharing {
 
   /** Whether this mount's options name a place for copies or state. */
   private boolean namesAPlace() {
-    return Stream.of(MountOption.TIER, MountOption.STATE_DIR, MountOption.CACHE)
+    return Stream.of(MountOption.TIER, MountOption.STATE_DIR, MountOption.NODE_CACHE)
         .anyMatch(session::isGiven);
   }
 

@@ -167,13 +167,18 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
   private static Map<MountOption<?>, Setting> fromEnvironment(Surroundings surroundings) {
     Map<MountOption<?>, Setting> settings = new TreeMap<>();
     for (MountOption<?> option : MountOption.options()) {
-      String value = surroundings.variable(option.variable());
+      String variable =
+          option.variables().stream()
+              .filter(name -> surroundings.variable(name) != null)
+              .findFirst()
+              .orElse(option.variable());
+      String value = surroundings.variable(variable);
       if (value != null) {
         List<String> values =
             option.kind() == MountOption.Kind.LIST
                 ? Arrays.stream(value.split("[\\s,]+")).filter(v -> !v.isEmpty()).toList()
                 : List.of(value);
-        settings.put(option, new Setting(values, "environment " + option.variable()));
+        settings.put(option, new Setting(values, "environment " + variable));
       }
     }
     return settings;
@@ -185,7 +190,7 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     MountTable mounts = surroundings.mounts();
     Setting tiers = settings.get(MountOption.TIER);
     boolean hasTiers = tiers != null && !tiers.values().isEmpty();
-    boolean hasCache = settings.containsKey(MountOption.CACHE);
+    boolean hasCache = settings.containsKey(MountOption.NODE_CACHE);
     if (!hasTiers && !hasCache) {
       DefaultTier.Choice choice = DefaultTier.choose(surroundings, mounts);
       settings.put(
@@ -287,7 +292,8 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
 
   /** Lines for the user about variables that look like mistyped options. */
   public static List<String> suspectVariables(Surroundings surroundings) {
-    List<String> known = MountOption.options().stream().map(MountOption::variable).toList();
+    List<String> known =
+        MountOption.options().stream().flatMap(option -> option.variables().stream()).toList();
     List<String> lines = new ArrayList<>();
     for (String name : surroundings.environment().keySet()) {
       if (name.startsWith("PMFS_") && !known.contains(name) && !name.equals(HEAP)) {

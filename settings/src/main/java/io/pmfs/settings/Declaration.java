@@ -27,6 +27,7 @@ final class Declaration<T> {
   final BiFunction<List<String>, Surroundings, T> parser;
 
   Function<String, List<String>> paths = text -> List.of();
+  @Nullable String formerKey;
   @Nullable String defaultText;
   String example = "";
   Group group = Group.OPERATION;
@@ -105,6 +106,12 @@ final class Declaration<T> {
   /** Words for completion: all valid words, or the usual ones. */
   Declaration<T> offering(String... words) {
     choices = List.of(words);
+    return this;
+  }
+
+  /** An older key, which is still understood. */
+  Declaration<T> formerly(String older) {
+    formerKey = older;
     return this;
   }
 

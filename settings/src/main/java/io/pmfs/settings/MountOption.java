@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -76,8 +77,9 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
               "where to keep copies, fastest first; repeat for more tiers. KIND is pm or ssd,"
                   + " CAPACITY a size or a share of the disk, COMPRESSION a value of"
                   + " --compression");
-  public static final MountOption<Path> CACHE =
-      path("cache", "SOCKET")
+  public static final MountOption<Path> NODE_CACHE =
+      path("node-cache", "SOCKET")
+          .formerly("cache")
           .in(Group.TIERS)
           .suchAs("/run/pmfs-cache/socket")
           .means(
@@ -332,6 +334,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   private final int index;
   private final Kind kind;
   private final String key;
+  private final @Nullable String formerKey;
   private final String placeholder;
   private final BiFunction<List<String>, Surroundings, T> parser;
   private final Function<String, List<String>> paths;
@@ -345,6 +348,7 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   MountOption(Declaration<T> declared, String description) {
     this.kind = declared.kind;
     this.key = declared.key;
+    this.formerKey = declared.formerKey;
     this.placeholder = declared.placeholder;
     this.parser = declared.parser;
     this.paths = declared.paths;
@@ -402,8 +406,22 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
     return "--" + key;
   }
 
+  /** All names on the command line, the present one first. */
+  public String[] commandLineNames() {
+    return keysAndFormer().map(each -> "--" + each).toArray(String[]::new);
+  }
+
+  private Stream<String> keysAndFormer() {
+    return Stream.concat(Stream.of(key), Stream.ofNullable(formerKey));
+  }
+
   public String variable() {
     return variableOf(key);
+  }
+
+  /** All names in the environment, the present one first. */
+  public List<String> variables() {
+    return keysAndFormer().map(MountOption::variableOf).toList();
   }
 
   static String variableOf(String key) {
@@ -440,7 +458,10 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
   }
 
   static @Nullable MountOption<?> ofKey(String key) {
-    return ALL.stream().filter(o -> o.key.equals(key)).findFirst().orElse(null);
+    return ALL.stream()
+        .filter(option -> option.keysAndFormer().anyMatch(key::equals))
+        .findFirst()
+        .orElse(null);
   }
 
   static List<String> keys() {

@@ -44,8 +44,8 @@ public record OutputSettings(
             "leave it out, or give " + entry.getValue().get(0));
       }
     }
-    if (values.has(MountOption.CACHE)) {
-      throw refusal(MountOption.CACHE.commandLineName(), "leave it out");
+    if (values.has(MountOption.NODE_CACHE)) {
+      throw refusal(MountOption.NODE_CACHE.commandLineName(), "leave it out");
     }
     if (values.has(MountOption.CLUSTER) && values.has(MountOption.CLUSTER_DIR)) {
       throw refusal(

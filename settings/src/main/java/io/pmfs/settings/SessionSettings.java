@@ -59,7 +59,7 @@ public record SessionSettings(
         MountOption.TIER, settings.copies().tiers().stream().map(TierSpec::exactText).toList());
     pinned.put(MountOption.LOG_FILE, List.of(logFile.toString()));
     put(pinned, MountOption.STATE_DIR, settings.metadata().stateDirectory());
-    put(pinned, MountOption.CACHE, settings.source().cache());
+    put(pinned, MountOption.NODE_CACHE, settings.source().cache());
     put(pinned, MountOption.ACCESS_LOG, settings.observation().accessLog());
     ClusterOptions cluster = settings.cluster();
     if (cluster != null) {

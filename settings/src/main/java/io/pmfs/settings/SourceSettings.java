@@ -21,6 +21,6 @@ public record SourceSettings(
         values.get(MountOption.SOURCE_FORM),
         values.get(MountOption.NESTED),
         values.get(MountOption.METADATA_THREADS),
-        values.findPlace(MountOption.CACHE));
+        values.findPlace(MountOption.NODE_CACHE));
   }
 }

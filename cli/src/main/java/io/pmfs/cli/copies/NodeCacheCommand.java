@@ -36,7 +36,7 @@ import picocli.CommandLine.Option;
     name = "node-cache",
     description = {
       "Keeps one set of copies for the mounts of all users of this node. They name it with pmfs"
-          + " mount --cache. Stays in the foreground, for a systemd unit.",
+          + " mount --node-cache. Stays in the foreground, for a systemd unit.",
       "%nRun it under a dedicated account. It needs no access to the source: mounts pass it open"
           + " files that their users may read. No other account should have access to the directory"
           + " of copies. --status prints the status of a running cache.%n"
@@ -46,7 +46,7 @@ import picocli.CommandLine.Option;
     footer = {
       "  pmfs node-cache --socket /run/pmfs-cache/socket --tier ssd:/local/pmfs-cache:80%%"
           + " --source-filesystem /lustre",
-      "  pmfs mount --cache /run/pmfs-cache/socket /lustre/imagenet /mnt/dataset",
+      "  pmfs mount --node-cache /run/pmfs-cache/socket /lustre/imagenet /mnt/dataset",
       "  pmfs node-cache --status /run/pmfs-cache/socket"
     })
 public final class NodeCacheCommand implements Callable<Integer> {

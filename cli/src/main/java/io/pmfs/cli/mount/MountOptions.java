@@ -65,7 +65,7 @@ public final class MountOptions {
             + option.description().substring(1)
             + (defaultText == null ? "." : ". Default: " + defaultText.replace("%", "%%") + ".");
     OptionSpec.Builder builder =
-        OptionSpec.builder(option.commandLineName())
+        OptionSpec.builder(option.commandLineNames())
             .description(description)
             .completionCandidates(option.choices());
     return switch (option.kind()) {

@@ -14,7 +14,7 @@ public record DatasetReport(
     Staging staging,
     @Nullable Engagement engagement,
     @Nullable RecentReport recent,
-    @Figure("null without `--cache`") @Nullable NodeCacheReport nodeCache) {
+    @Figure("null without `--node-cache`") @Nullable NodeCacheReport nodeCache) {
   /** For a mount without copies. */
   public static final DatasetReport NONE =
       new DatasetReport(List.of(), Reads.NONE, Staging.NONE, null, null, null);
