@@ -61,7 +61,8 @@ final class MetricsIT {
           .contains("\"missed\":" + SIZE);
       assertThat(Command.run("curl", "-sSf", "-X", "POST", url + "umount").exit()).isNotZero();
       assertThat(pmfs.run("status", mount.mountpoint().toString()).expect(0).out())
-          .contains("filling: each file is copied when it is read for the first time", url);
+          .contains(
+              "filling: the first read of a file comes from the source and makes a copy", url);
     }
   }
 

@@ -152,10 +152,11 @@ final class WebPageIT {
   }
 
   @Test
-  void page_of360Pixels_needsNoHorizontalScrolling() throws IOException {
+  void page_of360Pixels_fitsAndHasItsValuesInTheFirstSecond() throws IOException {
     try (CannedPage page = CannedPage.ofReadMount()) {
       assertThat(browser.document(page.url() + "narrow", 1280))
-          .contains("data-widths=\"360 of 360; too wide: none\"");
+          .contains("data-widths=\"360 of 360; too wide: none\"")
+          .contains("data-cards=\"5 of 5, 0 px from the edge\"");
     }
   }
 

@@ -54,7 +54,6 @@ final class StatusTable {
       table.outputs(report, outputs);
       return String.join("\n", table.lines);
     }
-    table.tiers(report);
     table.counts(report);
     table.cluster(report);
     table.task(report.task());
@@ -74,6 +73,7 @@ final class StatusTable {
 
   private void head(StatusReport report) {
     lines.addAll(StatusHeadline.of(report));
+    tiers(report.dataset().tiers());
     lines.add("");
     add(
         "daemon",
@@ -186,31 +186,43 @@ final class StatusTable {
             ByteSize.format(memory.heapMaxBytes()));
   }
 
-  private void tiers(StatusReport report) {
-    int count = 0;
-    for (TierReport tier : report.dataset().tiers()) {
-      count++;
-      String dax =
-          tier.dax().equals(TierReport.Dax.NONE)
-              ? ""
-              : ", "
-                  + (tier.dax().real()
-                      ? "DAX" + because(tier.dax().reason())
-                      : tier.dax().reason());
-      add(
-          "tier " + count,
-          "%s %s%s, %s of %s in %,d copies%s%s at %s"
-              .formatted(
-                  tier.kind(),
-                  tier.state(),
-                  because(tier.reason()),
-                  ByteSize.format(tier.usedBytes()),
-                  ByteSize.format(tier.capacityBytes()),
-                  tier.copies(),
-                  content(tier),
-                  dax,
-                  tier.path()));
+  /** A row for each tier, and below it what else there is to say of it. */
+  private void tiers(List<TierReport> tiers) {
+    if (tiers.isEmpty()) {
+      return;
     }
+    lines.add("");
+    lines.add(row("", "kind", "state", "used", "capacity", "copies", "hits", "place"));
+    for (int i = 0; i < tiers.size(); i++) {
+      TierReport tier = tiers.get(i);
+      lines.add(
+          row(
+              "tier " + (i + 1),
+              tier.kind(),
+              tier.state(),
+              ByteSize.format(tier.usedBytes()),
+              ByteSize.format(tier.capacityBytes()),
+              String.format(Locale.ROOT, "%,d", tier.copies()),
+              String.format(Locale.ROOT, "%,d", tier.hits()),
+              tier.path()));
+      String notes =
+          Stream.of(tier.reason(), content(tier), dax(tier.dax()))
+              .filter(note -> !note.isEmpty())
+              .collect(Collectors.joining("; "));
+      add("", notes.isEmpty() ? null : notes);
+    }
+  }
+
+  private static String row(Object... cells) {
+    return PathText.printable(
+        String.format(Locale.ROOT, "  %-12s %-4s %-10s %9s %9s %12s %12s  %s", cells));
+  }
+
+  private static String dax(TierReport.Dax dax) {
+    if (dax.equals(TierReport.Dax.NONE)) {
+      return "";
+    }
+    return dax.real() ? "DAX" + because(dax.reason()) : dax.reason();
   }
 
   /** The origins of bytes that no tier has. */
@@ -237,9 +249,9 @@ final class StatusTable {
     }
     String held =
         tier.contentBytes() < 0
-            ? "of unknown content"
-            : "of " + ByteSize.format(tier.contentBytes()) + ratio(tier);
-    return " " + held + ", " + tier.compression();
+            ? "unknown content"
+            : ByteSize.format(tier.contentBytes()) + " of content" + ratio(tier);
+    return held + ", " + tier.compression();
   }
 
   /**

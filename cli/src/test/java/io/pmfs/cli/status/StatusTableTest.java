@@ -28,6 +28,11 @@ final class StatusTableTest {
               source       42 operations in the last minute, asked 12s ago; 3 requests of readers wait, the longest for 12s
               room         pm none of 200 GiB (full), ssd 72.0 GiB of 1.0 TiB (its disk has no more beyond --keep-free)
 
+                           kind state           used  capacity       copies         hits  place
+              tier 1       pm   full         200 GiB   200 GiB    1,234,567          600  /mnt/pmem0/pmfs
+                           quota; 500 GiB of content (2.50 to 1), zstd:3; not DAX: ext4 on /dev/pmem0 mounted without dax
+              tier 2       ssd  on           1.5 KiB   1.0 TiB            1            0  /local/pmfs
+
               daemon       pid 1 of user ada, up 1h 2m
               reading      page-cache over jnr (read-only)
               bridge       jnr (as requested)
@@ -35,8 +40,6 @@ final class StatusTableTest {
               state        /local/pmfs/state
               access log   /var/log/pmfs/x.access (1,234 requests are missing)
               memory       200 MiB resident, heap 50.0 MiB of 192 MiB
-              tier 1       pm full (quota), 200 GiB of 200 GiB in 1,234,567 copies of 500 GiB (2.50 to 1), zstd:3, not DAX: ext4 on /dev/pmem0 mounted without dax at /mnt/pmem0/pmfs
-              tier 2       ssd on, 1.5 KiB of 1.0 TiB in 1 copies at /local/pmfs
               reads        1,000 requests, 3.9 KiB, 75.0 % from tiers (2.9 KiB), 500 B just fetched, 500 B from the source, 0 errors
               requests     read 10 (p50 1.50 ms, p99 2.00 ms), lookup 2 (p50 0.50 ms, p99 1.00 ms)
               waiting      3 requests, the longest for 12s: read of part-000/x by pid 4711

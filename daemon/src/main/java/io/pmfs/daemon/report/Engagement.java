@@ -99,7 +99,8 @@ public record Engagement(
           FILLING,
           String.format(
                   Locale.ROOT,
-                  "each file is copied when it is read for the first time; %,d files copied so far",
+                  "the first read of a file comes from the source and makes a copy, from which later"
+                      + " reads come; %,d files copied so far",
                   staging.completed())
               + (staging.skippedNoRoom() > 0
                   ? String.format(Locale.ROOT, "; %,d files found no room", staging.skippedNoRoom())

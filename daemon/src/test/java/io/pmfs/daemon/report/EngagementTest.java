@@ -140,7 +140,8 @@ final class EngagementTest {
         .startsWith("not read yet: nothing was read")
         .contains("the kernel's memory, which is not counted");
     assertThat(verdict("on", IDLE, recent(18, 18, 9)))
-        .startsWith("filling: each file is copied when it is read for the first time; ");
+        .startsWith(
+            "filling: the first read of a file comes from the source and makes a copy, from");
     assertThat(verdict("on", IDLE, counts(54_000, 57_400, 27, 18, 24)))
         .startsWith("not helping: copies are evicted before they are read again; ");
     assertThat(verdict("failed", IDLE, recent(99, 1, 0)))
