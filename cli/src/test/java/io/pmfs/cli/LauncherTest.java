@@ -159,6 +159,27 @@ final class LauncherTest {
     }
   }
 
+  /** An empty file marks that it was tried. */
+  @Test
+  void mount_first_makesTheArchiveOfClassesOnce() throws Exception {
+    Path made = temporary.resolve("made");
+    Path archiver = launcher.resolveSibling("archive-classes");
+    Files.writeString(archiver, "#!/bin/sh\necho made >>" + made + "\n");
+    Files.setPosixFilePermissions(archiver, PosixFilePermissions.fromString("rwxr-xr-x"));
+    fakeJava(READY);
+    Path archive = temporary.resolve("classes.jsa");
+
+    assertThat(run(List.of("SLURM_JOB_ID=1"), "mount", "/a", "/b").status()).isZero();
+    assertThat(archive).as("a job's processors are its own").doesNotExist();
+    assertThat(run("mount", "/a", "/b")).isEqualTo(new Result(0, "", ""));
+    assertThat(archive).isEmptyFile();
+    assertThat(run("mount", "/a", "/b").status()).isZero();
+    fakeJava("printf '%s\\n' \"$@\"");
+    assertThat(run("status").out()).contains("Main").doesNotContain("SharedArchiveFile");
+    Await.until("the archive is made", () -> Files.exists(made));
+    assertThat(made).hasContent("made\n");
+  }
+
   @Test
   void mount_callersDescriptors_areNotKept() throws Exception {
     Path pidFile = temporary.resolve("pid");
@@ -411,7 +432,7 @@ final class LauncherTest {
   @Test
   void classArchive_isUsedIfThere() throws Exception {
     assertThat(run("mount", "--foreground", "/a").out()).doesNotContain("Archive");
-    Path archive = Files.createFile(temporary.toRealPath().resolve("classes.jsa"));
+    Path archive = Files.writeString(temporary.toRealPath().resolve("classes.jsa"), "archive");
     assertThat(run("mount", "--foreground", "/a").out())
         .contains("-XX:SharedArchiveFile=" + archive);
     for (String command : List.of("mount --foreground", "status")) {

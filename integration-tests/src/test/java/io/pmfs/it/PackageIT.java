@@ -94,6 +94,7 @@ final class PackageIT {
             machine.expect(
                 "cd / && . /usr/share/bash-completion/completions/pmfs && complete -p pmfs"))
         .contains("_complete_pmfs");
+    machine.expect("test -s /usr/lib/pmfs/classes.jsa");
     machine.expect("systemd-analyze verify --man=no pmfs@mnt-a.service");
     machine.expect("logrotate -d /etc/logrotate.conf");
     assertThat(machine.expect("stat -c '%a %U' /run/pmfs /var/log/pmfs"))
