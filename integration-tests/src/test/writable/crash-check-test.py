@@ -240,6 +240,20 @@ class Orders(unittest.TestCase):
                         self.assertIsNotNone(judged(h, [h.state(k - 1), {**h.state(k - 1), path: h.value_of(wrong)}], EXACT))
         self.assertGreater(made, 3)
 
+    def test_a_new_file_may_show_some_of_its_writes_but_no_part_of_one(self):
+        checked = 0
+        for seed in SEEDS:
+            h = history(seed)
+            for k, path, before, after in file_changes(h):
+                if h.operations[k - 1]["do"] != "put" or before != ABSENT or after[1] <= crashlib.WRITE:
+                    continue
+                content = h.contents[after[2]]
+                for size, is_right in ((crashlib.WRITE, True), (crashlib.WRITE - 1, False), (crashlib.WRITE + 1, False), (0, False)):
+                    look = {**everything(h, k - 1), path: h.value_of(content[:size])}
+                    self.assertEqual(judged(h, [look], EXACT) is None, is_right, f"seed {seed}, operation {k - 1}, {size} bytes")
+                    checked += 1
+        self.assertGreater(checked, 0)
+
     def test_a_file_that_grows_may_show_any_prefix_but_no_zeros(self):
         made = 0
         for seed in SEEDS:

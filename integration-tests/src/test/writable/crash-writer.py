@@ -107,7 +107,7 @@ class Writer:
     def write(descriptor, data, at):
         view, done = memoryview(data), 0
         while done < len(data):
-            part = view[done:done + 50000]
+            part = view[done:done + crashlib.WRITE]
             done += os.write(descriptor, part) if at is None else os.pwrite(descriptor, part, at + done)
 
     # ---- after the mount was lost

@@ -27,6 +27,7 @@ import os
 import random
 import stat
 
+WRITE = 50_000  # bytes of a write(2)
 ABSENT = ("absent",)
 DIRECTORY = ("directory",)
 
@@ -52,6 +53,7 @@ class History:
         self.syncs = []  # (k, path): fsync of what is there then
         self.linked = set()  # paths of files that had several names
         self.appends = set()  # k after which a file had more bytes at its end
+        self.puts = set()  # k after which a file was written as a whole
         self.together = {}  # k -> paths of one file, whose content changed then
         self.growing = {}  # path -> [(k of begin, bytes after each write with its k)]
         self._paths = {"": DIRECTORY}  # path -> value, or ("file", number of the file)
@@ -120,6 +122,8 @@ class History:
             changed = self._write(op, k)
             if do == "append":
                 self.appends.add(k)
+            if do == "put":
+                self.puts.add(k)
         elif do == "grow":
             before = self._open.get(path)
             if before is None:
@@ -297,6 +301,7 @@ class Order:
       - a file that was written without being closed may show any prefix of what was written, not shorter than its
         value at k, whatever k is;
       - a file that is appended to next may show a part of its new value, longer than the one at k;
+      - a new file that is written next may show some of its writes, because open files are copied every few seconds;
       - names of a file with several names get new content one after the other: meanwhile each may have, whole, the
         value of k or the one before, which is of a state since the last look at which all names of all files agreed;
       - what an operation that was given up did is open at the names it touches, until the next one there.
@@ -338,7 +343,7 @@ class Order:
         value = h.value_at(path, k)
         if self._prefix_of_growing(path, seen, value):
             return True
-        if self._behind(path, seen, k) or self._being_appended(path, seen, value, k):
+        if self._behind(path, seen, k) or self._being_written(path, seen, value, k):
             return True
         if self._open_end(path, k):
             return True
@@ -363,14 +368,15 @@ class Order:
                     return True
         return False
 
-    def _being_appended(self, path, seen, value, k):
+    def _being_written(self, path, seen, value, k):
         h = self.history
         moments, values = h.timeline.get(path, ((), ()))
-        if seen[0] != "file" or value[0] != "file" or seen[1] <= value[1]:
-            return False
         i = bisect.bisect_right(moments, k)
-        return i < len(moments) and moments[i] in h.appends and seen[1] < values[i][1] \
-            and h.contents[values[i][2]].startswith(h.contents[seen[2]])
+        if seen[0] != "file" or i == len(moments):
+            return False
+        is_appended = moments[i] in h.appends and value[0] == "file" and seen[1] > value[1]
+        is_new = moments[i] in h.puts and value == ABSENT and seen[1] > 0 and seen[1] % WRITE == 0
+        return (is_appended or is_new) and seen[1] < values[i][1] and h.contents[values[i][2]].startswith(h.contents[seen[2]])
 
     def _open_end(self, path, k):
         # Until the next operation on the name, what was given up may have done anything there.
