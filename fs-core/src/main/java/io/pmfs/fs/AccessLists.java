@@ -1,5 +1,6 @@
 package io.pmfs.fs;
 
+import com.google.common.util.concurrent.Striped;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
@@ -10,6 +11,8 @@ import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.BackingStore;
 import io.pmfs.source.SourceAccess;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.Lock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -21,6 +24,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class AccessLists {
   private static final Logger log = LoggerFactory.getLogger(AccessLists.class);
+
+  private static final int LOCKS = 1024;
 
   private static final FileName ROOT_PATH = FileName.of("");
   private static final FileName DEFAULT = FileName.of("system.posix_acl_default");
@@ -37,13 +42,19 @@ public final class AccessLists {
   private final Namespace namespace;
   private final BackingStore source;
   private final Importer importer;
+  private final EntriesAhead ahead;
+
+  /** Held while the source is asked, so that each inode is requested once. */
+  private final Striped<Lock> locks = Striped.lazyWeakLock(LOCKS);
+
   private volatile @Nullable Boolean isKept;
   private volatile boolean isFound;
 
-  AccessLists(Namespace namespace, BackingStore source, Importer importer) {
+  AccessLists(Namespace namespace, BackingStore source, Importer importer, Executor threads) {
     this.namespace = namespace;
     this.source = source;
     this.importer = importer;
+    this.ahead = new EntriesAhead(namespace, threads, this::of);
   }
 
   /**
@@ -91,14 +102,41 @@ public final class AccessLists {
    * source fails or has replaced the file.
    */
   public FileName of(long number) throws FsException {
+    return of(importer.checked(number));
+  }
+
+  /** A file's list, for a reader who may continue with the other entries of its directory. */
+  FileName forReader(long number) throws FsException {
     Inode inode = importer.checked(number);
-    FileName known = namespace.accessList(number, inode.attributes().changeTime());
+    if (known(inode) == null) {
+      ahead.asked(number, inode.parent());
+    }
+    return of(inode);
+  }
+
+  /** Null if the source must be asked. */
+  private @Nullable FileName known(Inode inode) {
+    FileName known = namespace.accessList(inode.number(), inode.attributes().changeTime());
+    return known != null || mayHaveList(inode) ? known : NONE;
+  }
+
+  private FileName of(Inode inode) throws FsException {
+    FileName known = known(inode);
     if (known != null) {
       return known;
     }
-    if (!mayHaveList(inode)) {
-      return NONE;
+    Lock lock = locks.get(inode.number());
+    lock.lock();
+    try {
+      known = known(inode);
+      return known == null ? ask(inode) : known;
+    } finally {
+      lock.unlock();
     }
+  }
+
+  private FileName ask(Inode inode) throws FsException {
+    long number = inode.number();
     SourceAccess now = source.access(importer.path(number));
     if (!inode.isFile(now.status().identity(), now.status().attributes())) {
       throw new FsException(Errno.ESTALE, "the source has replaced the file of inode " + number);

@@ -115,7 +115,7 @@ public final class PmfsFileSystem {
     this.stager = stager;
     this.importer = importer;
     this.keptAttributes = new KeptAttributes(namespace, source, threads);
-    this.accessLists = new AccessLists(namespace, source, importer);
+    this.accessLists = new AccessLists(namespace, source, importer, threads);
     this.clock = clock;
   }
 
@@ -193,6 +193,11 @@ public final class PmfsFileSystem {
 
   public Map<FileName, byte[]> extendedAttributes(long number) throws FsException {
     return keptAttributes.of(number, importer.checked(number).parent());
+  }
+
+  /** The access-control list of a file, for a reader. */
+  public FileName accessList(long number) throws FsException {
+    return accessLists.forReader(number);
   }
 
   public KeptAttributes keptAttributes() {

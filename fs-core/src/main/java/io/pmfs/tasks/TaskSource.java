@@ -105,14 +105,16 @@ final class TaskSource implements AutoCloseable {
   }
 
   /**
-   * Caches the extended attributes of an inode. A failure is only logged: later readers ask again.
+   * Caches the extended attributes and the access-control list of an inode. A failure is only
+   * logged: later readers ask again.
    */
   void readExtendedAttributes(long number) {
     if (!fileSystem.keptAttributes().isKept(number)) {
-      pace.await(1, 0, cancelled);
+      pace.await(2, 0, cancelled);
     }
     try {
       fileSystem.keptAttributes().of(number);
+      fileSystem.accessLists().of(number);
     } catch (FsException e) {
       log.debug("cannot cache extended attributes: {}", e.getMessage());
     }

@@ -185,7 +185,7 @@ final class DatasetTasksTest {
 
   /** {@code ls -l}, {@code cp -a} and {@code rsync -X} request them. */
   @Test
-  void stage_ofAll_bringsExtendedAttributes() throws Exception {
+  void stage_ofAll_bringsExtendedAttributesAndAccessLists() throws Exception {
     FileName name = FileName.of("user.label");
     Dataset dataset =
         mount(
@@ -203,6 +203,7 @@ final class DatasetTasksTest {
       long number = path.isEmpty() ? PmfsFileSystem.ROOT : dataset.number(path);
       Map<FileName, byte[]> attributes = dataset.fs.extendedAttributes(number);
       assertThat(attributes.containsKey(name)).isEqualTo(List.of("a", "c/more").contains(path));
+      assertThat(dataset.fs.accessLists().of(number).size()).isZero();
     }
     assertThat(dataset.asked().total()).isZero();
   }

@@ -55,7 +55,7 @@ public enum AccessRule {
     if (!name.equals(PosixAcl.ACCESS)) {
       return fileSystem.extendedAttributes(inode).get(name);
     }
-    FileName list = fileSystem.accessLists().of(inode);
+    FileName list = fileSystem.accessList(inode);
     return list.size() == 0 ? null : list.bytes();
   }
 
