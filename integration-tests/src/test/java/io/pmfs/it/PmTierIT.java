@@ -50,7 +50,7 @@ final class PmTierIT {
       assertThat(status.text("tiers.0.dax.reason")).containsPattern(REASON);
       assertThat(status.text("readMode")).isNotEqualTo("passthrough");
       assertThat(pmfs.run("status", mountpoint).expect(0).out())
-          .contains(", " + status.text("tiers.0.dax.reason"));
+          .contains(status.text("tiers.0.dax.reason"));
     } finally {
       pmfs.run("umount", pmfs.mountpoint().toString()).expect(0);
     }
