@@ -56,7 +56,16 @@ final class Announcements {
   /** Limit of farewells of all time; nodes that leave later are reported as missing. */
   private static final int MOST_FAREWELLS = 8_192;
 
+  /** Puts are complete when every member has answered. */
+  private final AdvancedCache<String, String> answered;
+
+  /**
+   * Puts do not wait for the other members. If they did, they would hold the locks of their keys
+   * while the cache is rebalanced: when 16 nodes joined at once, lock timeouts and repeated puts
+   * kept them all busy for minutes in every second attempt.
+   */
   private final AdvancedCache<String, String> all;
+
   private final AdvancedCache<String, String> here;
   private final String key;
   private final String own;
@@ -92,7 +101,8 @@ final class Announcements {
       Member self,
       Duration pause,
       Executor worker) {
-    all = cache;
+    answered = cache;
+    all = cache.withFlags(Flag.FORCE_ASYNCHRONOUS, Flag.IGNORE_RETURN_VALUES);
     here = cache.withFlags(Flag.CACHE_MODE_LOCAL, Flag.SKIP_CACHE_LOAD);
     key = key(address);
     own = Announcement.of(self);
@@ -144,7 +154,7 @@ final class Announcements {
   /** Announces that this node leaves on purpose; the result completes when all have received it. */
   CompletableFuture<?> sayGoodbye() {
     return farewells.size() < MOST_FAREWELLS
-        ? all.putAsync(keptHere(ownFarewell), own)
+        ? answered.putAsync(keptHere(ownFarewell), own)
         : CompletableFuture.completedFuture(null);
   }
 

@@ -44,6 +44,9 @@
  *       NodeSearch} tries all at once, on threads of its own.
  *   <li>A queue for each connection has a thread that spins for ever if the connection is closed
  *       while it is made. Cure: {@link GroupChannel} has no such queues.
+ *   <li>While many nodes join, announcements that wait for every member's answer hold locks longer
+ *       than others wait for them, and are repeated without end. Cure: {@link Announcements} waits
+ *       for no answers, except to a farewell.
  * </ol>
  *
  * <p><b>What may be forgotten</b>
