@@ -54,7 +54,7 @@ final class LonelyCopies implements AutoCloseable {
 
   void start() {
     try {
-      DaemonThread.start("pmfs-lonely-copies", this::run);
+      DaemonThread.lasting("pmfs-lonely-copies", this::run).start();
     } catch (OutOfMemoryError e) {
       log.warn("cannot start the thread that drops copies of other nodes' files: {}", e.toString());
     }
@@ -65,7 +65,9 @@ final class LonelyCopies implements AutoCloseable {
     notifyAll();
   }
 
+  /** Looks after its start, and after each change. */
   private void run() {
+    changed();
     try {
       while (awaitChange()) {
         Duration pause = FIRST_PAUSE;

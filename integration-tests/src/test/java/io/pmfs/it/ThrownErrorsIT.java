@@ -74,13 +74,20 @@ final class ThrownErrorsIT {
     Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(FILES, 5000));
     try (MountedPmfs mount =
         pmfs.mount(
-            LIFETIME, dataset.root(), "--access-log", pmfs.directory("logs") + "/access.log")) {
+            LIFETIME,
+            dataset.root(),
+            "--metrics",
+            "127.0.0.1:0",
+            "--access-log",
+            pmfs.directory("logs") + "/access.log")) {
       Runnable reading = () -> dataset.assertEqualBelow(mount.mountpoint());
       throwIn(mount, "requests", 200, reading);
       assertThat(mount.status().text("threadFailure")).startsWith("thread requests: ");
       throwIn(mount, "heartbeat", 8, ErrorSwitch::pause);
       assertThat(mount.status().text("threadFailure")).contains("thread ");
       throwIn(mount, "state", 1, ErrorSwitch::pause);
+      throwIn(mount, "recent-reads", 3, reading);
+      throwIn(mount, "metrics-history", 20, ErrorSwitch::pause);
       reading.run();
       mount.awaitCopies(FILES);
       awaitNoTrouble(mount);
@@ -166,7 +173,7 @@ final class ThrownErrorsIT {
     try (ClusterBed bed = new ClusterBed(2, Dataset.sizes(PARTS * 10, 3000))) {
       Node node = bed.node(1);
       node.pmfs().environment("PMFS_JAVA_OPTIONS", options);
-      bed.mountAll();
+      bed.mountAll("--remote-copies", "never");
       Runnable reading =
           () -> {
             String part = "part-%03d".formatted(round++ % PARTS);
@@ -178,6 +185,12 @@ final class ThrownErrorsIT {
       throwIn(mount, "pmfs-peer-server", 20, reading);
       throwIn(mount, "pmfs-peer-client", 20, reading);
       throwIn(mount, "pmfs-peer-", 60, reading);
+      Runnable leaving =
+          () -> {
+            bed.node(0).unmount();
+            bed.mount(bed.node(0), "--remote-copies", "never");
+          };
+      throwIn(mount, "pmfs-lonely-copies", 3, leaving);
       bed.awaitMembers(2);
       bed.epoch();
       bed.awaitStagingIdle();
