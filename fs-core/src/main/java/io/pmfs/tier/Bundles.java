@@ -194,7 +194,7 @@ final class Bundles implements AutoCloseable {
     }
   }
 
-  /** The link to that bundle; null if there is none yet. */
+  /** This tier's link to the file with that key; null if it has none. */
   private @Nullable Bundle linked(Object key) { // GUARDED_BY(this)
     for (Bundle bundle : bundles.values()) {
       if (bundle.stored.isShared() && bundle.stored.isFile(key)) {

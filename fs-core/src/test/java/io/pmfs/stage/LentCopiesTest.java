@@ -126,7 +126,7 @@ final class LentCopiesTest {
     }
     assertThat(second.source.operations().bytes()).isEqualTo(5 * 3_000);
     assertThat(second.files(0)).hasSize(2);
-    // Nobody but the first appends to the first one's bundle, whoever begins again.
+    // After a restart, too, only the first appends to its bundle.
     second.restart();
     second.stage(second.file("later", 200, 3_000));
     for (int i = 0; i < 5; i++) {
