@@ -52,7 +52,7 @@ public final class RenameStep {
         return exchange(change, inode, other, directory, to);
       }
       Recording remaining = unlinked.of(other);
-      return move(change, inode, from, other, directory, to).and(remaining);
+      return apply(new Move(change, inode, from, other, directory, to)).and(remaining);
     }
   }
 
@@ -97,59 +97,80 @@ public final class RenameStep {
 
   // ---- one name
 
-  private Recording move(
+  /**
+   * A rename that does not exchange.
+   *
+   * @param from where the source has the node
+   * @param other what the mount replaced
+   * @param left the directory of {@code from}
+   * @param entered the directory of the new name
+   */
+  private record Move(
       Change.Rename change,
       Inode inode,
       At from,
       @Nullable Inode other,
-      SourceTree.Directory directory,
-      SourceTree.Directory to)
-      throws FsException {
+      SourceTree.Directory left,
+      SourceTree.Directory entered) {
+    FileName toName() {
+      return change.to().name();
+    }
+
+    Move replacingNothing() {
+      return new Move(change, inode, from, null, left, entered);
+    }
+  }
+
+  private Recording apply(Move move) throws FsException {
     step.tree().beginMove();
-    FileName toName = change.to().name();
-    Stat moving = Step.find(directory, from.name());
+    Change.Rename change = move.change;
+    Inode inode = move.inode;
+    At from = move.from;
+    Stat moving = Step.find(move.left, from.name());
     Stat seen = inode.seen();
-    Stat target = Step.find(to, toName);
+    Stat target = Step.find(move.entered, move.toName());
     if (moving == null || seen == null || !seen.isSameFile(moving)) {
       boolean isSame = target != null && seen != null && seen.isSameFile(target);
       if (target != null && (isSame || isCopied(change, target))) {
         // Done before a crash.
-        return moved(change, inode, from, other, directory, to, toName, target, true);
+        return moved(move, move.toName(), target, true);
       }
       return moving == null && inode.isRemoved()
           ? step.removed(inode.number(), from.directory(), from.name()).and(removeReplaced(change))
           : vanished(change, inode, from);
     }
     if (isCopied(change, target)) {
-      removeOld(change, directory, from.name());
-      return moved(change, inode, from, other, directory, to, toName, moving, false);
+      removeOld(move);
+      return moved(move, move.toName(), moving, false);
     }
     if (target != null && target.isSameFile(moving)) {
       // Two names of one file: rename(2) would do nothing, but the mount has lost one of them.
-      calls.unlink(directory.file(), from.name());
-      return moved(change, inode, from, other, directory, to, toName, moving, false);
+      calls.unlink(move.left.file(), from.name());
+      return moved(move, move.toName(), moving, false);
     }
     boolean isMoved;
     try {
+      Inode other = move.other;
       isMoved =
-          tryMove(change, from, other, directory, to, target)
+          tryMove(move, move.left, from.name(), target)
               || (other != null
                   && other.isDirectory()
                   && temporaries.clear(other.number())
-                  && tryMove(change, from, other, directory, to, target));
+                  && tryMove(move, move.left, from.name(), target));
     } catch (FsException e) {
       if (e.errno() != Errno.EXDEV || !isOnlyName(inode, moving)) {
         throw e;
       }
-      isMoved = moveCopy(change, from, other, directory, to, target, moving);
+      isMoved = moveCopy(move, target, moving);
     }
     if (isMoved) {
-      return moved(change, inode, from, other, directory, to, toName, moving, false);
+      return moved(move, move.toName(), moving, false);
     }
     FileName beside =
         step.makeBeside(
-            toName, free -> step.renameFreeAs(change, directory, from.name(), to, free));
-    return moved(change, inode, from, null, directory, to, beside, moving, false)
+            move.toName(),
+            free -> step.renameFreeAs(change, move.left, from.name(), move.entered, free));
+    return moved(move.replacingNothing(), beside, moving, false)
         .and(step.aside(inode.number(), change.to().directory()))
         .and(
             update -> {
@@ -173,26 +194,18 @@ public final class RenameStep {
   }
 
   /** Renames between file systems or projects by copying the file and removing the old one. */
-  private boolean moveCopy(
-      Change.Rename change,
-      At from,
-      @Nullable Inode other,
-      SourceTree.Directory directory,
-      SourceTree.Directory to,
-      @Nullable Stat target,
-      Stat moving)
-      throws FsException {
-    Copies.Copy copy = copies.duplicate(change, directory, from.name(), moving);
+  private boolean moveCopy(Move move, @Nullable Stat target, Stat moving) throws FsException {
+    FileName name = move.from.name();
+    Copies.Copy copy = copies.duplicate(move.change, move.left, name, moving);
     temporaries.prove(List.of(copy));
-    At temporary = new At(change.to().directory(), copy.name());
-    if (!tryMove(change, temporary, other, to, to, target)) {
+    if (!tryMove(move, move.entered, copy.name(), target)) {
       return false;
     }
-    temporaries.used(change);
-    step.sync(to);
-    Stat old = Step.find(directory, from.name());
+    temporaries.used(move.change);
+    step.sync(move.entered);
+    Stat old = Step.find(move.left, name);
     if (old != null && old.isUnchanged(moving)) {
-      removeOld(change, directory, from.name());
+      removeOld(move);
     }
     return true;
   }
@@ -202,28 +215,23 @@ public final class RenameStep {
     return intent != null && target != null && intent.isOf(target);
   }
 
-  private void removeOld(Change.Rename change, SourceTree.Directory directory, FileName name)
-      throws FsException {
-    try (OutputCalls.Acting acting = step.actors().as(change)) {
-      calls.unlink(directory.file(), name);
+  private void removeOld(Move move) throws FsException {
+    try (OutputCalls.Acting acting = step.actors().as(move.change)) {
+      calls.unlink(move.left.file(), move.from.name());
     }
   }
 
+  /** Gives a file of a directory the new name. */
   private boolean tryMove(
-      Change.Rename change,
-      At from,
-      @Nullable Inode other,
-      SourceTree.Directory directory,
-      SourceTree.Directory to,
-      @Nullable Stat target)
+      Move move, SourceTree.Directory directory, FileName name, @Nullable Stat target)
       throws FsException {
-    boolean isExpected = target == null || isExpected(change, other, target);
-    try (OutputCalls.Acting acting = step.actors().as(change)) {
+    boolean isExpected = target == null || isExpected(move.change, move.other, target);
+    try (OutputCalls.Acting acting = step.actors().as(move.change)) {
       if (target == null) {
-        return step.renameFree(directory, from.name(), to, change.to().name());
+        return step.renameFree(directory, name, move.entered, move.toName());
       }
       if (isExpected) {
-        calls.rename(directory.file(), from.name(), to.file(), change.to().name(), 0);
+        calls.rename(directory.file(), name, move.entered.file(), move.toName(), 0);
       }
       return isExpected;
     } catch (FsException e) {
@@ -250,17 +258,20 @@ public final class RenameStep {
     }
   }
 
-  private Recording moved(
-      Change.Rename change,
-      Inode inode,
-      At from,
-      @Nullable Inode other,
-      SourceTree.Directory directory,
-      SourceTree.Directory to,
-      FileName name,
-      Stat before,
-      boolean isMade)
+  /**
+   * Completes a rename that is made at the source.
+   *
+   * @param name which the source has now
+   * @param before the node's state before it
+   * @param isMade whether it was made before this step began
+   */
+  private Recording moved(Move move, FileName name, Stat before, boolean isMade)
       throws FsException {
+    Change.Rename change = move.change;
+    Inode inode = move.inode;
+    Inode other = move.other;
+    At from = move.from;
+    SourceTree.Directory to = move.entered;
     step.disturb(change, from.directory());
     Recording rested =
         step.finish(
@@ -270,7 +281,7 @@ public final class RenameStep {
             () -> {
               step.sync(to);
               if (from.directory() != change.to().directory()) {
-                step.sync(directory);
+                step.sync(move.left);
               }
               step.touchMoved(to, name, inode.number());
             });

@@ -108,7 +108,7 @@ public final class Renames {
         checkReplaceable(inode, other, inside, toName);
       }
       State.Update update = state.update();
-      move(update, number, name, inode, toNumber, toName, other, to.row(), flags, caller);
+      move(update, new At(number, name), inode, new At(toNumber, toName), to, isExchange, caller);
       update.result(caller.unique(), inode.number());
       update.commit();
       return true;
@@ -155,17 +155,16 @@ public final class Renames {
 
   private void move(
       State.Update update,
-      long number,
-      FileName name,
+      At from,
       Inode inode,
-      long toNumber,
-      FileName toName,
-      @Nullable Inode other,
-      @Nullable NameRow toRow,
-      int flags,
+      At to,
+      Names.Found found,
+      boolean isExchange,
       Caller caller)
       throws FsException {
-    boolean isExchange = flags == OutputCalls.RENAME_EXCHANGE;
+    Inode other = found.inode();
+    NameRow toRow = found.row();
+    boolean staysInside = from.directory() == to.directory();
     Instant now = state.now();
     long sequence = update.nextSequence();
     // A file that the source never had needs no removal there.
@@ -173,16 +172,17 @@ public final class Renames {
     update.journal(
         new Change.Rename(
             caller.head(sequence, inode.number(), state.millis()),
-            new At(number, name),
-            new At(toNumber, toName),
+            from,
+            to,
             isKnown && other != null ? other.number() : 0,
             isExchange,
-            number != toNumber
+            !staysInside
                 && (inode.isDirectory() || (isExchange && other != null && other.isDirectory()))));
-    update.name(toNumber, toName, new NameRow(inode.number(), inode.type(), sequence, true));
     update.name(
-        number,
-        name,
+        to.directory(), to.name(), new NameRow(inode.number(), inode.type(), sequence, true));
+    update.name(
+        from.directory(),
+        from.name(),
         isExchange && other != null
             ? new NameRow(other.number(), other.type(), sequence, true)
             : NameRow.removed(sequence));
@@ -192,12 +192,12 @@ public final class Renames {
       toLinks--;
       fromLinks += isExchange ? 1 : 0;
     }
-    update.put(names.touched(update.inode(number), fromLinks).withChange(sequence));
-    update.put(names.touched(update.inode(toNumber), toLinks).withChange(sequence));
+    update.put(names.touched(update.inode(from.directory()), fromLinks).withChange(sequence));
+    update.put(names.touched(update.inode(to.directory()), toLinks).withChange(sequence));
     Inode moved = update.inode(inode.number());
     update.put(
         moved
-            .withPlace(toNumber, toName)
+            .withPlace(to.directory(), to.name())
             .withTimes(moved.attributes().modificationTime(), now)
             .withChange(sequence));
     if (other == null) {
@@ -206,7 +206,7 @@ public final class Renames {
     Inode rest = update.inode(other.number());
     if (isExchange) {
       update.put(
-          rest.withPlace(number, name)
+          rest.withPlace(from.directory(), from.name())
               .withTimes(rest.attributes().modificationTime(), now)
               .withChange(sequence));
     } else {
