@@ -46,7 +46,7 @@ public final class Temporaries {
 
   private record Known(long inode, long number) {}
 
-  /** Changes whose copy was removed to free room. */
+  /** Changes whose copy was removed to free room, until the next one is complete. */
   private final Set<Long> givenBack = ConcurrentHashMap.newKeySet();
 
   /** Completed changes whose copy could not be removed. */
@@ -138,6 +138,7 @@ public final class Temporaries {
       State.Update update = state.update();
       for (Copies.Copy copy : copies) {
         long sequence = copy.change().sequence();
+        givenBack.remove(sequence);
         Intent intent = Intent.of(state, sequence);
         Stat made = copy.made();
         if (intent != null && made != null) {

@@ -111,6 +111,39 @@ class TemporariesTest {
     arrive();
   }
 
+  /** What proves that a file is ours stays although an earlier copy of it did not fit. */
+  @Test
+  void copyAhead_thatDidNotFit_leavesTheProofOfTheNextOne() throws Exception {
+    AtomicBoolean isFull = new AtomicBoolean(true);
+    AtomicBoolean answers = new AtomicBoolean();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (isHeld && name.toString().equals(HELD)) {
+              throw new FsException(Errno.EINTR, call);
+            }
+            if (call.equals("write") && isFull.getAndSet(false)) {
+              throw new FsException(Errno.ENOSPC, call);
+            }
+          }
+
+          @Override
+          public void after(String call, FileName name) throws FsException {
+            boolean isLast = call.equals("rename") && name.toString().equals("a");
+            if (isLast && !answers.getAndSet(true)) {
+              throw new FsException(Errno.ETIMEDOUT, call);
+            }
+          }
+        });
+    driver.put("a", "one");
+    Await.until("the first copy did not fit", () -> !isFull.get() && temporaries() == 0);
+    driver.mkdir("m");
+    driver.put("a", "another");
+    arrive();
+    assertThat(answers.get()).isTrue();
+  }
+
   private boolean hasAppended() {
     return "file 644 onetwo".equals(driver.sourceTree().get("a"));
   }
