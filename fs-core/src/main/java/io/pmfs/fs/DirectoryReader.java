@@ -28,8 +28,10 @@ import org.slf4j.LoggerFactory;
 public final class DirectoryReader {
   private static final Logger log = LoggerFactory.getLogger(DirectoryReader.class);
 
-  /** Smaller batches are not worth passing to another thread. */
-  private static final int NAMES_PER_TASK = 64;
+  /** Passing less work to another thread is not worth it. */
+  private static final long TASK_NANOS = 5_000_000;
+
+  private static final int MOST_NAMES_PER_TASK = 64;
 
   /** The most files of a directory without attributes, in addition to as many as have them. */
   private static final int MOST_UNKNOWN = 16;
@@ -149,18 +151,25 @@ public final class DirectoryReader {
       this.hurries = hurries;
     }
 
+    /** Looks at the first name itself, and then at many at once if that took long. */
     List<SourceEntry> at(List<FileName> names) throws FsException {
+      if (names.isEmpty()) {
+        return List.of();
+      }
+      long begin = System.nanoTime();
+      List<SourceEntry> entries = new ArrayList<>(atEach(names.subList(0, 1)));
+      long took = Math.max(1, System.nanoTime() - begin);
+      int size = (int) Math.max(1, Math.min(MOST_NAMES_PER_TASK, TASK_NANOS / took));
       List<FutureTask<List<SourceEntry>>> parts = new ArrayList<>();
-      int first = Math.min(names.size(), NAMES_PER_TASK);
-      for (int from = first; from < names.size(); from += NAMES_PER_TASK) {
-        List<FileName> part = names.subList(from, Math.min(names.size(), from + NAMES_PER_TASK));
+      int first = Math.min(names.size(), 1 + size);
+      for (int from = first; from < names.size(); from += size) {
+        List<FileName> part = names.subList(from, Math.min(names.size(), from + size));
         parts.add(new FutureTask<>(() -> atEach(part)));
       }
       parts.forEach(this::handOut);
-      List<SourceEntry> entries = new ArrayList<>(names.size());
       FsException failure = null;
       try {
-        entries.addAll(atEach(names.subList(0, first)));
+        entries.addAll(atEach(names.subList(1, first)));
       } catch (FsException e) {
         failure = e;
       }

@@ -46,6 +46,9 @@ public final class PmfsFileSystem {
   /** The unit of st_blocks. */
   private static final int BLOCK_BYTES = 512;
 
+  /** The source is asked ahead of readers if it takes longer than this to answer. */
+  private static final long FAR_NANOS = 1_000_000;
+
   private static final Duration STATISTICS_AGE = Duration.ofMinutes(10);
 
   /** Stands for a target that is no longer known; no link has an empty target. */
@@ -58,6 +61,7 @@ public final class PmfsFileSystem {
   private final Importer importer;
   private final AccessLists accessLists;
   private final KeptAttributes keptAttributes;
+  private final EntriesAhead compared;
   private final InstantSource clock;
   private volatile @Nullable KnownStatistics knownStatistics;
   private volatile @Nullable ReadObserver observer;
@@ -116,6 +120,7 @@ public final class PmfsFileSystem {
     this.importer = importer;
     this.keptAttributes = new KeptAttributes(namespace, source, threads);
     this.accessLists = new AccessLists(namespace, source, importer, threads);
+    this.compared = new EntriesAhead(namespace, threads, importer::checked);
     this.clock = clock;
   }
 
@@ -144,12 +149,23 @@ public final class PmfsFileSystem {
 
   /** The inode of a number that was returned before, compared with the source in this session. */
   public Inode inode(long number) throws FsException {
-    return importer.checked(number);
+    long begin = System.nanoTime();
+    return compareAhead(importer.checked(number), begin);
   }
 
   /** Like {@link #inode}; null if only another node has described the file so far. */
   public @Nullable Inode verifiedInode(long number) throws FsException {
-    return importer.verified(number);
+    long begin = System.nanoTime();
+    Inode inode = importer.verified(number);
+    return inode == null ? null : compareAhead(inode, begin);
+  }
+
+  /** Compares other entries of the directory, too, if comparing this one took long. */
+  private Inode compareAhead(Inode inode, long begin) {
+    if (System.nanoTime() - begin > FAR_NANOS) {
+      compared.asked(inode.number(), inode.parent());
+    }
+    return inode;
   }
 
   /**

@@ -110,8 +110,9 @@ final class AccessListsTest {
         assertThat(of(dataset, "a/" + i)).isEqualTo(i == 1 ? FileName.of(LIST) : NONE);
       }
       SourceOperations after = dataset.source.operations();
-      assertThat(after.stats() - before.stats()).isBetween(300L, 302L);
-      assertThat(after.xattrs() - before.xattrs()).isBetween(300L, 302L);
+      // Also for the directory, and twice for the file that changed, or by two threads at once.
+      assertThat(after.stats() - before.stats()).isBetween(300L, 303L);
+      assertThat(after.xattrs() - before.xattrs()).isBetween(300L, 303L);
     }
   }
 
