@@ -25,12 +25,18 @@ final class SharedFileSystem implements AutoCloseable {
     /** The same, by WebDAV, which has no modes, owners and links. */
     RCLONE("rclone"),
     GLUSTERFS("glusterfs", "glusterfsd"),
-    MOOSEFS("mfsmount", "mfsmaster", "mfschunkserver");
+    MOOSEFS("mfsmount", "mfsmaster", "mfschunkserver"),
+    /** NFS 3 with GNOME's client, which has no links and the time in whole seconds. */
+    NFS_GANESHA("ganesha.nfsd", "rpcbind", "dbus-daemon", "gio", "/usr/libexec/gvfsd-fuse");
 
     private final ImmutableList<String> programs;
 
     Kind(String... programs) {
       this.programs = ImmutableList.copyOf(programs);
+    }
+
+    boolean hasSymbolicLinks() {
+      return this != RCLONE && this != NFS_GANESHA;
     }
 
     boolean hasHardLinks() {
@@ -102,6 +108,43 @@ final class SharedFileSystem implements AutoCloseable {
       HDD_LEAVE_SPACE_DEFAULT = 16MiB
       """;
 
+  private static final String GANESHA =
+      """
+      NFS_CORE_PARAM {
+        Bind_addr = %2$s;
+        Protocols = 3;
+        Enable_NLM = false;
+        Enable_RQUOTA = false;
+      }
+      EXPORT {
+        Export_Id = 1;
+        Path = %1$s/served;
+        Pseudo = /served;
+        Access_Type = RW;
+        Squash = No_Root_Squash;
+        Protocols = 3;
+        FSAL { Name = VFS; }
+      }
+      """;
+
+  /** Its files in /run are its own, and all of it ends with unshare(1). */
+  private static final String GANESHA_SERVER =
+      """
+      mount -t tmpfs tmpfs /run && mkdir /run/ganesha && rpcbind &&
+        exec ganesha.nfsd -F -f %1$s/ganesha.conf -L %1$s/server.log -p /run/ganesha.pid
+      """;
+
+  /** A session of the desktop, which ends when the file system is unmounted. */
+  private static final String GANESHA_CLIENT =
+      """
+      dbus-daemon --session --nofork --address=unix:path=%1$s/client.bus &
+      export DBUS_SESSION_BUS_ADDRESS=unix:path=%1$s/client.bus
+      export HOME=%1$s XDG_RUNTIME_DIR=%1$s GVFS_DISABLE_FUSE=1 GIO_USE_VOLUME_MONITOR=unix
+      until gio mount nfs://%2$s%1$s/served; do sleep 0.2; done
+      /usr/libexec/gvfsd-fuse %1$s/client -f -o allow_other
+      kill $!
+      """;
+
   /** A server of sftp for as long as the file "up" exists; the client starts it. */
   private static final String SFTP =
       """
@@ -115,7 +158,7 @@ final class SharedFileSystem implements AutoCloseable {
   private final Nodes network = new Nodes(1);
   private final Node node = network.all().get(0);
   private final Scratch scratch = new Scratch();
-  private final Path root = scratch.directory("client");
+  private final Path mountpoint = scratch.directory("client");
 
   SharedFileSystem(Kind kind) {
     this.kind = kind;
@@ -140,9 +183,13 @@ final class SharedFileSystem implements AutoCloseable {
     kind.programs.forEach(Machine::requireCommand);
   }
 
-  /** Where the client is mounted. */
+  /** What is served, as the client shows it. */
   Path root() {
-    return root;
+    // The client of GNOME would mount others beside it.
+    return kind == Kind.NFS_GANESHA
+        ? mountpoint.resolve(
+            "nfs:host=" + node.address() + ",prefix=" + path("served").replace("/", "%2F"))
+        : mountpoint;
   }
 
   private void prepare() throws IOException {
@@ -163,6 +210,11 @@ final class SharedFileSystem implements AutoCloseable {
         write("disks", "%1$s/served\n");
         scratch.directory("chunks");
         Files.writeString(scratch.directory("master").resolve("metadata.mfs"), "MFSM NEW");
+      }
+      case NFS_GANESHA -> {
+        write("ganesha.conf", GANESHA);
+        write("server.sh", GANESHA_SERVER);
+        write("client.sh", GANESHA_CLIENT);
       }
     }
   }
@@ -198,7 +250,15 @@ final class SharedFileSystem implements AutoCloseable {
         node.run("mfsmaster", "-a", "-c", path("master.cfg"), "start").expect(0);
         node.run("mfschunkserver", "-c", path("chunks.cfg"), "start").expect(0);
       }
+      case NFS_GANESHA ->
+          start("unshare --mount --pid --fork --kill-child --mount-proc sh", "server.sh");
     }
+  }
+
+  /** Starts a command that reads a file of this directory, in the background. */
+  private void start(String command, String file) {
+    String line = "setsid " + command + " \"$1\" </dev/null >>\"$1.log\" 2>&1 &";
+    node.run("sh", "-c", line, "-", path(file)).expect(0);
   }
 
   private void touch(String name) {
@@ -222,6 +282,7 @@ final class SharedFileSystem implements AutoCloseable {
         kill("mfsmaster", path("master.cfg"));
         kill("mfschunkserver", path("chunks.cfg"));
       }
+      case NFS_GANESHA -> kill("unshare", path("server.sh"));
     }
   }
 
@@ -255,7 +316,7 @@ final class SharedFileSystem implements AutoCloseable {
                   "-o",
                   "ssh_command=" + path("sftp") + ",reconnect,allow_other",
                   "server:" + path("served"),
-                  root.toString())
+                  mountpoint.toString())
               .expect(0);
       case RCLONE ->
           Await.until(
@@ -270,7 +331,7 @@ final class SharedFileSystem implements AutoCloseable {
                               ":webdav:",
                               "--webdav-url",
                               "http://" + node.address() + ":8080",
-                              root.toString(),
+                              mountpoint.toString(),
                               "--allow-other",
                               "--dir-cache-time",
                               "1s",
@@ -278,16 +339,26 @@ final class SharedFileSystem implements AutoCloseable {
                           .exit()
                       == 0);
       case GLUSTERFS ->
-          node.run("glusterfs", "-f", path("client.vol"), "-l", path("client.log"), root.toString())
+          node.run(
+                  "glusterfs",
+                  "-f",
+                  path("client.vol"),
+                  "-l",
+                  path("client.log"),
+                  mountpoint.toString())
               .expect(0);
-      case MOOSEFS -> node.run("mfsmount", "-H", node.address(), root.toString()).expect(0);
+      case MOOSEFS -> node.run("mfsmount", "-H", node.address(), mountpoint.toString()).expect(0);
+      case NFS_GANESHA -> {
+        start("sh", "client.sh");
+        Await.until("mounted", START, () -> Mounts.at(mountpoint));
+      }
     }
     Await.until("the client answers", START, this::takesAFile);
   }
 
   /** Servers that have just started refuse for a moment. */
   private boolean takesAFile() {
-    Path file = root.resolve(".there");
+    Path file = root().resolve(".there");
     return Command.run("timeout", "20", "sh", "-c", "echo 1 >\"$1\"", "-", file.toString()).exit()
         == 0;
   }
@@ -296,13 +367,13 @@ final class SharedFileSystem implements AutoCloseable {
     Await.until(
         "the client is unmounted",
         START,
-        () -> !Mounts.at(root) || Command.run("umount", root.toString()).exit() == 0);
+        () -> !Mounts.at(mountpoint) || Command.run("umount", mountpoint.toString()).exit() == 0);
   }
 
   @Override
   public void close() {
-    if (Mounts.at(root)) {
-      Command.run("umount", "-l", root.toString());
+    if (Mounts.at(mountpoint)) {
+      Command.run("umount", "-l", mountpoint.toString());
     }
     killServers();
     kill("", "client");

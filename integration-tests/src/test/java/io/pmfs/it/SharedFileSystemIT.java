@@ -9,11 +9,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.EnumSource.Mode;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Real shared file systems as sources: every byte, whatever they do with inode numbers. */
 @OnRequest(value = "shared", what = "real shared file systems")
@@ -28,6 +30,11 @@ final class SharedFileSystemIT {
 
   @SuppressWarnings("NullAway.Init")
   private Dataset dataset;
+
+  private static Stream<SharedFileSystem.Kind> kindsWithLinks() {
+    return Arrays.stream(SharedFileSystem.Kind.values())
+        .filter(SharedFileSystem.Kind::hasSymbolicLinks);
+  }
 
   private void make(SharedFileSystem.Kind kind) {
     SharedFileSystem.require(kind);
@@ -52,15 +59,6 @@ final class SharedFileSystemIT {
     return pmfs.mount(LIFETIME, dataset.root());
   }
 
-  /** The kernel forgets the source's inodes, as it does when memory is short. */
-  private static void forget() {
-    try {
-      Files.writeString(Path.of("/proc/sys/vm/drop_caches"), "2");
-    } catch (IOException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
   @ParameterizedTest
   @EnumSource
   void epochs_withInodesForgotten_haveTheSourcesBytes(SharedFileSystem.Kind kind) {
@@ -68,7 +66,7 @@ final class SharedFileSystemIT {
     MountedPmfs mount = mount();
     for (int epoch = 0; epoch < 3; epoch++) {
       dataset.assertEqualBelow(mount.mountpoint());
-      forget();
+      Machine.dropNames();
     }
     pmfs.run("stage", mount.mountpoint().toString()).expect(0);
     pmfs.run("stage", "--check", mount.mountpoint().toString()).expect(0);
@@ -82,6 +80,43 @@ final class SharedFileSystemIT {
         .as("copies are used after the source was mounted again")
         .isZero();
     pmfs.run("verify", again.mountpoint().toString()).expect(0);
+  }
+
+  /** As where memory is short: the kernel forgets data and inodes of the source all the time. */
+  @ParameterizedTest
+  @EnumSource
+  void reads_whileTheSourceIsForgotten_haveItsBytes(SharedFileSystem.Kind kind) throws Exception {
+    make(kind);
+    AtomicBoolean done = new AtomicBoolean();
+    AtomicInteger rounds = new AtomicInteger();
+    Thread pressure =
+        new Thread(
+            () -> {
+              while (!done.get()) {
+                forget();
+                rounds.incrementAndGet();
+              }
+            },
+            "pressure");
+    MountedPmfs mount = mount();
+    pressure.start();
+    try {
+      for (int epoch = 0; epoch < 3 || (rounds.get() < 5 && pressure.isAlive()); epoch++) {
+        dataset.assertEqualBelow(mount.mountpoint());
+      }
+      assertThat(rounds.get()).as("times that it was forgotten").isGreaterThan(4);
+      pmfs.run("verify", mount.mountpoint().toString()).expect(0);
+    } finally {
+      done.set(true);
+      pressure.join(RECOVERY.toMillis());
+    }
+  }
+
+  private void forget() {
+    for (Dataset.Item item : dataset.items()) {
+      Posix.check(Posix.forgetData(dataset.root().resolve(item.name()).toString()));
+    }
+    Machine.dropNames();
   }
 
   /** A reader may get an error meanwhile, but no other byte, and everything once they are back. */
@@ -145,7 +180,7 @@ final class SharedFileSystemIT {
   }
 
   @ParameterizedTest
-  @EnumSource(mode = Mode.EXCLUDE, names = "RCLONE")
+  @MethodSource("kindsWithLinks")
   void listings_linksAndAttributes_areTheSources(SharedFileSystem.Kind kind) throws Exception {
     make(kind);
     Path some = dataset.root().resolve(dataset.items().get(5).name());
