@@ -1,5 +1,6 @@
 package io.pmfs.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.gson.Gson;
@@ -8,15 +9,18 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import io.pmfs.machine.TimeSpan;
 import io.pmfs.places.Capacity;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -30,7 +34,14 @@ final class KubernetesExamplesTest {
   /** {@code pmfs status} waits 30 s for a daemon's successor, and 10 s for its answer. */
   private static final int STATUS_SECONDS = 40;
 
-  private static final Pattern TIER = Pattern.compile("--tier ssd:/cache:(\\w+)");
+  private static final Pattern TIER = Pattern.compile("ssd:/cache:(\\w+)");
+
+  private static final Path DIRECTORY = Repository.ROOT.resolve("docs/kubernetes");
+
+  /** Files whose first document has the container that mounts. */
+  private static final String SIDECAR = "sidecar.yaml";
+
+  private static final String DAEMON_SET = "base/daemonset.yaml reader.yaml";
 
   @TempDir private Path temporary;
   private TestWorld world;
@@ -42,12 +53,10 @@ final class KubernetesExamplesTest {
 
   /** A container that mounts, with its pod and the other containers of all pods in the file. */
   private record Example(JsonObject pod, JsonObject pmfs, List<JsonObject> others) {
-    static Example read(String name) {
+    static Example read(String names) {
       List<JsonObject> pods = new ArrayList<>();
-      Path file = Repository.ROOT.resolve("docs/kubernetes").resolve(name);
-      for (Object document : new Yaml().loadAll(Repository.text(file))) {
-        JsonObject object = new Gson().toJsonTree(document).getAsJsonObject();
-        JsonObject spec = object.getAsJsonObject("spec");
+      for (String name : names.split(" ", -1)) {
+        JsonObject spec = parse(name).getAsJsonObject("spec");
         pods.add(spec.has("template") ? object(spec, "template", "spec") : spec);
       }
       JsonObject pod = pods.get(0);
@@ -63,14 +72,19 @@ final class KubernetesExamplesTest {
       return Stream.of("initContainers", "containers").flatMap(list -> all(pod, list));
     }
 
-    /** The last line of the shell, which the container becomes. */
-    String mount() {
+    /**
+     * The last line of the shell, which the container becomes, with the options of its variables.
+     */
+    List<String> mount() {
       String script = last(strings(pmfs, "command"));
-      return script.substring(script.indexOf("exec ") + 5);
+      String line = script.substring(script.indexOf("exec ") + 5);
+      List<String> words = new ArrayList<>(List.of(line.split(" ", -1)));
+      words.addAll(2, options(pmfs));
+      return words;
     }
 
     String mountpoint() {
-      return mount().substring(mount().lastIndexOf(' ') + 1);
+      return last(mount());
     }
 
     JsonObject volumeMount(JsonObject container, String name) {
@@ -79,11 +93,11 @@ final class KubernetesExamplesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"sidecar.yaml", "daemonset.yaml"})
+  @ValueSource(strings = {SIDECAR, DAEMON_SET})
   void commands_areUnderstoodAndOfTheSameMount(String file) {
     Example example = Example.read(file);
     List<List<String>> commands = new ArrayList<>();
-    commands.add(List.of(example.mount().split(" ", -1)));
+    commands.add(example.mount());
     for (String probe : List.of("startupProbe", "readinessProbe", "livenessProbe")) {
       commands.add(strings(object(example.pmfs(), probe, "exec"), "command"));
     }
@@ -110,7 +124,7 @@ final class KubernetesExamplesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"sidecar.yaml", "daemonset.yaml"})
+  @ValueSource(strings = {SIDECAR, DAEMON_SET})
   void mount_isPropagatedFromAPrivilegedContainerToReaders(String file) {
     Example example = Example.read(file);
     JsonObject mounts = example.volumeMount(example.pmfs(), "mounts");
@@ -129,7 +143,7 @@ final class KubernetesExamplesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"sidecar.yaml", "daemonset.yaml"})
+  @ValueSource(strings = {SIDECAR, DAEMON_SET})
   void times_leaveRoomForWhatTheyLimit(String file) {
     Example example = Example.read(file);
     List<String> preStop = strings(preStop(example), "command");
@@ -145,14 +159,14 @@ final class KubernetesExamplesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"sidecar.yaml", "daemonset.yaml"})
+  @ValueSource(strings = {SIDECAR, DAEMON_SET})
   void resources_areEnough(String file) {
     Example example = Example.read(file);
     String request = text(object(example.pmfs(), "resources", "requests"), "memory");
     assertThat(bytes(request)).as("docs/operations.md#memory").isGreaterThan(bytes("716Mi"));
 
     JsonObject cache = named(example.pod(), "volumes", "cache");
-    Matcher tier = TIER.matcher(example.mount());
+    Matcher tier = TIER.matcher(String.join(" ", example.mount()));
     assertThat(tier.find()).isTrue();
     if (cache.has("emptyDir")) {
       assertThat(bytes(text(object(cache, "emptyDir"), "sizeLimit")))
@@ -161,17 +175,116 @@ final class KubernetesExamplesTest {
     }
   }
 
-  @ParameterizedTest
-  @ValueSource(strings = "sidecar.yaml")
-  void sidecar_isOneOfKubernetes(String file) {
-    Example example = Example.read(file);
+  @Test
+  void sidecar_isOneOfKubernetes() {
+    Example example = Example.read(SIDECAR);
 
     assertThat(all(example.pod(), "initContainers")).contains(example.pmfs());
     assertThat(text(example.pmfs(), "restartPolicy")).isEqualTo("Always");
   }
 
+  @Test
+  void daemonSet_runsOnNodesWithGpusAndIsNotEvicted() {
+    JsonObject pod = Example.read(DAEMON_SET).pod();
+
+    assertThat(all(pod, "tolerations").map(t -> text(t, "key")))
+        .contains("nvidia.com/gpu", "amd.com/gpu");
+    assertThat(text(pod, "priorityClassName")).isEqualTo("system-node-critical");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"base", "imagenet"})
+  void resources_ofKustomizations_areThere(String directory) {
+    JsonObject kustomization = parse(directory + "/kustomization.yaml");
+
+    for (String resource : strings(kustomization, "resources")) {
+      assertThat(DIRECTORY.resolve(directory).resolve(resource)).exists();
+    }
+  }
+
+  /** Kustomize would add a container or volume of another name, and ignore an image of another. */
+  @Test
+  void overlay_changesWhatTheBaseHas() {
+    Example base = Example.read(DAEMON_SET);
+    JsonObject overlay = parse("imagenet/kustomization.yaml");
+    JsonObject patch =
+        json(new Yaml().load(text(all(overlay, "patches").findFirst().orElseThrow(), "patch")));
+    JsonObject pod = object(patch, "spec", "template", "spec");
+
+    assertThat(text(object(patch, "metadata"), "name"))
+        .isEqualTo(text(object(parse("base/daemonset.yaml"), "metadata"), "name"));
+    assertThat(all(overlay, "images").map(image -> text(image, "name")))
+        .containsExactly(text(base.pmfs(), "image").replaceFirst(":.*", ""));
+    assertThat(names(pod, "containers")).isSubsetOf(names(base.pod(), "containers"));
+    assertThat(names(pod, "volumes")).isSubsetOf(names(base.pod(), "volumes"));
+    List<String> words = new ArrayList<>(List.of("mount", "/source", base.mountpoint()));
+    words.addAll(1, options(all(pod, "containers").findFirst().orElseThrow()));
+    assertThat(CommandLines.problemOf(words, world)).isNull();
+    JsonObject reader = parse("reader.yaml").getAsJsonObject("spec");
+    assertThat(text(object(named(reader, "volumes", "mounts"), "hostPath"), "path"))
+        .isEqualTo(text(object(named(pod, "volumes", "mounts"), "hostPath"), "path"));
+  }
+
+  @Test
+  void awaitDataset_withoutAMount_saysWhyItGaveUp() throws Exception {
+    Path directory = Files.createDirectory(temporary.resolve("dataset"));
+
+    assertThat(await(directory))
+        .startsWith("1 gave up after 0 s: ")
+        .contains("not a mountpoint", "node n1");
+  }
+
+  @Test
+  void awaitDataset_withAMount_endsAtOnce() throws Exception {
+    assertThat(await(Path.of("/proc"))).isEqualTo("0 ");
+  }
+
+  /**
+   * The status and the output of the shell that waits, for another directory and without a wait.
+   */
+  private static String await(Path dataset) throws Exception {
+    JsonObject reader = parse("reader.yaml").getAsJsonObject("spec");
+    String script = last(strings(named(reader, "initContainers", "await-dataset"), "command"));
+    assertThat(script).contains("limit=600", "/data/dataset");
+    ProcessBuilder shell =
+        new ProcessBuilder(
+            "sh",
+            "-c",
+            script.replace("limit=600", "limit=0").replace("/data/dataset", dataset.toString()));
+    shell.environment().put("NODE", "n1");
+    Process process = shell.redirectErrorStream(true).start();
+    String output = new String(process.getInputStream().readAllBytes(), UTF_8);
+    return process.waitFor() + " " + output;
+  }
+
   private static JsonObject preStop(Example example) {
     return object(example.pmfs(), "lifecycle", "preStop", "exec");
+  }
+
+  private static JsonObject parse(String name) {
+    return json(new Yaml().load(Repository.text(DIRECTORY.resolve(name))));
+  }
+
+  private static JsonObject json(Object document) {
+    return new Gson().toJsonTree(document).getAsJsonObject();
+  }
+
+  /** A container's variables as options of {@code pmfs mount}. */
+  private static List<String> options(JsonObject container) {
+    return all(container, "env")
+        .flatMap(
+            variable ->
+                Stream.of(
+                    text(variable, "name")
+                        .replaceFirst("^PMFS_", "--")
+                        .replace('_', '-')
+                        .toLowerCase(Locale.ROOT),
+                    text(variable, "value")))
+        .toList();
+  }
+
+  private static List<String> names(JsonObject in, String list) {
+    return all(in, list).map(o -> text(o, "name")).toList();
   }
 
   private static long bytes(String size) {

@@ -41,6 +41,7 @@ record DocumentedExample(String page, int line, List<String> commands) {
           // Containers
           except("docs/containers.md", BOTH, "scripts/package", "it built the packages"),
           except("docs/containers.md", BOTH, "docker ", "needs an engine; ContainerImageIT"),
+          except("docs/containers.md", BOTH, "kubectl ", "needs Kubernetes"),
           except("docs/containers.md", BOTH, "umount -l /var/lib/kubelet", "needs Kubernetes"),
           except(
               "docs/containers.md", BOTH, "pmfs run --source /lustre/imagenet", "needs Apptainer"),
