@@ -10,16 +10,20 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The scripts around jobs as shellcheck sees them; root runs some of them, on any user's words. */
+/**
+ * The scripts around jobs, of which root runs some on any user's words, and that of releases, as
+ * shellcheck sees them.
+ */
 final class ShellScriptsTest {
   private static final Path SCRIPTS =
       Installation.launcherOfCheckout().resolveSibling(".").normalize();
 
   @Test
-  void scripts_ofJobs_haveNoFindings() throws IOException {
+  void scripts_ofJobsAndReleases_haveNoFindings() throws IOException {
     Machine.requireCommand("shellcheck");
     List<String> line = new ArrayList<>(List.of("shellcheck", "-x", "-S", "warning", "--"));
     line.add(SCRIPTS.resolve("pmfs-run").toString());
+    line.add(SCRIPTS.resolve("release").toString());
     try (Stream<Path> files = Files.walk(SCRIPTS.resolve("slurm"))) {
       files.filter(Files::isRegularFile).map(Path::toString).sorted().forEach(line::add);
     }
