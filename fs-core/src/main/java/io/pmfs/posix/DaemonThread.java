@@ -1,5 +1,6 @@
 package io.pmfs.posix;
 
+import java.time.Duration;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -71,6 +72,27 @@ public final class DaemonThread {
    */
   public static Thread lasting(String name, Runnable work) {
     return make(name, () -> runForLong(name, work));
+  }
+
+  /**
+   * Like {@link #lasting}, for work that is done again and again.
+   *
+   * @param interval between the end of the work and its next begin
+   * @param work is repeated until the thread is interrupted
+   */
+  public static Thread repeating(String name, Duration interval, Runnable work) {
+    return lasting(
+        name,
+        () -> {
+          try {
+            while (true) {
+              work.run();
+              Thread.sleep(interval.toMillis());
+            }
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
   }
 
   private static void runForLong(String name, Runnable work) {

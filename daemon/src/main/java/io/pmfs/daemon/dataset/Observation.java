@@ -26,9 +26,6 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -54,7 +51,7 @@ final class Observation implements AutoCloseable {
   private final String host;
   private @Nullable Metrics metrics; // GUARDED_BY(this)
   private volatile @Nullable HttpServer server;
-  private volatile @Nullable ScheduledExecutorService sampler;
+  private volatile @Nullable Thread sampler;
 
   /**
    * Does not listen yet.
@@ -125,22 +122,18 @@ final class Observation implements AutoCloseable {
       throw failure(address, e);
     }
     DaemonLog.add(recent);
-    ScheduledExecutorService timer =
-        Executors.newSingleThreadScheduledExecutor(
-            task -> DaemonThread.of("metrics-history", task));
-    sampler = timer;
-    long interval = History.INTERVAL.toMillis();
-    timer.scheduleAtFixedRate(
-        () -> {
-          try {
-            history.sample();
-          } catch (RuntimeException | Error e) {
-            log.debug("no sample", e); // for example while the cluster closes
-          }
-        },
-        0,
-        interval,
-        TimeUnit.MILLISECONDS);
+    Thread started =
+        DaemonThread.repeating("metrics-history", History.INTERVAL, () -> trySample(history));
+    sampler = started;
+    started.start();
+  }
+
+  private static void trySample(History history) {
+    try {
+      history.sample();
+    } catch (RuntimeException e) {
+      log.debug("no sample", e); // for example while the cluster closes
+    }
   }
 
   static MountFailure failure(MetricsAddress address, IOException e) {
@@ -188,9 +181,9 @@ final class Observation implements AutoCloseable {
     if (listening != null) {
       listening.close();
     }
-    ScheduledExecutorService timer = sampler;
-    if (timer != null) {
-      timer.shutdownNow();
+    Thread started = sampler;
+    if (started != null) {
+      started.interrupt();
     }
     synchronized (this) {
       if (metrics != null) {

@@ -5,9 +5,6 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +16,6 @@ import org.slf4j.LoggerFactory;
  * last {@link #SPAN}, not counting time without reads, or the time since the daemon started.
  * Thread-safe.
  */
-@SuppressWarnings("FutureReturnValueIgnored") // the repeated task does not throw
 public final class RecentReads implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(RecentReads.class);
 
@@ -31,7 +27,7 @@ public final class RecentReads implements AutoCloseable {
 
   private final Supplier<Counts> present;
   private final RecentRequests requests;
-  private volatile @Nullable ScheduledExecutorService timer;
+  private volatile @Nullable Thread sampler;
   private final Deque<Counts> samples = new ArrayDeque<>(); // GUARDED_BY(this); never empty
 
   /**
@@ -132,26 +128,23 @@ public final class RecentReads implements AutoCloseable {
 
   /** Starts sampling the counts periodically, until it is closed. */
   public void start() {
-    ScheduledExecutorService started =
-        Executors.newSingleThreadScheduledExecutor(task -> DaemonThread.of("recent-reads", task));
-    timer = started;
-    started.scheduleAtFixedRate(
-        this::trySample, INTERVAL.toMillis(), INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
+    Thread started = DaemonThread.repeating("recent-reads", INTERVAL, this::trySample);
+    sampler = started;
+    started.start();
   }
 
   @Override
   public void close() {
-    ScheduledExecutorService started = timer;
+    Thread started = sampler;
     if (started != null) {
-      started.shutdownNow();
+      started.interrupt();
     }
   }
 
-  /** Catches exceptions, because a task that throws is not repeated. */
   private void trySample() {
     try {
       sample();
-    } catch (RuntimeException | Error e) {
+    } catch (RuntimeException e) {
       log.debug("no sample", e);
     }
   }
