@@ -1,13 +1,20 @@
 package io.pmfs.it;
 
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
 import com.github.dockerjava.api.command.CreateContainerCmd;
+import io.pmfs.posix.Await;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.testcontainers.containers.GenericContainer;
 import org.testcontainers.utility.DockerImageName;
 import org.testcontainers.utility.MountableFile;
@@ -20,6 +27,7 @@ final class CleanDebian implements AutoCloseable {
   static final String IMAGE = "pmfs-test:debian";
   private static final Duration IMAGE_DEADLINE = Duration.ofMinutes(10);
   private static final int DEADLINE_SECONDS = 200;
+  private static final Duration SOON = Duration.ofSeconds(60);
 
   /** The first process takes over those that lose their parent, and ends when it is told to. */
   private static final String FIRST_PROCESS =
@@ -72,6 +80,18 @@ final class CleanDebian implements AutoCloseable {
     return tag;
   }
 
+  /** A file that scripts/package made; skips the test if there is none. */
+  static Path built(String ending, String builds) throws IOException {
+    Path target =
+        Installation.launcherOfCheckout().resolve("../../distribution/target").normalize();
+    assumeTrue(Files.isDirectory(target), "no package is built: " + builds + " builds it");
+    try (Stream<Path> files = Files.list(target)) {
+      Optional<Path> file = files.filter(f -> f.toString().endsWith(ending)).findFirst();
+      assumeTrue(file.isPresent(), "no *" + ending + " is built: " + builds + " builds it");
+      return file.orElseThrow();
+    }
+  }
+
   void copyIn(Path file, String to) {
     container.copyFileToContainer(MountableFile.forHostPath(file), to);
   }
@@ -84,6 +104,28 @@ final class CleanDebian implements AutoCloseable {
   /** Runs it and answers what it printed; fails if it does. */
   String expect(String line) {
     return run(line).expect(0).out();
+  }
+
+  /** A source to mount, and two mount points. */
+  void makeSource() {
+    expect(
+        "mkdir -p /source/d /mnt/a /mnt/b && seq 100000 >/source/numbers && echo x >/source/d/x");
+  }
+
+  void assertServes(String mountpoint) {
+    expect(
+        "cmp /source/numbers " + mountpoint + "/numbers && cmp /source/d/x " + mountpoint + "/d/x");
+  }
+
+  String jarsOfDaemon() {
+    return expect("readlink /proc/$(pgrep -o -x java)/fd/* | grep 'lib/pmfs/lib/'");
+  }
+
+  void awaitNoDaemon() {
+    Await.until(
+        "no process of pmfs",
+        SOON,
+        () -> run("pgrep -x java; pgrep -f '[p]mfs-supervise'").out().isEmpty());
   }
 
   @Override

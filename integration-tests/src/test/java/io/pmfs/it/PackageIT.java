@@ -1,16 +1,12 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.posix.Await;
 import io.pmfs.posix.OnRequest;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Optional;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -54,23 +50,11 @@ final class PackageIT {
   @BeforeEach
   void install() throws IOException {
     Containers.require();
-    Path deb = built(".deb", "scripts/package");
+    Path deb = CleanDebian.built(".deb", "scripts/package");
     machine = new CleanDebian();
     machine.copyIn(deb, "/pmfs.deb");
     machine.expect("dpkg -i /pmfs.deb");
-    machine.expect(
-        "mkdir -p /source/d /mnt/a /mnt/b && seq 100000 >/source/numbers && echo x >/source/d/x");
-  }
-
-  private static Path built(String ending, String builds) throws IOException {
-    Path target =
-        Installation.launcherOfCheckout().resolve("../../distribution/target").normalize();
-    assumeTrue(Files.isDirectory(target), "no package is built: " + builds + " builds it");
-    try (Stream<Path> files = Files.list(target)) {
-      Optional<Path> file = files.filter(f -> f.toString().endsWith(ending)).findFirst();
-      assumeTrue(file.isPresent(), "no *" + ending + " is built: " + builds + " builds it");
-      return file.orElseThrow();
-    }
+    machine.makeSource();
   }
 
   @AfterEach
@@ -116,7 +100,7 @@ final class PackageIT {
 
   @Test
   void tarWithJava_unpackedByAUser_needsNoJava() throws IOException {
-    machine.copyIn(built("-java.tar.gz", "scripts/package --java JDK"), "/pmfs.tar.gz");
+    machine.copyIn(CleanDebian.built("-java.tar.gz", "scripts/package --java JDK"), "/pmfs.tar.gz");
     machine.expect(
         "useradd -m ada && chmod 644 /pmfs.tar.gz && rm -r /usr/lib/jvm"
             + " && stat -c %a /dev/fuse >/fuse.mode && chmod 666 /dev/fuse");
@@ -131,7 +115,7 @@ final class PackageIT {
         .isEqualTo("none\n");
     expectOfAda("./pmfs umount mnt");
     machine.expect("chmod $(cat /fuse.mode) /dev/fuse");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
   }
 
   private String expectOfAda(String line) {
@@ -145,29 +129,29 @@ final class PackageIT {
   @Test
   void mount_byCommandHelperAndFstab_serves() {
     machine.expect("pmfs mount --tier ssd:/var/tier --keep-free 0 /source /mnt/a");
-    assertServes("/mnt/a");
+    machine.assertServes("/mnt/a");
     machine.expect("pmfs umount /mnt/a");
 
     machine.expect("mount -t pmfs -o " + OPTIONS + ",noexec /source /mnt/a");
-    assertServes("/mnt/a");
+    machine.assertServes("/mnt/a");
     assertThat(machine.expect("findmnt -no OPTIONS /mnt/a"))
         .contains("ro", "nosuid", "nodev", "noexec");
     machine.expect("umount /mnt/a");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
 
     machine.expect(
         "echo '/source /mnt/b pmfs defaults,_netdev,nofail,x-systemd.requires=x,"
             + OPTIONS
             + " 0 0' >>/etc/fstab");
     machine.expect("mount -a && mount -a");
-    assertServes("/mnt/b");
+    machine.assertServes("/mnt/b");
     assertThat(machine.expect("findmnt -n -t fuse.pmfs | wc -l")).isEqualTo("1\n");
     machine.expect("umount /mnt/b");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
     machine.expect("sed -i 's/ pmfs / fuse.pmfs /' /etc/fstab && mount /mnt/b");
-    assertServes("/mnt/b");
+    machine.assertServes("/mnt/b");
     machine.expect("umount /mnt/b");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
   }
 
   @Test
@@ -177,7 +161,7 @@ final class PackageIT {
         .satisfies(c -> assertThat(c.err()).contains("did you mean --tier"));
     assertThat(machine.run("mount -t pmfs /nowhere /mnt/a").exit()).isEqualTo(1);
     machine.expect("mount -s -t pmfs -o teir=x," + OPTIONS + " /source /mnt/a");
-    assertServes("/mnt/a");
+    machine.assertServes("/mnt/a");
     machine.expect("mount -f -t pmfs /source /mnt/b && ! mountpoint -q /mnt/b");
   }
 
@@ -191,7 +175,7 @@ final class PackageIT {
         .isEmpty();
     assertThat(machine.run("cat /mnt/a/numbers").exit()).as("root").isNotZero();
     machine.expect("umount /mnt/a");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
 
     machine.expect(
         "echo '/source /mnt/a pmfs noauto,user,tier=ssd:/var/tier,keep-free=0"
@@ -218,7 +202,7 @@ final class PackageIT {
             machine.run("pmfs run --source /source --tier ssd:/var/tier -- sh -c 'exit 9'").exit())
         .isEqualTo(9);
     assertThat(machine.expect("findmnt -n -t fuse.pmfs | wc -l")).isEqualTo("0\n");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
   }
 
   /**
@@ -240,7 +224,7 @@ final class PackageIT {
             + "/numbers");
     machine.expect(job + "epilog.d/50-pmfs");
     assertThat(machine.expect("findmnt -n -t fuse.pmfs | wc -l")).isEqualTo("0\n");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
   }
 
   @Test
@@ -254,7 +238,7 @@ final class PackageIT {
     machine.expect("echo '# of this machine' >>/etc/pmfs/pmfs.toml");
     machine.expect(
         "mount -t pmfs -o " + OPTIONS + " /source /mnt/a && cat /mnt/a/numbers >/dev/null");
-    assertThat(jarsOfDaemon()).doesNotContain("-9.0.jar", "deleted");
+    assertThat(machine.jarsOfDaemon()).doesNotContain("-9.0.jar", "deleted");
     machine.expect(
         "(while [ ! -e /stop ]; do cmp /source/d/x /mnt/a/d/x || exit 1; done; touch /stopped)"
             + " >/reader.log 2>&1 </dev/null &");
@@ -263,22 +247,22 @@ final class PackageIT {
     assertThat(machine.expect("dpkg -i --force-confdef --force-confold /newer.deb"))
         .contains("until you run: pmfs upgrade");
     assertThat(machine.expect("tail -n 1 /etc/pmfs/pmfs.toml")).isEqualTo("# of this machine\n");
-    assertThat(jarsOfDaemon())
+    assertThat(machine.jarsOfDaemon())
         .as("the old ones, gone on")
         .contains("deleted")
         .doesNotContain("-9.0.jar");
     machine.expect(
         "seq 50000 >/source/later && pmfs status /mnt/a && pmfs stage /mnt/a && pmfs verify"
             + " /mnt/a");
-    assertServes("/mnt/a");
+    machine.assertServes("/mnt/a");
 
     machine.expect("pmfs upgrade /mnt/a");
-    assertThat(jarsOfDaemon()).contains("-9.0.jar").doesNotContain("deleted");
-    assertServes("/mnt/a");
+    assertThat(machine.jarsOfDaemon()).contains("-9.0.jar").doesNotContain("deleted");
+    machine.assertServes("/mnt/a");
     machine.expect("touch /stop");
     Await.until("the reader ended well", SOON, () -> machine.run("test -e /stopped").exit() == 0);
     machine.expect("pmfs umount /mnt/a");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
   }
 
   @Test
@@ -287,11 +271,11 @@ final class PackageIT {
     machine.expect("seq 3 >>/etc/pmfs/pmfs.toml && sed -i '/^[0-9]/d' /etc/pmfs/pmfs.toml");
 
     assertThat(machine.expect("dpkg -r pmfs")).contains("/mnt/a");
-    assertServes("/mnt/a");
+    machine.assertServes("/mnt/a");
     assertThat(machine.run("command -v pmfs").exit()).isNotZero();
     assertThat(machine.expect("ls /etc/pmfs /etc/logrotate.d")).contains("pmfs.toml", "pmfs");
     machine.expect("umount /mnt/a");
-    awaitNoDaemon();
+    machine.awaitNoDaemon();
 
     machine.expect("dpkg -P pmfs");
     assertThat(
@@ -299,21 +283,5 @@ final class PackageIT {
                 "find / -xdev -path /proc -prune -o -name '*pmfs*' -print | grep -v"
                     + " '^/pmfs.deb$\\|^/tmp' || true"))
         .isEmpty();
-  }
-
-  private void assertServes(String mountpoint) {
-    machine.expect(
-        "cmp /source/numbers " + mountpoint + "/numbers && cmp /source/d/x " + mountpoint + "/d/x");
-  }
-
-  private String jarsOfDaemon() {
-    return machine.expect("readlink /proc/$(pgrep -o -x java)/fd/* | grep 'lib/pmfs/lib/'");
-  }
-
-  private void awaitNoDaemon() {
-    Await.until(
-        "no process of pmfs",
-        SOON,
-        () -> machine.run("pgrep -x java; pgrep -f '[p]mfs-supervise'").out().isEmpty());
   }
 }
