@@ -103,6 +103,8 @@ public interface LibC {
 
   int geteuid();
 
+  int getpagesize();
+
   /** A struct group that the next call may overwrite; null if there is none. */
   @Nullable Pointer getgrgid(int gid);
 

@@ -37,7 +37,12 @@ public final class PoolFile implements MappedMemory {
   private static final int MS_SYNC = 4;
   private static final int MADV_POPULATE_READ = 22;
   private static final int MADV_POPULATE_WRITE = 23;
+
+  /** A pool's size is a multiple of it, also where the kernel's pages are larger. */
   private static final long PAGE_BYTES = 4096;
+
+  /** The kernel refuses an address that is not at the beginning of one; 64 KiB on some AArch64. */
+  private static final long KERNEL_PAGE_BYTES = LIBC.getpagesize();
 
   // struct statx, linux/stat.h.
   private static final int STATX_BLOCKS = 0x400;
@@ -318,7 +323,7 @@ public final class PoolFile implements MappedMemory {
     if (!checks || count == 0) {
       return;
     }
-    long start = offset / PAGE_BYTES * PAGE_BYTES;
+    long start = offset / KERNEL_PAGE_BYTES * KERNEL_PAGE_BYTES;
     int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
     if (LIBC.madvise(address + start, offset + count - start, advice) == 0) {
       return;
@@ -354,7 +359,7 @@ public final class PoolFile implements MappedMemory {
   public void sync(long offset, long count) throws IOException {
     persist(offset, count);
     if (persistence == Persistence.PAGE_CACHE) {
-      long start = offset / PAGE_BYTES * PAGE_BYTES;
+      long start = offset / KERNEL_PAGE_BYTES * KERNEL_PAGE_BYTES;
       check(LIBC.msync(address + start, offset + count - start, MS_SYNC), "cannot be written");
     }
   }
