@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.testcontainers.containers.GenericContainer;
 import org.testcontainers.utility.DockerImageName;
@@ -27,6 +28,10 @@ final class CleanDebian implements AutoCloseable {
   static final String IMAGE = "pmfs-test:debian";
   private static final Duration IMAGE_DEADLINE = Duration.ofMinutes(10);
   private static final int DEADLINE_SECONDS = 200;
+
+  /** Emulated, a JVM takes ten times as long. */
+  private static final int ARM64_DEADLINE_SECONDS = 1800;
+
   private static final Duration SOON = Duration.ofSeconds(60);
 
   /** The first process takes over those that lose their parent, and ends when it is told to. */
@@ -36,15 +41,17 @@ final class CleanDebian implements AutoCloseable {
   private static final Set<String> MADE = new HashSet<>();
 
   private final GenericContainer<?> container;
+  private final int deadlineSeconds;
 
   CleanDebian() {
-    this("");
+    this(makeImage("", ""), DEADLINE_SECONDS);
   }
 
-  private CleanDebian(String packages) {
+  private CleanDebian(String tag, int deadlineSeconds) {
     Containers.require();
+    this.deadlineSeconds = deadlineSeconds;
     container =
-        new GenericContainer<>(DockerImageName.parse(makeImage(packages)))
+        new GenericContainer<>(DockerImageName.parse(tag))
             .withImagePullPolicy(image -> false)
             .withNetworkMode("none")
             .withCreateContainerCmdModifier(
@@ -58,19 +65,30 @@ final class CleanDebian implements AutoCloseable {
 
   /** With more packages of Debian, separated by commas. */
   static CleanDebian with(String packages) {
-    return new CleanDebian(packages);
+    return new CleanDebian(makeImage("", packages), DEADLINE_SECONDS);
+  }
+
+  /** For AArch64, on a machine that starts its programs by an emulator. */
+  static CleanDebian arm64() {
+    return new CleanDebian(makeImage("arm64", ""), ARM64_DEADLINE_SECONDS);
   }
 
   /** The image without more packages. */
   static void makeImage() {
-    makeImage("");
+    makeImage("", "");
   }
 
-  private static synchronized String makeImage(String packages) {
-    String tag = packages.isEmpty() ? IMAGE : IMAGE + "-" + packages.replace(',', '-');
+  private static synchronized String makeImage(String architecture, String packages) {
+    String tag =
+        Stream.of(IMAGE, architecture, packages.replace(',', '-'))
+            .filter(part -> !part.isEmpty())
+            .collect(Collectors.joining("-"));
     if (MADE.add(tag)) {
       Path script = Installation.launcherOfCheckout().resolveSibling("container-image");
       List<String> line = new ArrayList<>(List.of(script.toString(), "--debian"));
+      if (!architecture.isEmpty()) {
+        line.addAll(List.of("--architecture", architecture));
+      }
       if (!packages.isEmpty()) {
         line.addAll(List.of("--with", packages));
       }
@@ -98,7 +116,7 @@ final class CleanDebian implements AutoCloseable {
 
   /** Runs a line of shell as root, which is killed if it takes too long. */
   Command run(String line) {
-    return Containers.run(container, DEADLINE_SECONDS, "bash", "-c", line);
+    return Containers.run(container, deadlineSeconds, "bash", "-c", line);
   }
 
   /** Runs it and answers what it printed; fails if it does. */

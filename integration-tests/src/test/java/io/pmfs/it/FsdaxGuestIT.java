@@ -100,7 +100,8 @@ final class FsdaxGuestIT {
     return line;
   }
 
-  private static String classPath() {
+  /** That of these tests, with those of other modules. */
+  static String classPath() {
     // Surefire's own property: java.class.path may be one JAR with a manifest.
     String given =
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));

@@ -31,7 +31,7 @@ final class RpmIT {
       for jar in lib/pmfs/lib/{cli,daemon,settings,node-cache,cluster,shards,pack,writable,fs-core,fuse-mount,fuse-jnr,metadata,compression}-*.jar; do
         mv "$jar" "${jar%%-[0-9]*}-9.0.jar"
       done
-      tar -cf - -C /newer/tree pmfs | gzip -1 >/newer/target/pmfs-9.0-linux-amd64.tar.gz
+      tar -cf - -C /newer/tree pmfs | gzip -1 >/newer/target/pmfs-9.0-linux-amd64-arm64.tar.gz
       (cat /etc/pmfs/pmfs.toml && echo '# of 9.0') >/newer/target/documents/pmfs.toml
       cp /etc/logrotate.d/pmfs /newer/src/main/deb/logrotate
       rpmbuild -bb --quiet --define 'made /newer/target' --define 'program_version 9.0' --define '_topdir /newer/rpm' /pmfs.spec
@@ -119,7 +119,7 @@ final class RpmIT {
         "(while [ ! -e /stop ]; do cmp /source/d/x /mnt/a/d/x || exit 1; done; touch /stopped)"
             + " >/reader.log 2>&1 </dev/null &");
 
-    assertThat(machine.expect("rpm -U --nodeps /newer.rpm"))
+    assertThat(machine.expect("rpm -U --nodeps /newer.rpm 2>&1"))
         .contains("until you run: pmfs upgrade");
     assertThat(machine.expect("tail -n 1 /etc/pmfs/pmfs.toml")).isEqualTo("# of this machine\n");
     assertThat(machine.expect("tail -n 1 /etc/pmfs/pmfs.toml.rpmnew")).isEqualTo("# of 9.0\n");
@@ -145,7 +145,7 @@ final class RpmIT {
     machine.expect("pmfs mount --tier ssd:/var/tier --keep-free 0 /source /mnt/a");
     machine.expect("echo '# of this machine' >>/etc/pmfs/pmfs.toml");
 
-    assertThat(machine.expect("rpm -e pmfs")).contains("/mnt/a");
+    assertThat(machine.expect("rpm -e pmfs 2>&1")).contains("/mnt/a");
     machine.assertServes("/mnt/a");
     assertThat(machine.run("command -v pmfs").exit()).isNotZero();
     assertThat(machine.expect("tail -n 1 /etc/pmfs/pmfs.toml.rpmsave"))
