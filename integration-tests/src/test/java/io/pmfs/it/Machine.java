@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -126,13 +127,21 @@ final class Machine {
     int files = 0;
     for (Posix.Entry entry : Posix.list(directory)) {
       String path = directory + "/" + entry.name();
-      if (entry.type() == Posix.DT_REG) {
+      if (isOfType(Posix.DT_REG, entry, path)) {
         files += Posix.forgetData(path) == 0 ? 1 : 0;
-      } else if (entry.type() == Posix.DT_DIR && !List.of(".", "..").contains(entry.name())) {
+      } else if (!List.of(".", "..").contains(entry.name())
+          && isOfType(Posix.DT_DIR, entry, path)) {
         files += forgetData(path);
       }
     }
     return files;
+  }
+
+  /** The listing of a writable mount tells what that of its source tells, perhaps no type. */
+  private static boolean isOfType(int type, Posix.Entry entry, String path) {
+    return entry.type() == Posix.DT_UNKNOWN
+        ? Files.isDirectory(Path.of(path), LinkOption.NOFOLLOW_LINKS) == (type == Posix.DT_DIR)
+        : entry.type() == type;
   }
 
   /**

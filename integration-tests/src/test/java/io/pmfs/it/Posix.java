@@ -49,6 +49,7 @@ final class Posix {
   static final int PROT_WRITE = 2;
   static final int MAP_SHARED = 1;
 
+  static final int DT_UNKNOWN = 0;
   static final int DT_DIR = 4;
   static final int DT_REG = 8;
 
