@@ -39,6 +39,7 @@ def cold(node, part, readers=1, seed=1, nodes=()):
     nodes = [node, *nodes]
     settle(nodes)
     machine.drop_caches(names=False)
+    machine.await_rest([each.pid for each in nodes], seconds=60)  # Java compiles after a warm-up, too
     before = [each.cpu_seconds() for each in nodes]
     line = read_together([node], part, seed, readers)[0]
     return line, [each.cpu_seconds() - used for each, used in zip(nodes, before)]
