@@ -12,6 +12,9 @@
  * seed are one epoch together, as nodes read it, if all of them show the same files below their directories. Each file is then
  * taken for its path. --wait has it wait after the walk for its standard input to end, so that several begin at once.
  *
+ * With --compute it trains: an accelerator takes what was read, --batch files at a time, and computes so many microseconds for
+ * each file. Readers run at most AHEAD_BATCHES ahead of it. The time of an epoch ends when the last batch is computed.
+ *
  * Build: cc -O2 -std=c11 -Wall -Wextra -pthread -o epoch epoch.c
  */
 #define _FILE_OFFSET_BITS 64
@@ -42,6 +45,7 @@ enum {
     BUFFER_ALIGNMENT = 4096,
     PAGE_BYTES = 4096,
     FAR_PAGES = 10007, /* a prime, and so is 10009 */
+    AHEAD_BATCHES = 2, /* that are read and wait for the accelerator, beside the files that readers have in hand */
 };
 
 enum mode { MODE_READ, MODE_STAT, MODE_OPEN, MODE_WALK, MODE_MAP, MODE_MAP_RANDOM, MODE_COMPARE };
@@ -55,6 +59,8 @@ struct options {
     size_t share;
     size_t shares;
     bool wait;
+    long compute_us;
+    size_t batch;
     const char *directory;
     const char *reference;
 };
@@ -69,6 +75,7 @@ struct file_list {
 struct tally {
     uint64_t files;
     uint64_t bytes;
+    uint64_t reads;
     uint64_t errors;
     double slowest_seconds;
     double cpu_seconds;
@@ -81,6 +88,11 @@ struct epoch {
     atomic_size_t next;
     atomic_uint_fast64_t errors;
     pthread_barrier_t start;
+    /* Of the training: files that were read, and those that the accelerator has taken. */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t read;
+    size_t taken;
 };
 
 struct reader {
@@ -92,7 +104,8 @@ struct reader {
 };
 
 static const char usage[] =
-    "usage: epoch [--mode MODE] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N] [--share I/N] [--wait] DIRECTORY\n"
+    "usage: epoch [--mode MODE] [--reference DIRECTORY] [--threads N] [--epochs N] [--seed N] [--share I/N] [--wait]\n"
+    "             [--compute MICROSECONDS [--batch FILES]] DIRECTORY\n"
     "  --mode read        open, fstat, read whole and close every file in shuffled order (default)\n"
     "  --mode stat        stat every file in shuffled order\n"
     "  --mode open        open and close every file in shuffled order\n"
@@ -101,7 +114,9 @@ static const char usage[] =
     "  --mode map-random  the same, touching each page once in another order\n"
     "  --mode compare     compare the bytes of every file with those of the same file below --reference\n"
     "  --share I/N        visit the files I, I + N, I + 2 N ... of the shuffled order, counted from 0\n"
-    "  --wait             begin when standard input ends\n";
+    "  --wait             begin when standard input ends\n"
+    "  --compute N        an accelerator takes the files in batches and computes N microseconds for each\n"
+    "  --batch FILES      files that it takes at once (default 1)\n";
 
 static _Noreturn void die(const char *what)
 {
@@ -253,6 +268,7 @@ static void read_open_file(struct reader *reader, const char *path, int fd)
     while ((got = read(fd, reader->buffer, BUFFER_SIZE)) != 0) {
         if (got > 0) {
             total += (uint64_t)got;
+            reader->tally.reads++;
         } else if (errno != EINTR) {
             complain(reader->epoch, path, strerror(errno));
             break;
@@ -371,6 +387,55 @@ static void compare_file(struct reader *reader, const char *path)
 
 /* ---- an epoch */
 
+/* Files of this share. */
+static size_t share_count(const struct epoch *epoch)
+{
+    const struct options *options = epoch->options;
+    size_t count = epoch->files->count;
+    return count <= options->share ? 0 : (count - options->share - 1) / options->shares + 1;
+}
+
+/* Waits until the accelerator is near enough for the file of this number, counted from 0. */
+static void await_accelerator(struct epoch *epoch, size_t number)
+{
+    size_t ahead = AHEAD_BATCHES * epoch->options->batch + (size_t)epoch->options->threads;
+    pthread_mutex_lock(&epoch->lock);
+    while (number >= epoch->taken + ahead)
+        pthread_cond_wait(&epoch->changed, &epoch->lock);
+    pthread_mutex_unlock(&epoch->lock);
+}
+
+static void hand_over(struct epoch *epoch)
+{
+    pthread_mutex_lock(&epoch->lock);
+    epoch->read++;
+    pthread_cond_broadcast(&epoch->changed);
+    pthread_mutex_unlock(&epoch->lock);
+}
+
+/* The accelerator takes whichever files were read, a batch at a time. */
+static void *accelerator_main(void *argument)
+{
+    struct epoch *epoch = argument;
+    size_t count = share_count(epoch);
+    pthread_barrier_wait(&epoch->start);
+    while (epoch->taken < count) {
+        size_t left = count - epoch->taken;
+        size_t batch = left < epoch->options->batch ? left : epoch->options->batch;
+        pthread_mutex_lock(&epoch->lock);
+        while (epoch->read - epoch->taken < batch)
+            pthread_cond_wait(&epoch->changed, &epoch->lock);
+        epoch->taken += batch;
+        pthread_cond_broadcast(&epoch->changed);
+        pthread_mutex_unlock(&epoch->lock);
+        uint64_t us = batch * (uint64_t)epoch->options->compute_us;
+        struct timespec time = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+        while (nanosleep(&time, &time) && errno == EINTR)
+            ;
+    }
+    return NULL;
+}
+
 static void *reader_main(void *argument)
 {
     struct reader *reader = argument;
@@ -380,6 +445,8 @@ static void *reader_main(void *argument)
         size_t index = atomic_fetch_add(&epoch->next, epoch->options->shares);
         if (index >= epoch->files->count)
             return NULL;
+        if (epoch->options->compute_us)
+            await_accelerator(epoch, index / epoch->options->shares);
         double start = now();
         if (epoch->options->mode == MODE_STAT)
             stat_file(reader, epoch->files->paths[index]);
@@ -395,16 +462,23 @@ static void *reader_main(void *argument)
         if (seconds > reader->tally.slowest_seconds)
             reader->tally.slowest_seconds = seconds;
         reader->tally.files++;
+        if (epoch->options->compute_us)
+            hand_over(epoch);
     }
 }
 
 static struct tally run_epoch(const struct file_list *files, const struct options *options, struct reader *readers,
                               double *seconds)
 {
-    struct epoch epoch = {.files = files, .options = options};
+    struct epoch epoch = {.files = files, .options = options, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     int count = options->threads;
+    bool trains = options->compute_us > 0;
+    pthread_t accelerator;
     atomic_store(&epoch.next, options->share);
-    pthread_barrier_init(&epoch.start, NULL, (unsigned)count + 1);
+    pthread_barrier_init(&epoch.start, NULL, (unsigned)count + 1 + trains);
+    errno = trains ? pthread_create(&accelerator, NULL, accelerator_main, &epoch) : 0;
+    if (errno)
+        die("starting the accelerator");
     for (int i = 0; i < count; i++) {
         readers[i].epoch = &epoch;
         readers[i].tally = (struct tally){0};
@@ -420,9 +494,12 @@ static struct tally run_epoch(const struct file_list *files, const struct option
         pthread_join(readers[i].thread, NULL);
         total.files += readers[i].tally.files;
         total.bytes += readers[i].tally.bytes;
+        total.reads += readers[i].tally.reads;
         if (readers[i].tally.slowest_seconds > total.slowest_seconds)
             total.slowest_seconds = readers[i].tally.slowest_seconds;
     }
+    if (trains)
+        pthread_join(accelerator, NULL);
     *seconds = now() - start;
     total.cpu_seconds = cpu_seconds() - start_cpu;
     total.errors = atomic_load(&epoch.errors);
@@ -433,8 +510,9 @@ static struct tally run_epoch(const struct file_list *files, const struct option
 static void print_line(const char *mode, long epoch, int threads, const struct tally *tally, double seconds)
 {
     printf("{\"mode\": \"%s\", \"epoch\": %ld, \"threads\": %d, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64
-           ", \"errors\": %" PRIu64 ", \"seconds\": %.6f, \"slowest_ms\": %.3f, \"cpu_seconds\": %.6f}\n",
-           mode, epoch, threads, tally->files, tally->bytes, tally->errors, seconds, tally->slowest_seconds * 1e3, tally->cpu_seconds);
+           ", \"reads\": %" PRIu64 ", \"errors\": %" PRIu64 ", \"seconds\": %.6f, \"slowest_ms\": %.3f, \"cpu_seconds\": %.6f}\n",
+           mode, epoch, threads, tally->files, tally->bytes, tally->reads, tally->errors, seconds, tally->slowest_seconds * 1e3,
+           tally->cpu_seconds);
     fflush(stdout);
 }
 
@@ -484,9 +562,10 @@ static struct options parse_options(int argc, char **argv)
     static const struct option known[] = {
         {"mode", required_argument, NULL, 'm'}, {"threads", required_argument, NULL, 't'},
         {"epochs", required_argument, NULL, 'e'}, {"seed", required_argument, NULL, 's'},
-        {"reference", required_argument, NULL, 'r'}, {"share", required_argument, NULL, 'i'}, {"wait", no_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+        {"reference", required_argument, NULL, 'r'}, {"share", required_argument, NULL, 'i'}, {"wait", no_argument, NULL, 'w'},
+        {"compute", required_argument, NULL, 'c'}, {"batch", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
     };
-    struct options options = {.mode = MODE_READ, .threads = 1, .epochs = 1, .seed = 42, .shares = 1};
+    struct options options = {.mode = MODE_READ, .threads = 1, .epochs = 1, .seed = 42, .shares = 1, .batch = 1};
     int option;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         switch (option) {
@@ -510,6 +589,12 @@ static struct options parse_options(int argc, char **argv)
             break;
         case 'w':
             options.wait = true;
+            break;
+        case 'c':
+            options.compute_us = parse_number("compute", optarg, 1, 1000000000);
+            break;
+        case 'b':
+            options.batch = (size_t)parse_number("batch", optarg, 1, 1000000);
             break;
         case 'h':
             fputs(usage, stdout);
