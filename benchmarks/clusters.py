@@ -163,7 +163,7 @@ def settle(nodes):
         node.settle()
 
 
-def read_together(nodes, part, seed, readers, shares=True, **options):
+def read_together(nodes, part, seed, readers, shares=True, words=(), **options):
     """An epoch: each node reads its share of the shuffled files, or all of them in an order of its own, and all begin at once.
 
     What each loader printed of it.
@@ -172,9 +172,9 @@ def read_together(nodes, part, seed, readers, shares=True, **options):
     try:
         for index, node in enumerate(nodes):
             order = ["--seed", seed, "--share", f"{index}/{len(nodes)}"] if shares else ["--seed", seed + index]
-            words = [BUILD / "epoch", *order, "--threads", readers, "--wait", node.directory / part]
+            command = [BUILD / "epoch", *order, *words, "--threads", readers, "--wait", node.directory / part]
             loaders.append(
-                subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, **options)
+                subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, **options)
             )
         for loader in loaders:
             loader.stdout.readline()  # The walk: names are not part of an epoch.

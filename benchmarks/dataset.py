@@ -49,6 +49,16 @@ def make_file(path, size, generator):
             file.write(generator.randbytes(min(BLOCK, size - offset)))
 
 
+def make_equal(directory, count, size, seed):
+    """Makes count files of size bytes that do not compress, all in one directory; returns their bytes."""
+    directory.mkdir(parents=True)
+    generator = random.Random(seed)
+    for index in range(count):
+        make_file(directory / f"f{index:06d}", size, generator)
+    os.sync()
+    return count * size
+
+
 def make_tiny(directory, count, directories, size):
     """Makes count files of size bytes, spread evenly over directories; each holds its own number, again and again."""
     for number in range(directories):

@@ -33,6 +33,10 @@ class Group:
         self.before[str(pid)] = next(path.lstrip("/") for _, controller, path in groups if controller == "memory")
         (self.directory / "cgroup.procs").write_text(str(pid))
 
+    def words(self, *command):
+        """The command, so that it is in the group from its start."""
+        return ["sh", "-c", f'echo $$ >{self.directory}/cgroup.procs && exec "$@"', "sh", *command]
+
     def __exit__(self, *failure):
         with machine.uninterrupted():
             for pid in (self.directory / "cgroup.procs").read_text().split():

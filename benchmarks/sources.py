@@ -73,17 +73,13 @@ def throttle(device, bandwidth, operations):
 
 
 @contextlib.contextmanager
-def throttle_writes(device, bandwidth):
-    """The device takes so many bytes a second from all writers together.
-
-    In the root group: it is the kernel's own threads that write pages back, and cgroup v1 counts these there.
-    """
-    file = BLKIO / "blkio.throttle.write_bps_device"
+def in_root_group(device, kind, limit):
+    file = BLKIO / f"blkio.throttle.{kind}_device"
     if not file.exists():
         raise BenchmarkError(f"no cgroup v1 blkio controller at {BLKIO}; boot with systemd.unified_cgroup_hierarchy=0")
     number = os.stat(device).st_rdev
     device_number = f"{os.major(number)}:{os.minor(number)}"
-    file.write_text(f"{device_number} {bandwidth}\n")
+    file.write_text(f"{device_number} {limit}\n")
     try:
         yield
     finally:
@@ -91,9 +87,34 @@ def throttle_writes(device, bandwidth):
             file.write_text(f"{device_number} 0\n")
 
 
+def throttle_writes(device, bandwidth):
+    """The device takes so many bytes a second from all writers together.
+
+    In the root group: it is the kernel's own threads that write pages back, and cgroup v1 counts these there.
+    """
+    return in_root_group(device, "write_bps", bandwidth)
+
+
+@contextlib.contextmanager
+def throttle_images(device, bandwidth, operations):
+    """Throttles those who read images on the device through loop devices: the kernel's own threads, in the root group."""
+    with in_root_group(device, "read_bps", bandwidth), in_root_group(device, "read_iops", operations):
+        yield
+
+
 def bytes_read(device):
     """Bytes the block device delivered since it was set up (field 3 of its stat: sectors read)."""
     return int(Path(f"/sys/block/{Path(device).name}/stat").read_text().split()[2]) * SECTOR_BYTES
+
+
+def bytes_written(device):
+    """Bytes the block device took since it was set up (field 7 of its stat: sectors written)."""
+    return int(Path(f"/sys/block/{Path(device).name}/stat").read_text().split()[6]) * SECTOR_BYTES
+
+
+def reads(device):
+    """Requests to read that the block device completed (field 1 of its stat)."""
+    return int(Path(f"/sys/block/{Path(device).name}/stat").read_text().split()[0])
 
 
 class Latency(FuseDaemon):

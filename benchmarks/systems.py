@@ -63,11 +63,28 @@ class Source:
         """Unmounts and removes what the mount made."""
 
 
+class Copied(Source):
+    """The directory, copied to the local disk before it is read."""
+
+    name = "cp"
+
+    def __init__(self, source, work):
+        super().__init__(source, work)
+        self.directory = work / "copied"
+
+    def mount(self):
+        run("cp", "-r", self.source, self.directory)
+
+    def unmount(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
 class Pmfs(Source):
     """pmfs with one SSD tier beside the dataset."""
 
     kind = "pmfs"
     tier_kind = "ssd"
+    capacity = None  # of the tier, in bytes; None for no limit
 
     def __init__(self, source, work, launcher=ROOT / "scripts" / "pmfs", options=(), name="pmfs", needs_root=False):
         super().__init__(source, work)
@@ -89,7 +106,8 @@ class Pmfs(Source):
         self.directory.mkdir(exist_ok=True)
         self.tier.mkdir(exist_ok=True)
         # Not captured: a daemon may keep the descriptors it was started with.
-        command = [self.launcher, "mount", self.source, self.directory, "--tier", f"{self.tier_kind}:{self.tier}", *self.options]
+        capacity = f":{self.capacity}" if self.capacity else ""
+        command = [self.launcher, "mount", self.source, self.directory, "--tier", f"{self.tier_kind}:{self.tier}{capacity}", *self.options]
         status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False, **self.caller()).returncode
         if status:
             raise BenchmarkError(f"pmfs mount: exit status {status}; the line above says why")
