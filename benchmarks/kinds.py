@@ -17,6 +17,7 @@ SOURCE_ROOTS = ["/usr/include", "/usr/lib/python3"]
 SOURCE_SUFFIXES = {".h", ".hpp", ".py"}
 SOURCE_LARGEST = 1 << 20
 VALUES = 1 << 16  # in one array: 256 KiB of float32
+BEAMS = 32
 
 
 def sources(seed):
@@ -105,7 +106,23 @@ def sparse_arrays(seed):
         yield ".npy", array_file(numpy.where(generator.random(VALUES) < 0.05, generator.normal(size=VALUES), 0))
 
 
-KINDS = {"sources": sources, "JSON": records, "JPEG": photographs, "float32": dense_arrays, "sparse": sparse_arrays}
+def point_clouds(seed):
+    """A turn of a lidar with 32 beams each: x, y, z in centimetres and the intensity of 32,768 points, int16, one point after the other."""
+    generator = numpy.random.default_rng(seed)
+    angle = numpy.linspace(0, 2 * numpy.pi, VALUES // BEAMS // 2, endpoint=False)
+    height = numpy.linspace(-0.4, 0.05, BEAMS)[:, None]
+    while True:
+        # Walls and objects at constant distances, some of them before others, and the ground that the lower beams reach first.
+        ends = numpy.sort(generator.uniform(0, 2 * numpy.pi, 60))
+        distance = generator.uniform(300, 6000, 61)[numpy.searchsorted(ends, angle)][None, :]
+        ground = numpy.where(height < 0, 180 / numpy.maximum(-height, 1e-3), numpy.inf)
+        reach = numpy.minimum(distance, ground) + generator.normal(0, 2, (BEAMS, len(angle)))
+        intensity = generator.integers(10, 60, 61)[numpy.searchsorted(ends, angle)][None, :] + generator.integers(0, 4, reach.shape)
+        points = numpy.stack([reach * numpy.cos(angle), reach * numpy.sin(angle), reach * height, intensity], axis=-1)
+        yield ".bin", numpy.round(points).astype(numpy.int16).tobytes()
+
+
+KINDS = {"sources": sources, "JSON": records, "JPEG": photographs, "float32": dense_arrays, "sparse": sparse_arrays, "points": point_clouds}
 
 
 def make(directory, kind, size, seed):
