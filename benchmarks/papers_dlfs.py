@@ -1,0 +1,95 @@
+"""DLFS (2019): random small samples, many of them at once, at little CPU
+
+Samples of one size, each a file, in shuffled order by 1 to 64 readers: from the local file system, from an EROFS image, through
+pmfs from a directory, and through pmfs from a tar file. CPU seconds are those of the readers and of the daemon.
+"""
+
+from functools import partial
+
+import comparisons
+import dataset
+import machine
+import peers
+import systems
+
+SIZES = {"512 B": 512, "4 KiB": 4 << 10, "16 KiB": 16 << 10, "64 KiB": 64 << 10}
+READERS = [1, 4, 16, 64]
+LOCAL, TAR = "source", "pmfs, tar"
+DROPPED, WARM = "everything dropped", "in memory"
+WARM_EPOCHS = 5
+RATE, CPU = "samples/s", "µs of CPU a sample"
+
+
+def measure(paper):
+    files = 2_000 if paper.quick else 10_000
+    for name in paper.missing(["512 B", "64 KiB"] if paper.quick else SIZES):
+        work = paper.work / name.replace(" ", "")
+        work.mkdir()
+        source, tar = work / "dataset", work / "dataset.tar"
+        dataset.make_tiny(source, files, files // dataset.FILES_IN_A_DIRECTORY, SIZES[name])
+        machine.run("tar", "-C", source, "-cf", tar, ".")
+        image = peers.KernelImage(source, work, "erofs")
+        image.prepare()
+        packed = systems.Pmfs(tar, work, paper.pmfs, paper.pmfs_option, TAR)
+        packed.directory, packed.tier = work / "mnt-tar", work / "tier-tar"
+        compared = [systems.Source(source, work), image, systems.Pmfs(source, work, paper.pmfs, paper.pmfs_option), packed]
+        readers = READERS[::3] if paper.quick else READERS
+        sides = {system.name: partial(rates, system, source, readers) for system in compared}
+        paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 3))
+
+
+def rates(system, source, readers):
+    """Samples a second and CPU of a sample for each number of readers, from both states; every byte is compared first."""
+    try:
+        system.mount()
+        pid = None
+        if system.kind == "pmfs":
+            system.stage()
+            pid = system.status()["pid"]
+        machine.compare(system.directory, source)
+        found = {}
+        for count in readers:
+            for state in (DROPPED, WARM):
+                if state == DROPPED:
+                    machine.drop_caches()
+                before = machine.cpu_seconds(pid) if pid else 0
+                lines = machine.load(system.directory, threads=count, epochs=WARM_EPOCHS if state == WARM else 1)[1:]
+                files = sum(line["files"] for line in lines)
+                cpu = sum(line["cpu_seconds"] for line in lines) + (machine.cpu_seconds(pid) - before if pid else 0)
+                found[key(count, state, RATE)] = files / sum(line["seconds"] for line in lines)
+                found[key(count, state, CPU)] = cpu / files * 1e6
+        return found
+    finally:
+        with machine.uninterrupted():
+            system.unmount()
+
+
+def key(readers, state, what):
+    return f"{state}, {readers} reader{'s' if readers > 1 else ''}, {what}"
+
+
+def measured(one):
+    """States and numbers of readers of a comparison."""
+    names = next(iter(one.sides.values()))[0]
+    return [(state, count) for state in (DROPPED, WARM) for count in READERS if key(count, state, RATE) in names]
+
+
+def tell(found):
+    rows = []
+    for one in found:
+        for state, count in measured(one):
+            rate, cpu = key(count, state, RATE), key(count, state, CPU)
+            local = one.figure(LOCAL, rate)
+            cells = [f"{one.value(side, rate):,.0f} ({one.figure(side, rate) / local:.2f}), {one.value(side, cpu):.0f} µs" for side in one.sides]
+            rows.append([f"{one.name}, {state}, {count}", *cells])
+    sides = list(found[0].sides)
+    return comparisons.table(["sample, state, readers: samples/s (of the local file system's), CPU a sample", *sides], rows)
+
+
+def panels(found):
+    shown = []
+    for one in found:
+        for state, count in [(DROPPED, max(READERS)), (WARM, 1)]:
+            work = f"{one.name},\n{state},\n{count} reader{'s' if count > 1 else ''}"
+            shown.append(comparisons.panel(one, work, RATE, key(count, state, RATE)))
+    return shown
