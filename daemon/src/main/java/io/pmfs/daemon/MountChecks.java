@@ -3,6 +3,7 @@ package io.pmfs.daemon;
 import io.pmfs.daemon.dataset.MountPlaces;
 import io.pmfs.daemon.process.MachineChecks;
 import io.pmfs.daemon.process.Supervision;
+import io.pmfs.fuse.mounting.MountRight;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.Reason;
@@ -137,7 +138,7 @@ public final class MountChecks {
         throw MountFailure.usage(
             mountpoint, "mount point", "not empty", "choose an empty directory");
       }
-      if (!surroundings.isRoot()) {
+      if (!surroundings.isRoot() && !MountRight.hasCapability(surroundings.root())) {
         checkMountpointOfUser(mountpoint);
       }
     } catch (IOException e) {

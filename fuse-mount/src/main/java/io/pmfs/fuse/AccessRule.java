@@ -3,6 +3,7 @@ package io.pmfs.fuse;
 import io.pmfs.fs.AccessLists;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.system.LibC;
+import io.pmfs.fuse.system.UnmappedGroups;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PosixAcl;
 import io.pmfs.posix.FsException;
@@ -33,7 +34,8 @@ public enum AccessRule {
    */
   static AccessRule of(AccessLists lists, boolean othersEnter, boolean isResumed) {
     boolean isForRootAlone = !othersEnter && LibC.INSTANCE.geteuid() == 0;
-    if (isForRootAlone) {
+    // The kernel would refuse lists with users or groups that the namespace of the mount lacks.
+    if (isForRootAlone || UnmappedGroups.exist()) {
       return MODES;
     }
     boolean byKernel = isResumed ? lists.areAppliedByKernel() : lists.areFound();

@@ -56,9 +56,10 @@ final class PathCallsTest {
       cli.bugreport.KernelFiles cli.doctor.ResourceChecks
       daemon.process.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.jnr.JnrBridge
       fuse.KernelWorkers fuse.mounting.Fusermount fuse.mounting.Mounter
-      fuse.mounting.MountingByRoot fuse.mounting.ReadAhead fuse.mounting.StaleMountGuard
+      fuse.mounting.MountingByRoot fuse.mounting.MountRight fuse.mounting.ReadAhead
+      fuse.mounting.StaleMountGuard
       fuse.system.FileUsers fuse.system.GroupWriters fuse.system.Priority fuse.system.Spawn
-      fuse.system.StandardStreams machine.MountTable machine.NativeText machine.UserNamespace
+      fuse.system.StandardStreams fuse.system.UnmappedGroups machine.MountTable machine.NativeText machine.UserNamespace
       mounts.DaemonSharing mounts.MountViewers mounts.SchedulerJob posix.BlockDevice
       posix.MountedFileSystem posix.OpenFileLimit
       """;
@@ -92,6 +93,7 @@ final class PathCallsTest {
       Set.of(
           "open",
           "openat",
+          "faccessat",
           "mount",
           "umount2",
           "chmod",

@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
 public class TestMachine {
   private static final String LOCAL_ROOT = "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n";
 
+  private static final String ROOTS_STATUS = "Name:\tjava\nCapEff:\t000001ffffffffff\n";
+
   public final Path directory;
   public final Path root;
   public final Map<String, String> environment = new HashMap<>();
@@ -34,7 +36,7 @@ public class TestMachine {
       throw new UncheckedIOException(e);
     }
     write("proc/self/mountinfo", LOCAL_ROOT);
-    write("proc/self/status", "Name:\tjava\nCapEff:\t000001ffffffffff\n");
+    write("proc/self/status", ROOTS_STATUS);
     write("proc/self/limits", "Max open files            1024         524288       files\n");
     write("proc/sys/kernel/osrelease", "6.12.0-1-amd64\n");
     write("dev/fuse", "");
@@ -51,6 +53,14 @@ public class TestMachine {
       Files.createDirectories(file.resolveSibling(""));
       Path next = Files.writeString(file.resolveSibling(file.getFileName() + ".new"), text, UTF_8);
       Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private String read(String path) {
+    try {
+      return Files.readString(root.resolve(path), UTF_8);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -82,7 +92,11 @@ public class TestMachine {
     }
   }
 
+  /** Other users than root have no capability, unless a test gave them one. */
   public Surroundings surroundings() {
+    if (uid != 0 && read("proc/self/status").equals(ROOTS_STATUS)) {
+      write("proc/self/status", "Name:\tjava\nCapEff:\t0000000000000000\n");
+    }
     return new Surroundings(Map.copyOf(environment), directory, uid, "ada", root);
   }
 

@@ -47,10 +47,7 @@ final class Examination {
     architecture();
     required("/dev/fuse", machine.device(), "can be opened");
     bridge();
-    required(
-        "permission",
-        machine.permission(),
-        surroundings.isRoot() ? "root with CAP_SYS_ADMIN" : "mounts with fusermount");
+    mounting();
     fusermount();
     utilities();
     allowOther();
@@ -132,6 +129,24 @@ final class Examination {
       warn(
           "fusermount",
           "not found; users other than root need it: apt-get install fuse3, or dnf install fuse3");
+    }
+  }
+
+  private void mounting() {
+    String problem = machine.permission();
+    String ofPrivate = machine.privateMounts();
+    if (problem != null && ofPrivate == null && !surroundings.isRoot()) {
+      warn("permission", problem + "; without it only pmfs run mounts, as with --private");
+    } else {
+      required(
+          "permission",
+          problem,
+          surroundings.isRoot() ? "root with CAP_SYS_ADMIN" : "mounts with fusermount");
+    }
+    if (ofPrivate == null) {
+      ok("run --private", "possible for users");
+    } else {
+      warn("run --private", "not possible: " + ofPrivate);
     }
   }
 

@@ -51,7 +51,8 @@ import picocli.CommandLine.Spec;
       "  pmfs run --source /lustre/imagenet -- sh -c 'python train.py --data $PMFS_MOUNT'",
       "  pmfs run --source /lustre/imagenet --mountpoint /tmp/data --stage -- python train.py",
       "  pmfs run --source /lustre/imagenet --stage=val --purge --tier ssd:/local/$USER -- ./job",
-      "  pmfs run --source /lustre/imagenet --or-source -- ./job      even without a mount"
+      "  pmfs run --source /lustre/imagenet --or-source -- ./job      even without a mount",
+      "  pmfs run --private --source /data -- python train.py         which reads /data"
     })
 public final class RunCommand implements Callable<Integer> {
   /** Set by the script, which executes the plan. */
@@ -91,6 +92,14 @@ public final class RunCommand implements Callable<Integer> {
           "Where to mount it; pmfs creates a missing directory, and removes it at the end. Default:"
               + " a new directory in $TMPDIR or /tmp.")
   private @Nullable String mountpoint;
+
+  @Option(
+      names = "--private",
+      description =
+          "Mount for COMMAND only, in namespaces of its own: needs no fusermount. Without"
+              + " --mountpoint, COMMAND finds the mount at the path of the source. This is the"
+              + " default for users where fusermount is not installed.")
+  private boolean isPrivate;
 
   @Option(
       names = "--stage",
@@ -176,6 +185,11 @@ public final class RunCommand implements Callable<Integer> {
     new MountPlaces(settings, surroundings).check();
     Registry registry = Registry.open(surroundings);
     List<String> plan = new ArrayList<>();
+    if (isPrivate && settings.outputs() != null) {
+      throw MountFailure.usage(
+          "--private: not possible with --writable, because files of other users and groups could"
+              + " not be changed; install fuse3, and leave it out");
+    }
     plan.add(settings.source().path().toString());
     plan.add(settings.mountpoint().toString());
     plan.add(registry.directory().resolve(Registry.nameOf(settings.mountpoint())).toString());

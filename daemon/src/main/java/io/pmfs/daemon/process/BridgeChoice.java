@@ -22,6 +22,9 @@ public record BridgeChoice(String name, String reason) {
       return new BridgeChoice("kernel", "the default; root mounts with mount(2)");
     }
     MachineChecks machine = new MachineChecks(surroundings);
+    if (machine.canMount()) {
+      return new BridgeChoice("kernel", "the default; mount(2) in a namespace of the user");
+    }
     String device = machine.device();
     String problem = device == null ? machine.permission() : device;
     return problem == null

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountPoint;
+import io.pmfs.fuse.mounting.MountRight;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
@@ -28,7 +29,7 @@ public final class ExternalUnmount {
     if (!wanted.isSameAs(surroundings.mounts().at(mountpoint))) {
       return;
     }
-    if (surroundings.isRoot()) {
+    if (surroundings.isRoot() || MountRight.hasCapability(surroundings.root())) {
       unmountAsRoot(wanted, lazy);
       return;
     }

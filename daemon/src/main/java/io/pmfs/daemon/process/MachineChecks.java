@@ -1,7 +1,9 @@
 package io.pmfs.daemon.process;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.pmfs.fuse.mounting.MountRight;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
@@ -16,11 +18,12 @@ import java.nio.file.attribute.PosixFileAttributes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** Checks what FUSE needs. Each returns null when satisfied. */
 public final class MachineChecks {
-  private static final int CAP_SYS_ADMIN = 21;
+  private static final int TRIAL_SECONDS = 5;
   private static final String LIBRARY = "libfuse.so.2";
 
   private final Surroundings surroundings;
@@ -129,24 +132,76 @@ public final class MachineChecks {
           : "mount(2): not permitted: root without CAP_SYS_ADMIN; give the container --cap-add"
               + " SYS_ADMIN";
     }
-    return ExternalUnmount.findFusermount(surroundings) == null
+    return !canMount() && ExternalUnmount.findFusermount(surroundings) == null
         ? "fusermount: not found; users need it to mount: apt-get install fuse3, or dnf install"
             + " fuse3"
         : null;
   }
 
-  /** Whether /proc/self/status shows CAP_SYS_ADMIN. */
+  /** Whether this process has CAP_SYS_ADMIN, at least in its own user namespace. */
   public boolean canMount() {
-    try {
-      for (String line : Files.readAllLines(surroundings.root().resolve("proc/self/status"))) {
-        if (line.startsWith("CapEff:")) {
-          return (Long.parseUnsignedLong(line.substring(7).strip(), 16) >> CAP_SYS_ADMIN & 1) == 1;
-        }
+    return MountRight.hasCapability(surroundings.root());
+  }
+
+  /** What {@code pmfs run --private} needs: user namespaces for users, and two programs. */
+  public @Nullable String privateMounts() {
+    for (String program : List.of("unshare", "setpriv", "mount")) {
+      if (surroundings.findProgram(program) == null) {
+        return program + ": not found; apt-get install util-linux mount, or dnf install util-linux";
       }
-    } catch (IOException | NumberFormatException e) {
-      return false;
     }
-    return false;
+    for (Setting setting : Setting.ALL) {
+      if (setting.forbidding().equals(number(setting.name()))) {
+        return "%s is %s; as root: sysctl -w %s=%s"
+            .formatted(setting.name(), setting.forbidding(), setting.name(), setting.permitting());
+      }
+    }
+    return trial();
+  }
+
+  /** A setting of sysctl(8) that may forbid user namespaces to users. */
+  private record Setting(String name, String forbidding, String permitting) {
+    /** Those of the kernel, of Debian's, and of Ubuntu's with AppArmor. */
+    static final List<Setting> ALL =
+        List.of(
+            new Setting("user.max_user_namespaces", "0", "15000"),
+            new Setting("user.max_mnt_namespaces", "0", "15000"),
+            new Setting("kernel.unprivileged_userns_clone", "0", "1"),
+            new Setting("kernel.apparmor_restrict_unprivileged_userns", "1", "0"));
+  }
+
+  /** The value of a setting; empty if the kernel does not have it. */
+  private String number(String setting) {
+    try {
+      Path file = surroundings.root().resolve("proc/sys").resolve(setting.replace('.', '/'));
+      // Not Files.readString: see UserNamespace.
+      return Files.readAllLines(file, ISO_8859_1).get(0).strip();
+    } catch (IOException | IndexOutOfBoundsException e) {
+      return "";
+    }
+  }
+
+  /** Only an attempt shows what a container or a security module forbids. */
+  private static @Nullable String trial() {
+    List<String> line = new ArrayList<>(List.of("unshare", "--user", "--map-current-user"));
+    line.addAll(List.of("--mount", "--keep-caps", "true"));
+    try {
+      Process process = new ProcessBuilder(line).redirectErrorStream(true).start();
+      if (!process.waitFor(TRIAL_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        return "unshare does not end";
+      }
+      String output = new String(process.getInputStream().readNBytes(4096), UTF_8).strip();
+      return process.exitValue() == 0
+          ? null
+          : output.replace('\n', ' ')
+              + "; util-linux must be 2.36 or later, and a container must permit user namespaces";
+    } catch (IOException e) {
+      return "unshare: " + Reason.of(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return "interrupted";
+    }
   }
 
   /** Whether /etc/fuse.conf lets users share their mounts. */

@@ -1,6 +1,5 @@
 package io.pmfs.fuse.mounting;
 
-import io.pmfs.fuse.system.LibC;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -43,7 +42,7 @@ public interface Mounting {
    */
   static Mounting of(MountSpec options, @Nullable SharedSession session, SessionMount own) {
     if (session == null) {
-      return LibC.INSTANCE.geteuid() == 0
+      return MountRight.isHeld()
           ? new MountingByRoot(options, own, null)
           : new MountingByUser(options, own);
     }

@@ -6,7 +6,10 @@ import io.pmfs.fuse.system.Posix;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** Mounts by mount(2) and umount2(2), on a new descriptor or a given one. */
+/**
+ * Mounts by mount(2) and umount2(2), on a new descriptor or a given one: as root, or as a user in a
+ * namespace of their own.
+ */
 final class MountingByRoot implements Mounting {
   private static final LibC LIBC = LibC.INSTANCE;
 
@@ -26,7 +29,11 @@ final class MountingByRoot implements Mounting {
     String data =
         "fd="
             + device
-            + ",rootmode=40000,user_id=0,group_id=0,default_permissions,max_read="
+            + ",rootmode=40000,user_id="
+            + LIBC.geteuid()
+            + ",group_id="
+            + LIBC.getegid()
+            + ",default_permissions,max_read="
             + options.maxReadBytes()
             + (options.allowOther() ? ",allow_other" : "");
     try (MountPoint place = MountPoint.open(options.mountpoint())) {
@@ -72,5 +79,10 @@ final class MountingByRoot implements Mounting {
   @Override
   public void setReadAhead() {
     ReadAhead.set(own.device());
+  }
+
+  @Override
+  public @Nullable String noPassthrough() {
+    return LIBC.geteuid() == 0 ? null : MountingByUser.NO_PASSTHROUGH;
   }
 }

@@ -11,6 +11,8 @@ import org.slf4j.LoggerFactory;
 final class MountingByUser implements Mounting {
   private static final Logger log = LoggerFactory.getLogger(MountingByUser.class);
 
+  static final String NO_PASSTHROUGH = "the kernel allows it only for root";
+
   private final MountSpec options;
   private final SessionMount own;
   private volatile @Nullable StaleMountGuard guard;
@@ -62,7 +64,7 @@ final class MountingByUser implements Mounting {
 
   @Override
   public String noPassthrough() {
-    return "the kernel allows it only for root";
+    return NO_PASSTHROUGH;
   }
 
   @Override

@@ -4,7 +4,6 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fuse.mounting.MountException.Reason;
-import io.pmfs.fuse.system.LibC;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.Charset;
@@ -48,7 +47,7 @@ public final class Unmount {
   }
 
   private static void unmountNow(SessionMount session, boolean lazy) throws MountException {
-    if (LibC.INSTANCE.geteuid() == 0) {
+    if (MountRight.isHeld()) {
       try (MountPoint place = MountPoint.open(session.mountpoint())) {
         place.unmount(session.knownDevice(), lazy);
       }

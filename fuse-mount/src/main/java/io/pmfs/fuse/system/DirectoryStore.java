@@ -189,6 +189,7 @@ public final class DirectoryStore implements BackingStore {
     if (Posix.retried(() -> LIBC.statx(file, name, flags, wanted, result)) != 0) {
       throw Posix.failure(what);
     }
+    UnmappedGroups.translate(result, file, name);
     return result;
   }
 

@@ -103,6 +103,11 @@ public interface LibC {
 
   int geteuid();
 
+  int getegid();
+
+  /** With the real user and group, and without capabilities unless that user is root. */
+  int faccessat(int directory, @In byte[] path, int mode, int flags);
+
   int getpagesize();
 
   /** A struct group that the next call may overwrite; null if there is none. */
