@@ -395,6 +395,9 @@ public final class Daemon implements ControlRequests {
 
   /** Detaches the other mount points: this daemon served them, too. */
   private void unmountOthers() {
+    if (settings.isMountedByAnother()) {
+      return;
+    }
     DaemonRecord own = entry();
     try {
       for (MountTable.Mount mount : surroundings.mounts().all()) {

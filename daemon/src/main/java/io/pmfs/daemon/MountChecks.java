@@ -52,7 +52,10 @@ public final class MountChecks {
   public void run() throws MountFailure {
     checkUser();
     checkSource();
-    if (mounting == null) {
+    boolean isGiven = settings.isMountedByAnother();
+    if (isGiven) {
+      checkDescriptor();
+    } else if (mounting == null) {
       checkMountpoint();
     } else if (!Files.isDirectory(settings.mountpoint())) {
       throw MountFailure.usage(
@@ -70,7 +73,7 @@ public final class MountChecks {
     }
     checkState();
     checkAccessLog();
-    if (mounting == null) {
+    if (mounting == null && !isGiven) {
       new MachineChecks(surroundings).requireFuse(settings.bridge().kind());
     }
   }
@@ -121,6 +124,27 @@ public final class MountChecks {
       case "auto" -> TAR_NAME.matcher(file.toString()).matches();
       default -> false;
     };
+  }
+
+  /** A daemon in the background has no descriptors of its caller. */
+  private void checkDescriptor() throws MountFailure {
+    Path mountpoint = settings.mountpoint();
+    if (settings.outputs() != null) {
+      throw MountFailure.usage(
+          mountpoint, "mount point", "does not work with --writable", "name a directory");
+    }
+    try {
+      if (Files.readSymbolicLink(mountpoint).endsWith("fuse")) {
+        return;
+      }
+    } catch (IOException e) {
+      // As if it were another file.
+    }
+    throw MountFailure.usage(
+        mountpoint,
+        "mount point",
+        "not an open /dev/fuse",
+        "mount first, and start pmfs with --foreground and that descriptor");
   }
 
   private void checkMountpoint() throws MountFailure {
@@ -182,6 +206,7 @@ public final class MountChecks {
   private void checkAllowOther() throws MountFailure {
     if (settings.bridge().allowOther()
         && !surroundings.isRoot()
+        && !settings.isMountedByAnother()
         && (mounting == null || !mounting.permitsAllowOther())
         && !new MachineChecks(surroundings).userAllowOther()) {
       throw MountFailure.usage(

@@ -264,7 +264,9 @@ public final class KernelBridge implements Bridge {
       answered = true;
       return;
     }
-    Probe.await(options.mountpoint(), timeout, ended, this);
+    if (mounting.isSeenHere()) {
+      Probe.await(options.mountpoint(), timeout, ended, this);
+    }
     answered = true;
     mounting.setReadAhead();
   }
@@ -382,7 +384,7 @@ public final class KernelBridge implements Bridge {
    */
   @Override
   public boolean isAtMountpoint() {
-    return !hasEnded() && own.isAtMountpoint();
+    return !hasEnded() && (!mounting.isSeenHere() || own.isAtMountpoint());
   }
 
   boolean hasEnded() {

@@ -70,7 +70,7 @@ final class ArchitectureTest {
       daemon.http     -> nothing
       contents        -> settings places machine tier
       mounts          -> settings places machine fuse fuse.system posix
-      settings        -> places machine cluster cluster.client cluster.peers cluster.members stage.copies stage.formats
+      settings        -> places machine cluster cluster.client cluster.peers cluster.members stage.copies stage.formats posix
       places          -> machine fuse.system stage.formats tier posix
       machine         -> posix
       cache           -> fuse.system tier source posix metadata table

@@ -11,6 +11,7 @@ import io.pmfs.places.GivenPath;
 import io.pmfs.places.OwnPath;
 import io.pmfs.places.Surroundings;
 import io.pmfs.places.TierSpec;
+import io.pmfs.posix.DescriptorPath;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -55,9 +56,10 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
     Path mountpoint =
         request.mountpoint() == null
             ? null
-            : surroundings.resolveLinks(
+            : placeOf(
                 MountFailure.parsing(
-                    "mount point", request.mountpoint(), text -> GivenPath.of(text, surroundings)));
+                    "mount point", request.mountpoint(), text -> GivenPath.of(text, surroundings)),
+                surroundings);
     Map<MountOption<?>, Setting> settings = defaults();
     ConfigurationFile file = findFile(request.file(), surroundings);
     if (file != null) {
@@ -120,6 +122,10 @@ public record Configuration(@Nullable Path mountpoint, Map<MountOption<?>, Setti
       }
     }
     return Map.of();
+  }
+
+  private static Path placeOf(Path mountpoint, Surroundings surroundings) {
+    return DescriptorPath.isOne(mountpoint) ? mountpoint : surroundings.resolveLinks(mountpoint);
   }
 
   private static @Nullable ConfigurationFile findFile(

@@ -1,13 +1,15 @@
 package io.pmfs.settings;
 
 import io.pmfs.machine.MountFailure;
+import io.pmfs.posix.DescriptorPath;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The resolved configuration of one mount, with a record for each part of the program.
  *
- * @param mountpoint where to mount, absolute and without symbolic links
+ * @param mountpoint where to mount, absolute and without symbolic links; or a {@link
+ *     DescriptorPath}
  * @param outputs how changes reach the source; null for a read-only mount
  * @param cluster the cluster that shares the dataset; null if there is none
  */
@@ -35,5 +37,10 @@ public record MountSettings(
         BridgeSettings.of(values),
         ClusterOptions.of(values),
         ObservationSettings.of(values));
+  }
+
+  /** Whether another program has mounted, and the mount point is its descriptor. */
+  public boolean isMountedByAnother() {
+    return DescriptorPath.isOne(mountpoint);
   }
 }

@@ -79,7 +79,9 @@ public final class MountCommand implements Callable<Integer> {
   @Parameters(
       index = "0",
       paramLabel = "[SOURCE] MOUNTPOINT",
-      description = "The dataset's directory or tar file, and an empty directory to mount it on.")
+      description =
+          "The dataset's directory or tar file, and an empty directory to mount it on; or /dev/fd/N,"
+              + " an open /dev/fuse that another program has mounted.")
   private String first;
 
   @Parameters(index = "1", arity = "0..1", hidden = true)

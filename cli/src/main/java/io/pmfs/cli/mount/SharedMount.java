@@ -56,6 +56,7 @@ final class SharedMount implements DaemonSharing.Daemons {
    */
   boolean join() throws MountFailure {
     return settings.outputs() == null
+        && !settings.isMountedByAnother()
         && new DaemonSharing(
                 session, settings, registry, invocation.surroundings(), canBind(), invocation::warn)
             .join(this);

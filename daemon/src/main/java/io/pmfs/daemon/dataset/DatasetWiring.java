@@ -318,6 +318,9 @@ public final class DatasetWiring {
   }
 
   private BridgeChoice bridgeChoice() {
+    if (settings.isMountedByAnother()) {
+      return new BridgeChoice("kernel", "another program has mounted");
+    }
     return mountsForUser()
         ? new BridgeChoice("kernel", "root mounts for this user")
         : BridgeChoice.of(settings.bridge().kind(), surroundings);

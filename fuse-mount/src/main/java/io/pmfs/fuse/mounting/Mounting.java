@@ -1,5 +1,6 @@
 package io.pmfs.fuse.mounting;
 
+import io.pmfs.posix.DescriptorPath;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -12,6 +13,11 @@ public interface Mounting {
    * @throws MountException if mounting failed; then nothing is mounted or left open
    */
   int mount(Duration timeout) throws MountException;
+
+  /** Whether this process finds its mount at the mount point. */
+  default boolean isSeenHere() {
+    return true;
+  }
 
   /** Called when the session is mounted and {@code own} knows its mount. */
   default void mounted() {}
@@ -41,6 +47,10 @@ public interface Mounting {
    * @param own the mount to unmount; other mounts on its path are not touched
    */
   static Mounting of(MountSpec options, @Nullable SharedSession session, SessionMount own) {
+    @Nullable Integer given = DescriptorPath.number(options.mountpoint());
+    if (given != null) {
+      return new MountedByAnother(given, own);
+    }
     if (session == null) {
       return MountRight.isHeld()
           ? new MountingByRoot(options, own, null)

@@ -1,13 +1,15 @@
 /**
  * Mounting and unmounting: as root, for a supervisor, by fusermount.
  *
- * <p><b>Start reading</b> at {@link Mounting}, which chooses one of three ways for a {@link
+ * <p><b>Start reading</b> at {@link Mounting}, which chooses one of four ways for a {@link
  * MountSpec}:
  *
  * <ul>
  *   <li>{@link MountingByRoot}, by mount(2) at a {@link MountPoint}.
  *   <li>{@link MountingBySupervisor}: the daemon of {@code --user} asks root over two pipes ({@link
  *       Mounter}).
+ *   <li>{@link MountedByAnother}: the mount point is an open /dev/fuse that another program
+ *       mounted.
  *   <li>{@link MountingByUser}: {@link Fusermount} mounts, and a {@link StaleMountGuard} unmounts
  *       if the daemon dies.
  * </ul>
