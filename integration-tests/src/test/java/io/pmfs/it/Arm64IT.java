@@ -113,7 +113,7 @@ final class Arm64IT {
   @Test
   void nativeCalls_onArm64_passTheirTests() {
     Path classes = directory.resolve("classes.tar");
-    String classPath = FsdaxGuestIT.classPath();
+    String classPath = Guest.classPath();
     List<String> pack = new ArrayList<>(List.of("tar", "-cPf", classes.toString(), "--"));
     pack.addAll(List.of(classPath.split(File.pathSeparator, -1)));
     Command.run(pack.toArray(String[]::new)).expect(0);

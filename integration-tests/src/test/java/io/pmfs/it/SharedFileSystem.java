@@ -10,13 +10,16 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A real shared file system, its servers and its client on this machine, on a network of their own.
  * Takes root. The servers can be killed and started again, the client unmounted and mounted again.
  */
 final class SharedFileSystem implements AutoCloseable {
-  private static final Duration START = Duration.ofMinutes(1);
+  private static final Duration START = Duration.ofMinutes(Machine.isEmulated() ? 5 : 1);
 
   /** What is served and how, and what of a file it can tell. */
   enum Kind {
@@ -27,7 +30,10 @@ final class SharedFileSystem implements AutoCloseable {
     GLUSTERFS("glusterfs", "glusterfsd"),
     MOOSEFS("mfsmount", "mfsmaster", "mfschunkserver"),
     /** NFS 3 with GNOME's client, which has no links and the time in whole seconds. */
-    NFS_GANESHA("ganesha.nfsd", "rpcbind", "dbus-daemon", "gio", "/usr/libexec/gvfsd-fuse");
+    NFS_GANESHA("ganesha.nfsd", "rpcbind", "dbus-daemon", "gio", "/usr/libexec/gvfsd-fuse"),
+    /** Server and client of the kernel, in the machine of {@code scripts/dax-vm}. */
+    KERNEL_NFS4("rpc.nfsd", "rpc.mountd", "exportfs", "rpcbind", "mount.nfs"),
+    KERNEL_NFS3("rpc.nfsd", "rpc.mountd", "exportfs", "rpcbind", "mount.nfs");
 
     private final ImmutableList<String> programs;
 
@@ -35,16 +41,25 @@ final class SharedFileSystem implements AutoCloseable {
       this.programs = ImmutableList.copyOf(programs);
     }
 
+    /** Those that this machine is for. */
+    static Stream<Kind> here() {
+      return Arrays.stream(values()).filter(kind -> kind.isOfTheKernel() == Machine.isEmulated());
+    }
+
+    boolean isOfTheKernel() {
+      return this == KERNEL_NFS4 || this == KERNEL_NFS3;
+    }
+
     boolean hasSymbolicLinks() {
       return this != RCLONE && this != NFS_GANESHA;
     }
 
     boolean hasHardLinks() {
-      return this == GLUSTERFS || this == MOOSEFS;
+      return this == GLUSTERFS || this == MOOSEFS || isOfTheKernel();
     }
 
     boolean hasExtendedAttributes() {
-      return this == GLUSTERFS || this == MOOSEFS;
+      return this == GLUSTERFS || this == MOOSEFS || this == KERNEL_NFS4;
     }
   }
 
@@ -154,14 +169,30 @@ final class SharedFileSystem implements AutoCloseable {
       exec /usr/lib/openssh/sftp-server
       """;
 
+  /** Programs that the kernel's server asks: they answer a moment after they have started. */
+  private static final String KERNEL_SERVER =
+      """
+      [ -e /proc/fs/nfsd/threads ] || mount -t nfsd nfsd /proc/fs/nfsd
+      exportfs -o rw,no_root_squash,fsid=0,no_subtree_check "$1:$2"
+      mkdir -p /run/rpcbind
+      pidof rpcbind || rpcbind -w
+      for ((i = 0; i < 600; i++)); do rpcinfo -p "$1" >/dev/null 2>&1 && break; sleep 0.1; done
+      pidof rpc.mountd || rpc.mountd
+      for ((i = 0; i < 600; i++)); do rpcinfo -t "$1" mountd 3 >/dev/null 2>&1 && break; sleep 0.1; done
+      """;
+
   private final Kind kind;
-  private final Nodes network = new Nodes(1);
-  private final Node node = network.all().get(0);
-  private final Scratch scratch = new Scratch();
-  private final Path mountpoint = scratch.directory("client");
+  private final @Nullable Nodes network;
+  private final Scratch scratch;
+  private final Path mountpoint;
 
   SharedFileSystem(Kind kind) {
     this.kind = kind;
+    // The kernel's server has the guest for itself; what it serves must be no overlay.
+    network = kind.isOfTheKernel() ? null : new Nodes(1);
+    scratch =
+        kind.isOfTheKernel() ? new Scratch(Path.of(System.getenv("PMEM_DIR"))) : new Scratch();
+    mountpoint = scratch.directory("client");
     try {
       scratch.directory("served");
       prepare();
@@ -178,7 +209,10 @@ final class SharedFileSystem implements AutoCloseable {
 
   /** What is not there is named as the reason why the test is skipped. */
   static void require(Kind kind) {
-    Nodes.require();
+    if (!kind.isOfTheKernel()) {
+      Nodes.require();
+    }
+    Machine.requireRoot();
     Machine.requireFuse();
     kind.programs.forEach(Machine::requireCommand);
   }
@@ -188,8 +222,17 @@ final class SharedFileSystem implements AutoCloseable {
     // The client of GNOME would mount others beside it.
     return kind == Kind.NFS_GANESHA
         ? mountpoint.resolve(
-            "nfs:host=" + node.address() + ",prefix=" + path("served").replace("/", "%2F"))
+            "nfs:host=" + address() + ",prefix=" + path("served").replace("/", "%2F"))
         : mountpoint;
+  }
+
+  private String address() {
+    return network == null ? "127.0.0.1" : network.get(0).address();
+  }
+
+  /** Runs a command on the network of servers and client. */
+  private Command run(String... line) {
+    return network == null ? Command.run(line) : network.get(0).run(line);
   }
 
   private void prepare() throws IOException {
@@ -216,12 +259,14 @@ final class SharedFileSystem implements AutoCloseable {
         write("server.sh", GANESHA_SERVER);
         write("client.sh", GANESHA_CLIENT);
       }
+      case KERNEL_NFS4, KERNEL_NFS3 ->
+          run("bash", "-euc", KERNEL_SERVER, "-", address(), path("served")).expect(0);
     }
   }
 
   private Path write(String name, String text) throws IOException {
     return Files.writeString(
-        scratch.root().resolve(name), text.formatted(scratch.root(), node.address()), UTF_8);
+        scratch.root().resolve(name), text.formatted(scratch.root(), address()), UTF_8);
   }
 
   private String path(String name) {
@@ -232,7 +277,7 @@ final class SharedFileSystem implements AutoCloseable {
     switch (kind) {
       case SSHFS -> touch("up");
       case RCLONE ->
-          node.run(
+          run(
                   "sh",
                   "-c",
                   "setsid rclone --config \"$1\" serve webdav \"$2\" --addr \"$3:8080\""
@@ -240,25 +285,28 @@ final class SharedFileSystem implements AutoCloseable {
                   "-",
                   path("rclone.conf"),
                   path("served"),
-                  node.address(),
+                  address(),
                   path("server.log"))
               .expect(0);
       case GLUSTERFS ->
-          node.run("glusterfsd", "-f", path("server.vol"), "-l", path("server.log")).expect(0);
+          run("glusterfsd", "-f", path("server.vol"), "-l", path("server.log")).expect(0);
       case MOOSEFS -> {
         // Each start after a kill reads what was written since the last image of its metadata.
-        node.run("mfsmaster", "-a", "-c", path("master.cfg"), "start").expect(0);
-        node.run("mfschunkserver", "-c", path("chunks.cfg"), "start").expect(0);
+        run("mfsmaster", "-a", "-c", path("master.cfg"), "start").expect(0);
+        run("mfschunkserver", "-c", path("chunks.cfg"), "start").expect(0);
       }
       case NFS_GANESHA ->
           start("unshare --mount --pid --fork --kill-child --mount-proc sh", "server.sh");
+      // Its clients may claim for ten seconds what they had open.
+      case KERNEL_NFS4, KERNEL_NFS3 ->
+          run("rpc.nfsd", "--grace-time", "10", "--lease-time", "10", "4").expect(0);
     }
   }
 
   /** Starts a command that reads a file of this directory, in the background. */
   private void start(String command, String file) {
     String line = "setsid " + command + " \"$1\" </dev/null >>\"$1.log\" 2>&1 &";
-    node.run("sh", "-c", line, "-", path(file)).expect(0);
+    run("sh", "-c", line, "-", path(file)).expect(0);
   }
 
   private void touch(String name) {
@@ -283,6 +331,7 @@ final class SharedFileSystem implements AutoCloseable {
         kill("mfschunkserver", path("chunks.cfg"));
       }
       case NFS_GANESHA -> kill("unshare", path("server.sh"));
+      case KERNEL_NFS4, KERNEL_NFS3 -> run("rpc.nfsd", "0");
     }
   }
 
@@ -323,14 +372,14 @@ final class SharedFileSystem implements AutoCloseable {
               "mounted",
               START,
               () ->
-                  node.run(
+                  run(
                               "rclone",
                               "--config",
                               path("rclone.conf"),
                               "mount",
                               ":webdav:",
                               "--webdav-url",
-                              "http://" + node.address() + ":8080",
+                              "http://" + address() + ":8080",
                               mountpoint.toString(),
                               "--allow-other",
                               "--dir-cache-time",
@@ -339,7 +388,7 @@ final class SharedFileSystem implements AutoCloseable {
                           .exit()
                       == 0);
       case GLUSTERFS ->
-          node.run(
+          run(
                   "glusterfs",
                   "-f",
                   path("client.vol"),
@@ -347,13 +396,20 @@ final class SharedFileSystem implements AutoCloseable {
                   path("client.log"),
                   mountpoint.toString())
               .expect(0);
-      case MOOSEFS -> node.run("mfsmount", "-H", node.address(), mountpoint.toString()).expect(0);
+      case MOOSEFS -> run("mfsmount", "-H", address(), mountpoint.toString()).expect(0);
       case NFS_GANESHA -> {
         start("sh", "client.sh");
         Await.until("mounted", START, () -> Mounts.at(mountpoint));
       }
+      case KERNEL_NFS4 -> mountNfs("vers=4.2", "/");
+      case KERNEL_NFS3 -> mountNfs("vers=3,nolock", path("served"));
     }
     Await.until("the client answers", START, this::takesAFile);
+  }
+
+  private void mountNfs(String options, String served) {
+    run("mount", "-t", "nfs", "-o", options, address() + ":" + served, mountpoint.toString())
+        .expect(0);
   }
 
   /** Servers that have just started refuse for a moment. */
@@ -378,6 +434,8 @@ final class SharedFileSystem implements AutoCloseable {
     killServers();
     kill("", "client");
     scratch.close();
-    network.close();
+    if (network != null) {
+      network.close();
+    }
   }
 }

@@ -14,14 +14,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Real shared file systems as sources: every byte, whatever they do with inode numbers. */
 @OnRequest(value = "shared", what = "real shared file systems")
 final class SharedFileSystemIT {
-  private static final Duration LIFETIME = Duration.ofMinutes(5);
-  private static final Duration RECOVERY = Duration.ofMinutes(2);
+  private static final Duration LIFETIME = Duration.ofMinutes(Machine.isEmulated() ? 30 : 5);
+  private static final Duration RECOVERY = Duration.ofMinutes(Machine.isEmulated() ? 10 : 2);
 
   private final Installation pmfs = new Installation();
 
@@ -31,9 +30,12 @@ final class SharedFileSystemIT {
   @SuppressWarnings("NullAway.Init")
   private Dataset dataset;
 
+  private static Stream<SharedFileSystem.Kind> kinds() {
+    return SharedFileSystem.Kind.here();
+  }
+
   private static Stream<SharedFileSystem.Kind> kindsWithLinks() {
-    return Arrays.stream(SharedFileSystem.Kind.values())
-        .filter(SharedFileSystem.Kind::hasSymbolicLinks);
+    return kinds().filter(SharedFileSystem.Kind::hasSymbolicLinks);
   }
 
   private void make(SharedFileSystem.Kind kind) {
@@ -60,7 +62,7 @@ final class SharedFileSystemIT {
   }
 
   @ParameterizedTest
-  @EnumSource
+  @MethodSource("kinds")
   void epochs_withInodesForgotten_haveTheSourcesBytes(SharedFileSystem.Kind kind) {
     make(kind);
     MountedPmfs mount = mount();
@@ -84,7 +86,7 @@ final class SharedFileSystemIT {
 
   /** As where memory is short: the kernel forgets data and inodes of the source all the time. */
   @ParameterizedTest
-  @EnumSource
+  @MethodSource("kinds")
   void reads_whileTheSourceIsForgotten_haveItsBytes(SharedFileSystem.Kind kind) throws Exception {
     make(kind);
     AtomicBoolean done = new AtomicBoolean();
@@ -121,7 +123,7 @@ final class SharedFileSystemIT {
 
   /** A reader may get an error meanwhile, but no other byte, and everything once they are back. */
   @ParameterizedTest
-  @EnumSource
+  @MethodSource("kinds")
   void servers_killedWhileFilesAreRead_spoilNothing(SharedFileSystem.Kind kind) throws Exception {
     make(kind);
     MountedPmfs mount = mount();

@@ -1,0 +1,89 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/**
+ * JUnit in the virtual machine of {@code scripts/dax-vm}, with the classes that were compiled here.
+ * Its reports lie below {@code target/fsdax}, where {@code scripts/test} counts them.
+ */
+final class Guest {
+  /** Of whose tests a guest can run some. */
+  static final List<String> MODULES = List.of("fs-core", "fuse-mount", "integration-tests");
+
+  static final Path ROOT = Installation.launcherOfCheckout().resolve("../..").normalize();
+
+  /** Exit status of scripts/dax-vm where it cannot run. */
+  private static final int SKIPPED = 77;
+
+  private Guest() {}
+
+  /**
+   * Runs tests in a machine of its own, and returns JUnit's summary; skipped where there can be no
+   * machine.
+   *
+   * @param name of the directory of its reports
+   * @param machine options of scripts/dax-vm
+   * @param java further options of Java
+   * @param selection options of JUnit's launcher
+   */
+  static String run(
+      String name,
+      Duration limit,
+      List<String> machine,
+      List<String> java,
+      List<String> selection) {
+    Path reports =
+        ROOT.resolve("integration-tests/target/fsdax").resolve(name).resolve("failsafe-reports");
+    List<String> line = new ArrayList<>(List.of(ROOT.resolve("scripts/dax-vm").toString()));
+    line.addAll(machine);
+    line.addAll(List.of("--out", reports.toString()));
+    // Compiling well costs more there than it saves.
+    line.addAll(List.of("--env", "JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1"));
+    line.addAll(List.of("--timeout", Long.toString(limit.toSeconds()), "--"));
+    line.addAll(junit(java));
+    line.addAll(selection);
+    line.add("--reports-dir=" + reports);
+
+    Command guest = Command.run(Map.of(), limit.plusMinutes(2), line);
+    assumeTrue(guest.exit() != SKIPPED, () -> guest.err().strip());
+    assertThat(guest.exit()).as("%s", guest.out()).isZero();
+    return guest.out();
+  }
+
+  /** JUnit's own launcher, on the class path that these tests have here. */
+  private static List<String> junit(List<String> options) {
+    String java = Path.of(System.getProperty("java.home"), "bin/java").toString();
+    List<String> line = new ArrayList<>(List.of(java, "-Xmx512m", "-XX:+UseSerialGC"));
+    line.addAll(List.of("-cp", classPath(), "--add-modules", "jdk.nio.mapmode"));
+    // As in fuse-mount/pom.xml.
+    line.add("--add-opens=java.base/sun.nio.ch=ALL-UNNAMED");
+    line.add("--add-opens=java.base/java.io=ALL-UNNAMED");
+    line.add("--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED");
+    line.addAll(List.of("-Dpmfs.launcher=" + Installation.launcherOfCheckout()));
+    line.addAll(options);
+    line.addAll(List.of("org.junit.platform.console.ConsoleLauncher", "execute"));
+    line.addAll(List.of("--disable-banner", "--details=tree", "--disable-ansi-colors"));
+    line.addAll(List.of("--include-engine=junit-jupiter", "--include-classname=.*"));
+    line.add("--fail-if-no-tests");
+    return line;
+  }
+
+  /** That of these tests, with those of other modules. */
+  static String classPath() {
+    // Surefire's own property: java.class.path may be one JAR with a manifest.
+    String given =
+        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+    return given
+        + MODULES.stream()
+            .map(module -> ":" + ROOT.resolve(module).resolve("target/test-classes"))
+            .collect(Collectors.joining());
+  }
+}

@@ -1,0 +1,30 @@
+package io.pmfs.it;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.posix.OnRequest;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The tests of {@link SharedFileSystemIT} on the kernel's NFS, in a virtual machine that has it.
+ */
+final class NfsGuestIT {
+  private static final Duration LIMIT = Duration.ofMinutes(45);
+
+  @Test
+  @OnRequest(value = "vm", what = "the kernel's NFS in a virtual machine")
+  void guest_withKernelNfs_passesItsTests() {
+    // The guest has this machine's programs: what is missing is missing here.
+    SharedFileSystem.require(SharedFileSystem.Kind.KERNEL_NFS4);
+    String summary =
+        Guest.run(
+            "nfs",
+            LIMIT,
+            List.of("--nfs", "--env", "PMFS_REQUIRE_FUSE=1"),
+            List.of("-Dpmfs.shared=all"),
+            List.of("--select-class=" + SharedFileSystemIT.class.getName()));
+    assertThat(summary).contains(" 0 tests aborted ");
+  }
+}
