@@ -263,6 +263,10 @@ final class TierFaultIT {
       Machine.dropCaches();
       dataset.assertEqualBelow(mount.mountpoint());
       assertTurnedOff(mount.awaitStagingIdle(), healthy);
+      assertThat(pmfs.run("doctor", mount.mountpoint().toString()).expect(4).out())
+          .containsPattern(
+              "part +tier ssd +" + tier + "/.*: turned off until the next mount: .*; reads use the")
+          .contains("is not healthy: it works in part: tier ssd");
     }
   }
 }

@@ -28,7 +28,7 @@ import picocli.CommandLine.Parameters;
       "Checks what pmfs needs on this machine, and suggests a remedy for each problem. With a mount"
           + " point, also checks the source, tiers and cluster of that mount. Exit status 5 if this"
           + " machine cannot mount, or if that mount does not work; 4 if it works in part, because"
-          + " nodes of its cluster are missing.%n"
+          + " a tier has failed, nodes of its cluster are missing or requests of readers failed.%n"
     },
     sortOptions = false,
     footerHeading = "%nExamples:%n",
@@ -133,7 +133,7 @@ public final class DoctorCommand implements Callable<Integer> {
         return false;
       }
       findings.addAll(
-          new MountExamination(configuration.toSettings(surroundings), surroundings).run());
+          MountExamination.beforeMounting(configuration.toSettings(surroundings), surroundings));
     } catch (MountFailure e) {
       findings.add(new Finding(Finding.Grade.FAIL, "configuration", e.line()));
     }

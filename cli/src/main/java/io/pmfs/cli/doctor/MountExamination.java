@@ -1,6 +1,7 @@
 package io.pmfs.cli.doctor;
 
 import io.pmfs.daemon.dataset.MountPlaces;
+import io.pmfs.daemon.report.TierReport;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.mounts.MountProbe;
 import io.pmfs.places.Capacity;
@@ -18,15 +19,37 @@ import java.util.List;
 final class MountExamination {
   private final MountSettings settings;
   private final Surroundings surroundings;
+
+  /** What a tier or a state that cannot be used means. */
+  private final Finding.Grade unusable;
+
   private final List<Finding> findings = new ArrayList<>();
 
-  MountExamination(MountSettings settings, Surroundings surroundings) {
+  private MountExamination(
+      MountSettings settings, Surroundings surroundings, Finding.Grade unusable) {
     this.settings = settings;
     this.surroundings = surroundings;
+    this.unusable = unusable;
   }
 
-  List<Finding> run() {
-    places();
+  /** Nothing is mounted with these settings. */
+  static List<Finding> beforeMounting(MountSettings settings, Surroundings surroundings) {
+    return new MountExamination(settings, surroundings, Finding.Grade.FAIL).run();
+  }
+
+  /**
+   * A mount that goes on without a tier or its state, with what its daemon says of the tiers, in
+   * their order.
+   */
+  static List<Finding> ofMount(
+      MountSettings settings, Surroundings surroundings, List<TierReport> reports) {
+    MountExamination examination = new MountExamination(settings, surroundings, Finding.Grade.PART);
+    examination.places(reports);
+    return examination.findings;
+  }
+
+  private List<Finding> run() {
+    places(List.of());
     ClusterOptions cluster = settings.cluster();
     if (cluster != null) {
       findings.addAll(new ClusterExamination(cluster).run());
@@ -35,21 +58,38 @@ final class MountExamination {
   }
 
   /** Source, tiers and state. */
-  List<Finding> places() {
+  private void places(List<TierReport> reports) {
     source();
-    settings.copies().tiers().forEach(this::tier);
+    List<TierSpec> tiers = settings.copies().tiers();
+    for (int i = 0; i < tiers.size(); i++) {
+      if (i < reports.size() && !reports.get(i).state().equals("on")) {
+        limited(reports.get(i));
+      } else {
+        tier(tiers.get(i));
+      }
+    }
     Path state = settings.metadata().stateDirectory();
     try {
       new MountPlaces(settings, surroundings).check();
     } catch (MountFailure e) {
-      add(Finding.Grade.FAIL, "places", e.line());
+      add(unusable, "places", e.line());
     }
     if (state == null) {
       add(Finding.Grade.FAIL, "state", "no tier is on a local disk; give a place with --state-dir");
     } else {
       examine("state", new OwnDirectory(state, "state")::examine);
     }
-    return findings;
+  }
+
+  /** A tier of which the daemon says that it is not on. */
+  private void limited(TierReport tier) {
+    add(
+        tier.isUp() ? Finding.Grade.WARN : Finding.Grade.PART,
+        "tier " + tier.kind(),
+        tier.isUp()
+            ? "%s: accepts no new copies for now: %s".formatted(tier.path(), tier.reason())
+            : "%s: turned off until the next mount: %s; reads use the next tier or the source"
+                .formatted(tier.path(), tier.reason()));
   }
 
   private void source() {
@@ -81,7 +121,7 @@ final class MountExamination {
       TierPlace.Examined found = place.examine(settings.copies().keepFree());
       add(found.takesCopies() ? Finding.Grade.OK : Finding.Grade.WARN, subject, found.text());
     } catch (MountFailure e) {
-      add(Finding.Grade.FAIL, subject, e.line());
+      add(unusable, subject, e.line());
     }
   }
 

@@ -57,8 +57,7 @@ final class MountedExamination {
                 mount.mountpoint() + ": its daemon is older than this command: pmfs upgrade"));
         return findings;
       }
-      MountExamination examination = new MountExamination(settings, surroundings);
-      findings.addAll(examination.places());
+      findings.addAll(MountExamination.ofMount(settings, surroundings, status.dataset().tiers()));
       addNumbers(status, findings);
       addFailures(status, findings);
       String absence = status.source().sourceAbsence();
