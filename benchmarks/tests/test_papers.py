@@ -181,6 +181,21 @@ class PapersTest(unittest.TestCase):
         self.assertEqual(rows[0], "| 4 nodes, copies on disk | 1,000 | 950 | 0.95 | - |")
         self.assertEqual(rows[2], "| 4 nodes, first epoch | - | 500 | - | 1.000 |")
 
+    def test_training_compares_whole_jobs_and_shows_the_loss_in_full(self):
+        figures = {"s before": 0.0, "epoch 1": 50.0, "epoch 2": 50.0, "epoch 3": 50.0, "s": 150.0, "bytes of the device": 9e8, "last loss": 0.1 + 0.2}
+        ours = {**figures, "s before": 2.0, "epoch 2": 20.0, "epoch 3": 18.0, "s": 90.0, "bytes of the device": 3e8}
+        rows = self.rows("training", self.comparison("small network, 2 workers", {"source": figures, "pmfs": ours}))
+        self.assertEqual(rows[1], "| small network, 2 workers, pmfs | 2.0 | 50.0 | 20.0 | 18.0 | 90.0 | 60% | 300 | 0.30000000000000004 |")
+
+    def test_training_with_other_losses_is_an_error(self):
+        module = self.papers.papers_training
+        ways = [Namespace(name="source"), Namespace(name="pmfs")]
+        with mock.patch.object(module, "training", side_effect=[({}, [2.5, 0.1]), ({}, [2.5, 0.1 + 1e-16])]):
+            with self.assertRaisesRegex(self.papers.BenchmarkError, "pmfs: other losses than source"):
+                module.sides(ways, Path("work"), [], "device")
+        with mock.patch.object(module, "training", return_value=({"s": 1.0}, [2.5, 0.1])):
+            self.assertEqual(module.sides(ways, Path("work"), [], "device"), {"source": [{"s": 1.0}], "pmfs": [{"s": 1.0}]})
+
 
 if __name__ == "__main__":
     unittest.main()
