@@ -41,7 +41,7 @@ final class Machine {
   }
 
   static void requireFuse() {
-    String missing = missingForFuse();
+    String missing = FuseHere.MISSING;
     if (missing.isEmpty()) {
       return;
     }
@@ -49,6 +49,11 @@ final class Machine {
       fail("PMFS_REQUIRE_FUSE=1, but " + missing);
     }
     assumeTrue(false, missing);
+  }
+
+  /** What is found out once, as nearly every test asks for it. */
+  private static final class FuseHere {
+    static final String MISSING = missingForFuse();
   }
 
   private static String missingForFuse() {

@@ -197,7 +197,7 @@ final class NodeCacheBed implements AutoCloseable {
         "PMFS_NODE_CACHE",
         "",
         "PMFS_JAVA_OPTIONS",
-        javaOptions.getOrDefault(user, ""));
+        javaOptions.getOrDefault(user, pmfs.environment().getOrDefault("PMFS_JAVA_OPTIONS", "")));
   }
 
   Command by(int user, String... arguments) {
