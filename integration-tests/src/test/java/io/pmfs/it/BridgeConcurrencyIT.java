@@ -138,6 +138,7 @@ final class BridgeConcurrencyIT {
   void copies_evictedUnderOpenFiles_contentStaysRight(BridgeMode mode) throws Exception {
     Dataset dataset = dataset(60, 400_000);
     try (MountedPmfs mount =
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
         mode.mount(
             pmfs,
             LIFETIME,
@@ -177,6 +178,7 @@ final class BridgeConcurrencyIT {
   void copies_deletedUnderOpenFiles_contentStaysRight(BridgeMode mode) {
     Machine.requireRoot();
     Dataset dataset = dataset(20, 400_000);
+    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(dataset.items().size());

@@ -26,6 +26,7 @@ final class ConcurrencyIT {
   @ParameterizedTest
   @EnumSource
   void readers_ofAllKindsAtOnce_eachGetTheRightBytes(BridgeMode mode) throws Exception {
+    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     Machine.requireFuse();
     long seed = System.nanoTime();
     System.out.println("ConcurrencyIT seed " + seed);

@@ -1,6 +1,9 @@
 package io.pmfs.it;
 
+import io.pmfs.posix.OnRequest;
+
 /** The suite with what a kernel 4.18 offers. */
+@OnRequest("modes")
 final class OldKernelPosixIT extends MountedPosixSuite {
   OldKernelPosixIT() {
     super("kernel", "--bridge", "kernel");

@@ -57,6 +57,7 @@ final class PoolIT {
   @EnumSource(BridgeMode.class)
   void tree_fromThePool_isTheSource(BridgeMode mode) {
     try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, dataset.root(), with("32M"))) {
+    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
       dataset.assertEqualBelow(mount.mountpoint());
       Status status = mount.awaitCopies(44);
       assertThat(status.text("tiers.0.path")).isEqualTo(pool.toString());

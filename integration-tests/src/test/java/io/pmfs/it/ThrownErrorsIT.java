@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
 import io.pmfs.posix.OnRequest;
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -101,7 +102,7 @@ final class ThrownErrorsIT {
       Runnable writing = () -> write(mount.mountpoint());
       throwIn(mount, "pmfs-outputs", 30, writing);
       throwIn(mount, "pmfs-copier", 60, writing);
-      for (int most = 50; most < 1000; most += 100) {
+      for (int most = 50; most < 1000; most += Requested.is("modes") ? 100 : 400) {
         throwIn(mount, "pmfs-committer", most, writing);
         // The pauses between attempts begin anew with what succeeds.
         Await.until("drained", SOON, () -> mount.status().number("outputs.waitingChanges") == 0);
