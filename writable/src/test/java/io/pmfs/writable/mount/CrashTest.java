@@ -22,7 +22,7 @@ class CrashTest {
   private static final int MAX_CALLS = 500;
 
   /** From one call that is tried to the next; each test begins with another one. */
-  static final int STEP = Requested.is("large") ? 1 : 5;
+  static final int STEP = Requested.is("large") ? 1 : 9;
 
   @TempDir Path directory;
 

@@ -48,7 +48,7 @@ class HistoryTest {
         26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40
       })
   void source_afterEachStep_isAnEarlierState(long seed) throws Exception {
-    Requested.assume("large", seed <= 10, "more random operations");
+    Requested.assume("large", seed <= 6, "more random operations");
     Random random = new Random(seed);
     try (Driver driver = new Driver(directory)) {
       if (seed % 2 == 0) {

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class MovingTreeTest {
   private static final int CHANGES = 120;
-  private static final int SEEDS = Requested.count("large", 300, 12);
+  private static final int SEEDS = Requested.count("large", 300, 8);
 
   /** So long a call at the source lasts for a change that waits for its end. */
   private static final long PATIENCE_NANOS = 20_000_000;

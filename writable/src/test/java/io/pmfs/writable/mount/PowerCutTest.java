@@ -17,7 +17,7 @@ class PowerCutTest {
   private static final int MAX_CALLS = 1000;
 
   /** These take long. An odd number, as what is lost goes by the number of the call. */
-  private static final int DATA_STEP = Requested.is("large") ? 1 : 9;
+  private static final int DATA_STEP = Requested.is("large") ? 1 : 15;
 
   @TempDir Path directory;
 

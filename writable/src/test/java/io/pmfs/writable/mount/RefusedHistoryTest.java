@@ -35,7 +35,7 @@ class RefusedHistoryTest {
   private static final List<Errno> ERRORS =
       List.of(Errno.ENOSPC, Errno.EDQUOT, Errno.EACCES, Errno.EPERM, Errno.EFBIG, Errno.ESTALE);
 
-  private static final int SEEDS = Requested.count("large", 600, 20);
+  private static final int SEEDS = Requested.count("large", 600, 12);
 
   static LongStream seeds() {
     String one = System.getProperty("pmfs.seed");
