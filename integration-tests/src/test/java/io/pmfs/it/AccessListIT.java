@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Errno;
+import io.pmfs.posix.OnRequest;
 import io.pmfs.source.FaultyStore.Operation;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -195,6 +196,7 @@ final class AccessListIT {
   }
 
   @Test
+  @OnRequest("cases")
   void daemonKilledAfterItFoundLists_itsSuccessorStillLetsNobodyReadMore() {
     try (MountedPmfs mount = pmfs.mount(source, "--allow-other")) {
       assertThat(as(NAMED_USER, "ls -lR " + mount.mountpoint())).isNotEmpty();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.Dataset.Item;
 import io.pmfs.posix.OnRequest;
+import io.pmfs.posix.Requested;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -46,6 +47,7 @@ final class BridgeConcurrencyIT {
   @ParameterizedTest
   @CsvSource({"PAGE_CACHE, 16", "PAGE_CACHE, 64", "PASSTHROUGH, 16", "PASSTHROUGH, 64", "JNR, 16"})
   void readers_inEachEpoch_getTheRightBytes(BridgeMode mode, int readers) throws Exception {
+    Requested.assume("cases", mode == BridgeMode.JNR || readers == 64, "");
     Dataset dataset = dataset(150, 150_000);
     try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, dataset.root())) {
       int[] readersOfEpochs = {readers, readers, 4, 2, 1};
@@ -136,9 +138,9 @@ final class BridgeConcurrencyIT {
   @ParameterizedTest
   @CsvSource({"PASSTHROUGH", "PAGE_CACHE"})
   void copies_evictedUnderOpenFiles_contentStaysRight(BridgeMode mode) throws Exception {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     Dataset dataset = dataset(60, 400_000);
     try (MountedPmfs mount =
-    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
         mode.mount(
             pmfs,
             LIFETIME,
@@ -176,9 +178,9 @@ final class BridgeConcurrencyIT {
   @ParameterizedTest
   @CsvSource({"PASSTHROUGH", "PAGE_CACHE"})
   void copies_deletedUnderOpenFiles_contentStaysRight(BridgeMode mode) {
+    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     Machine.requireRoot();
     Dataset dataset = dataset(20, 400_000);
-    mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, dataset.root())) {
       dataset.assertEqualBelow(mount.mountpoint());
       mount.awaitCopies(dataset.items().size());

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Files;
@@ -56,12 +57,14 @@ final class CommandIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_ofFile_isRefused() throws IOException {
     Path file = Files.createFile(pmfs.scratch().root().resolve("file"));
     assertRefused(tryMount(file, pmfs.mountpoint()), 2, file);
   }
 
   @Test
+  @OnRequest("cases")
   void mount_onMissingMountpoint_isRefused() {
     Path missing = pmfs.scratch().root().resolve("missing");
     assertRefused(tryMount(source, missing), 2, missing);
@@ -69,6 +72,7 @@ final class CommandIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_onFile_isRefused() throws IOException {
     Path file = Files.createFile(pmfs.scratch().root().resolve("file"));
     assertRefused(tryMount(source, file), 2, file);
@@ -83,6 +87,7 @@ final class CommandIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_withTierBelowAFile_isRefused() throws IOException {
     Path tier = Files.createFile(pmfs.scratch().root().resolve("file")).resolve("tier");
     assertRefused(tryMount(source, pmfs.mountpoint(), "--tier", "ssd:" + tier), 2, tier);
@@ -101,6 +106,7 @@ final class CommandIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_withUnknownOptionOrBadSize_isRefused() {
     assertThat(tryMount(source, pmfs.mountpoint(), "--no-such-option").exit()).isEqualTo(2);
     String tier = "ssd:" + pmfs.tier() + ":7bananas";
@@ -121,6 +127,7 @@ final class CommandIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_ofAnotherSourceOnAMount_isRefused() {
     Path other = pmfs.directory("other");
     try (MountedPmfs mount = pmfs.mount(source)) {
@@ -226,6 +233,7 @@ final class CommandIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umount_ofBusyWorkingDirectory_namesTheHolder() throws Exception {
     try (MountedPmfs mount = pmfs.mount(source)) {
       Path directory = mount.mountpoint().resolve("part-000");

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.common.primitives.Bytes;
 import io.pmfs.compression.ZstdProgram;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -201,6 +202,7 @@ final class CompressionIT {
   }
 
   @Test
+  @OnRequest("cases")
   void copies_byTheZstdProgram_areTheSource() throws Exception {
     ZstdProgram.assume();
     try (MountedPmfs mount = pmfs.mount(source, "--compression", "zstd")) {
@@ -254,6 +256,7 @@ final class CompressionIT {
   }
 
   @Test
+  @OnRequest("cases")
   void daemon_killedWhileItCompresses_leavesNothingWrong() throws Exception {
     Machine.requireRoot();
     MountedPmfs killed = pmfs.mount(source, "--compression", "zstd:19");

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.util.Arrays;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -66,6 +67,7 @@ final class EngagementIT {
   }
 
   @Test
+  @OnRequest("cases")
   void epochs_ofADatasetOfWhichHalfFits_areEngagedFromTheSecondOn() {
     try (MountedPmfs mount = mount(":9M")) {
       epoch(mount);
@@ -95,6 +97,7 @@ final class EngagementIT {
   }
 
   @Test
+  @OnRequest("cases")
   void epoch_ofWhatWasStaged_isEngaged() {
     try (MountedPmfs mount = mount("")) {
       pmfs.run("stage", mount.mountpoint().toString()).expect(0);
@@ -107,6 +110,7 @@ final class EngagementIT {
   }
 
   @Test
+  @OnRequest("cases")
   void epoch_thatTheKernelReadsByItself_isEngaged() {
     Machine.requirePassthrough();
     try (MountedPmfs mount = mount("", "--read-mode", "passthrough")) {

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -109,6 +110,7 @@ final class FirstReadIT {
 
   /** Of another version than its attributes: the daemon reads it, and finds out. */
   @Test
+  @OnRequest("cases")
   void file_truncatedBetweenLookupAndOpen_isNotLeftToTheKernel() throws IOException {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       assertThat(Posix.stat(mount.path(first.name())).size()).isEqualTo(SIZE);
@@ -121,6 +123,7 @@ final class FirstReadIT {
 
   /** The source is spared nothing then, and that is what the status says. */
   @Test
+  @OnRequest("cases")
   void file_withoutRoomForItsCopy_isAtTheSourceEachTime() {
     String tier = "ssd:" + pmfs.directory("small") + ":1M";
     try (MountedPmfs mount = pmfs.mount(dataset.root(), "--tier", tier)) {

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
@@ -82,6 +83,7 @@ final class FullTierIT {
   }
 
   @Test
+  @OnRequest("cases")
   void state_onADiskThatOthersFill_letsRemovalsAndTheDrainGoOn() {
     Path source = pmfs.directory("source");
     Path state = pmfs.scratch().tmpfs("state", "size=48m");
@@ -113,6 +115,7 @@ final class FullTierIT {
   }
 
   @Test
+  @OnRequest("cases")
   void stat_whileManyWritersWaitForTheSource_isAnswered() {
     Path source = pmfs.directory("source");
     Path tier = pmfs.scratch().tmpfs("tier", "size=16m");

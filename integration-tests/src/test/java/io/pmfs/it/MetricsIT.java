@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -81,6 +82,7 @@ final class MetricsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void status_tierWithoutRoom_saysThatAllComesFromTheSourceAndEndsWith4() throws Exception {
     Files.write(source.resolve("large"), new byte[4 * SIZE]);
     String tier = "ssd:" + pmfs.tier() + ":1M";
@@ -99,6 +101,7 @@ final class MetricsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void watch_untilUnmounted_endsWithALine() throws Exception {
     Path output = pmfs.scratch().root().resolve("watched");
     Process watch;

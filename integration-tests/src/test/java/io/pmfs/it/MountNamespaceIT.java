@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Path;
@@ -135,6 +136,7 @@ final class MountNamespaceIT {
 
   /** The kernel refuses as if the file were open here, where no process has it. */
   @Test
+  @OnRequest("cases")
   void umount_whileANamespaceThatFollowsHasAFileOpen_saysWho() throws IOException {
     pmfs.scratch().shareMounts();
     MountedPmfs mount = pmfs.mount(dataset.root());
@@ -179,6 +181,7 @@ final class MountNamespaceIT {
 
   /** The directory of the mount goes with the run, and with it what others have mounted there. */
   @Test
+  @OnRequest("cases")
   void run_whoseCommandLeavesANamespace_losesNoTime() {
     long begin = System.nanoTime();
     Command ran =

@@ -5,6 +5,7 @@ import static io.pmfs.source.FaultyStore.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import io.pmfs.tier.Hold;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -75,6 +76,7 @@ final class OldKernelIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_whileAListingWaitsForTheSource_theListerGetsAnError() throws Exception {
     Files.createDirectories(dataset.root().resolve("directory"));
     Files.createFile(dataset.root().resolve("directory/entry"));

@@ -3,6 +3,8 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Files;
@@ -87,6 +89,7 @@ final class PackIT {
   @ParameterizedTest
   @CsvSource({"name, none", "size, none", "shuffle:5, none", "shuffle:5, zstd"})
   void pack_unpackedByTar_isTheSource(String sort, String compression) {
+    Requested.assume("cases", sort.equals("name") || compression.equals("zstd"), "");
     pack("--sort", sort, "--compression", compression).expect(0);
     assertSame(unpack());
     assertThat(pmfs.run("pack", "--check", shards.toString()).exit()).isZero();
@@ -116,6 +119,7 @@ final class PackIT {
   @ParameterizedTest
   @CsvSource({"name, none", "shuffle:5, zstd"})
   void pack_mounted_showsTheSource(String sort, String compression) {
+    Requested.assume("cases", compression.equals("zstd"), "");
     pack("--sort", sort, "--compression", compression).expect(0);
     try (MountedPmfs mount = pmfs.mount(shards)) {
       assertSame(mount.mountpoint());
@@ -123,6 +127,7 @@ final class PackIT {
   }
 
   @Test
+  @OnRequest("cases")
   void pack_ofAMount_isThatOfItsSource() {
     try (MountedPmfs mount = pmfs.mount(source)) {
       pmfs.run("pack", mount.mountpoint().toString(), shards.toString()).expect(0);
@@ -184,6 +189,7 @@ final class PackIT {
   }
 
   @Test
+  @OnRequest("cases")
   void pack_interrupted_saysSoAndGoesOn() throws Exception {
     moreFiles(300);
     Path output = pmfs.scratch().root().resolve("output");

@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -56,8 +57,8 @@ final class PoolIT {
   @ParameterizedTest
   @EnumSource(BridgeMode.class)
   void tree_fromThePool_isTheSource(BridgeMode mode) {
-    try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, dataset.root(), with("32M"))) {
     mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
+    try (MountedPmfs mount = mode.mount(pmfs, LIFETIME, dataset.root(), with("32M"))) {
       dataset.assertEqualBelow(mount.mountpoint());
       Status status = mount.awaitCopies(44);
       assertThat(status.text("tiers.0.path")).isEqualTo(pool.toString());
@@ -96,6 +97,7 @@ final class PoolIT {
   }
 
   @Test
+  @OnRequest("cases")
   void evict_all_givesTheRoomBack() {
     try (MountedPmfs mount = mount()) {
       pmfs.run("stage", mount.mountpoint().toString()).expect(0);
@@ -109,6 +111,7 @@ final class PoolIT {
   }
 
   @Test
+  @OnRequest("cases")
   void verify_flippedBytes_findsAndReplacesThem() {
     try (MountedPmfs mount = mount()) {
       pmfs.run("stage", mount.mountpoint().toString()).expect(0);
@@ -127,6 +130,7 @@ final class PoolIT {
   }
 
   @Test
+  @OnRequest("cases")
   void stage_intoAFullPool_saysWhatIsLeftOut() {
     Dataset large = Dataset.create(pmfs.directory("large"), Dataset.sizes(12, MIB));
     dataset = large;
@@ -139,6 +143,7 @@ final class PoolIT {
   }
 
   @Test
+  @OnRequest("cases")
   void lru_poolSmallerThanTheDataset_servesEveryByte() {
     dataset = Dataset.create(pmfs.directory("large"), Dataset.sizes(60, 400_000));
     try (MountedPmfs mount = mountAs("12M", "--eviction", "lru")) {
@@ -158,6 +163,7 @@ final class PoolIT {
   }
 
   @Test
+  @OnRequest("cases")
   void compression_auto_keepsItsDictionaryFromMountToMount() throws Exception {
     Path source = pmfs.directory("texts");
     for (int i = 0; i < 400; i++) {
@@ -217,6 +223,7 @@ final class PoolIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_placeThatCannotBeAPool_isRefused() throws IOException {
     Path file = Files.write(pool.resolveSibling("file"), new byte[0]);
     pool = file;
@@ -260,6 +267,7 @@ final class PoolIT {
   }
 
   @Test
+  @OnRequest("cases")
   void purge_ofAPool_leavesAnEmptyOne() {
     MountedPmfs mount = mount();
     dataset.assertEqualBelow(mount.mountpoint());
@@ -292,6 +300,7 @@ final class PoolIT {
 
   /** The successor maps the same pool: its copies are served on, and nothing is fetched again. */
   @Test
+  @OnRequest("cases")
   void upgrade_underReaders_servesTheSameCopies() {
     Machine.requireRoot();
     try (MountedPmfs mount = mount()) {

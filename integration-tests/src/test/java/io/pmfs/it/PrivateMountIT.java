@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Files;
@@ -214,6 +215,7 @@ final class PrivateMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void run_signal_isPassedOn() throws Exception {
     Path sign = place.root().resolve("sign");
     Process run =
@@ -242,6 +244,7 @@ final class PrivateMountIT {
 
   /** Each has a daemon and copies of its own, and they do not see each other's mounts. */
   @Test
+  @OnRequest("cases")
   void run_whileAnotherRuns_bothSeeTheDataset() throws Exception {
     Path go = place.root().resolve("go");
     Path target = place.directory("target");

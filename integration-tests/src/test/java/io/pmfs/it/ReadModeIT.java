@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -184,6 +185,7 @@ final class ReadModeIT {
   }
 
   @Test
+  @OnRequest("cases")
   void auto_ofCompressedCopies_isPageCacheFromTheSecondEpochOn() {
     Path source = pmfs.directory("source");
     for (int i = 0; i < 100; i++) {

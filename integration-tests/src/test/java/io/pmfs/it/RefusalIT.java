@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -102,6 +103,7 @@ final class RefusalIT {
   }
 
   @Test
+  @OnRequest("cases")
   void immutableFiles_areToldAtTheCall() throws IOException {
     Command.run("chattr", "+i", source + "/log", source + "/closed").expect(0);
     Command.run("chattr", "+a", source + "/sticky").expect(0);
@@ -153,6 +155,7 @@ final class RefusalIT {
 
   /** The owner of a file in a sticky directory removes it, after root gave it away. */
   @Test
+  @OnRequest("cases")
   void fileInAStickyDirectory_thatItsNewOwnerRemoves_goes() {
     Command.run("chmod", "1777", source + "/sticky").expect(0);
     try (MountedPmfs mount = mount()) {
@@ -171,6 +174,7 @@ final class RefusalIT {
 
   /** Groups of a process that are not those of its user: the kernel of the mount knows them. */
   @Test
+  @OnRequest("cases")
   void writerWithAGroupThatIsInNoFile_writes() {
     Command.run("chgrp", "54399", source + "/sticky").expect(0);
     Command.run("chmod", "770", source + "/sticky").expect(0);
@@ -188,6 +192,7 @@ final class RefusalIT {
   }
 
   @Test
+  @OnRequest("cases")
   void fullSource_isFreedByRemovals() throws IOException {
     source = pmfs.scratch().tmpfs("full", "size=40m");
     Command.run("sh", "-c", "head -c 30M /dev/urandom >" + source + "/old").expect(0);
@@ -203,6 +208,7 @@ final class RefusalIT {
   }
 
   @Test
+  @OnRequest("cases")
   void renameToAnotherFileSystemOfTheSource_isSaidAtOnce() {
     Path other = source.resolve("closed");
     Command.run("mount", "-t", "tmpfs", "tmpfs", other.toString()).expect(0);

@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -188,6 +189,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void defaults_followTheUser() {
     pmfs.environment("PMFS_CACHE_DIR", pmfs.directory("of-root").toString());
     chmod(pmfs.directory("of-root"), 0700);
@@ -229,6 +231,7 @@ final class RunAsIT {
 
   /** A pool that the user's daemon makes, and each that comes after it maps. */
   @Test
+  @OnRequest("cases")
   void pool_ofTheUser_isServedFromAlsoAfterAnUpgradeAndAnotherMount() throws IOException {
     Path pool = pmfs.tier().resolve("test.pool");
     String[] tier = {"--tier", "pm:" + pool + ":32M"};
@@ -281,6 +284,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umount_byTheUser_ends() {
     MountedPmfs mount = mount();
     assertThat(byUser("status", "--json").expect(0).out()).contains(mount.mountpoint().toString());
@@ -291,6 +295,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void status_byRoot_listsMountsOfUsers() {
     try (MountedPmfs mount = mount()) {
       assertThat(pmfs.run("status").expect(0).out())
@@ -300,6 +305,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void sigterm_toTheSupervisorAndToTheDaemon_unmounts() {
     for (boolean supervisor : new boolean[] {true, false}) {
       MountedPmfs mount = mount();
@@ -313,6 +319,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void foreground_servesUntilTerminated() throws Exception {
     Process process = pmfs.mountInForeground(dataset.root(), "--user", user.name());
     Await.until("status", PATIENCE, () -> pmfs.run("status", pmfs.mountpoint() + "").exit() == 0);
@@ -324,6 +331,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_ofSupervisorAndDaemon_theNextMountAndUmountCleanUp() {
     mount().kill9();
     MountedPmfs second = mount();
@@ -334,6 +342,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_ofTheSupervisorAlone_umountStillWorks() {
     MountedPmfs mount = mount();
     long parent = ProcessHandle.of(mount.pid()).orElseThrow().parent().orElseThrow().pid();
@@ -367,6 +376,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void passthrough_withoutTheCapability_isPageCacheAndSaysWhy() {
     try (MountedPmfs mount = mount("--read-mode", "passthrough")) {
       for (int round = 0; round < 2; round++) {
@@ -429,6 +439,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void refusals_areOneLine() {
     String source = dataset.root().toString();
     String mountpoint = pmfs.mountpoint().toString();
@@ -455,6 +466,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void stage_directoryThatTheUserMayNotRead_isReportedToUserAndRoot() {
     Path closed = dataset.root().resolve("closed");
     Command.run("mkdir", "-m", "0700", closed.toString()).expect(0);
@@ -519,6 +531,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_againWithAllowOther_isRefused() {
     try (MountedPmfs mount = mount()) {
       Path second = pmfs.directory("second");
@@ -574,6 +587,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void linger_withoutASupervisor_isSweptByTheNextMount() throws IOException {
     Path own = pmfs.scratch().root().resolve("run");
     try (MountedPmfs mount = mount("--linger", "10m")) {

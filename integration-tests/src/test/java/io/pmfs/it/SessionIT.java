@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
+import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -139,6 +141,7 @@ final class SessionIT {
   @ParameterizedTest
   @ValueSource(strings = {"edited", "broken", "deleted"})
   void configurationFile_changedMeanwhile_isNotTheSessions(String how) throws IOException {
+    Requested.assume("cases", how.equals("edited"), "");
     Path other = makeOther(pmfs.directory("other"));
     Path file = pmfs.directory("home").resolve("pmfs.toml");
     try (MountedPmfs mount = mountByFile(file, source().toString())) {
@@ -221,6 +224,7 @@ final class SessionIT {
 
   /** Loaders on all processors must not wait for Java's second compiler. */
   @Test
+  @OnRequest("cases")
   void optimizer_ofADaemonAndItsSuccessor_getsWhatOthersLeave() throws IOException {
     pmfs.environment("PMFS_JAVA_OPTIONS", "");
     try (MountedPmfs mount = pmfs.mount(source())) {
@@ -275,6 +279,7 @@ final class SessionIT {
 
   /** As of a session that an older pmfs began. */
   @Test
+  @OnRequest("cases")
   void successor_withoutTheSessionsSettings_goesOnByItsCommandLine() throws IOException {
     try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
       stageAllButUnread(mount);
@@ -358,6 +363,7 @@ final class SessionIT {
   @ParameterizedTest
   @ValueSource(strings = {"kill -9", "upgrade"})
   void source_absentWhileTheDaemonIsReplaced_mountServesOn(String how) throws Exception {
+    Requested.assume("cases", how.equals("kill -9"), "");
     try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
       stageAllButUnread(mount);
       Files.move(source(), aside());
@@ -430,6 +436,7 @@ final class SessionIT {
   }
 
   @Test
+  @OnRequest("cases")
   void tarFiles_absentWhileTheDaemonIsReplaced_mountServesOn() throws Exception {
     Path tars = pmfs.directory("tars");
     for (String part : List.of("part-000", "part-001", "part-002", "part-003")) {

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -115,6 +116,7 @@ final class ShardMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void walkAndReadAtOnce_thenFromTheTierAlone() {
     try (MountedPmfs mount = unpacked(BridgeMode.PAGE_CACHE)) {
       CompletableFuture<Void> other =
@@ -144,6 +146,7 @@ final class ShardMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void shardThatChanged_isServedNew_andTheOthersFromTheirCopies() {
     try (MountedPmfs mount = unpacked(BridgeMode.PAGE_CACHE)) {
       assertSame(out, mount.mountpoint(), 2);
@@ -189,6 +192,7 @@ final class ShardMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void membersThatNoFileSystemHolds_areLeftOutAndCountedInTheLog() throws Exception {
     shell(
         pmfs.scratch().root(),

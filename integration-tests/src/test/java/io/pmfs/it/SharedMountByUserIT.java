@@ -127,6 +127,7 @@ final class SharedMountByUserIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_threeMore_showTheSameAndReadTheSourceOnce() {
     MountedPmfs mount = pmfs.mount(dataset.root());
     List<Path> all = List.of(mount.mountpoint(), join("b"), join("c"), join("d"));
@@ -198,6 +199,7 @@ final class SharedMountByUserIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umount_whileTheFirstIsDetachedWithOpenFiles_waitsForNobody() throws Exception {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");

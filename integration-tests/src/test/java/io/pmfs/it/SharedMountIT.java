@@ -3,7 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
-import io.pmfs.posix.Requested;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Files;
@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 /** Several mounts of one dataset by root: one daemon, which ends with the last of them. */
 final class SharedMountIT {
   /** Of one mount point, while another one is read. */
-  private static final int MOUNTS = Requested.count("large", 200, 6);
+  private static final int MOUNTS = 200;
 
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
@@ -120,6 +120,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umount_ofTheSecondWhileTheFirstIsRead_waitsForNobody() throws Exception {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -150,6 +151,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umountPurge_whileAnotherShares_dropsNothing() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -180,6 +182,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_ofSupervisorAndDaemon_theNextMountsRemoveWhatIsStale() throws IOException {
     MountedPmfs dead = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -194,6 +197,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void sigterm_ofTheDaemon_unmountsAll() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     join("b");
@@ -202,6 +206,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest(value = "large", what = "200 mounts of one mount point")
   void mountAndUmount_manyTimes_disturbNoReader() throws Exception {
     MountedPmfs mount = pmfs.mount(dataset.root());
     AtomicBoolean ends = new AtomicBoolean();
@@ -233,6 +238,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_withAnotherView_isRefusedAndNamesBothValues() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = pmfs.directory("b");
@@ -245,6 +251,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_onAPlaceThatIsTaken_namesTheDaemon() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -278,6 +285,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void commands_byAnyMountPoint_workAlsoWithoutTheFirst() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -298,6 +306,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_withOtherOptions_namesThoseThatItIgnores() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root(), "--eviction", "lru", "--buffer-memory", "64M");
     Path second = pmfs.directory("b");
@@ -340,6 +349,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_besideAWritableOneWithItsTier_sharesTheReadOnlyDaemon() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path writable = pmfs.directory("writable");
@@ -425,6 +435,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void linger_ofAMountThatIsPurgedOrTerminated_leavesNothing() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root(), "--linger", "10m");
     dataset.assertEqualBelow(mount.mountpoint());

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -100,6 +101,7 @@ final class SourceChangeIT {
   }
 
   @Test
+  @OnRequest("cases")
   void file_changedWithoutACopy_isServedNew() throws IOException {
     try (MountedPmfs mount = mode.mount(pmfs, dataset.root())) {
       assertThat(listing(mount.mountpoint())).hasSizeGreaterThan(20);

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,6 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** That a {@link NodeView} shows what tests of clusters rely on, and that at once. */
+@OnRequest("cases")
 final class SourceViewIT {
   private static final byte[] THEN = bytes(1, 300_000);
   private static final byte[] NOW = bytes(2, 200_000);

@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.ProcessBuilder.Redirect;
@@ -127,6 +128,7 @@ final class SuccessionIT {
   }
 
   @Test
+  @OnRequest("cases")
   void stop_ofTheFirstDaemon_isNoticedAndTheSecondMountStays() {
     first.environment("PMFS_WATCHDOG", "5");
     MountedPmfs old = mountFirst();
@@ -224,6 +226,7 @@ final class SuccessionIT {
 
   /** The place is free, and the copies are not. */
   @Test
+  @OnRequest("cases")
   void mount_elsewhereWhileThePredecessorIsSlowToEnd_waitsForItsCopies() throws Exception {
     MountedPmfs old = first.mount(LIFETIME, before.root());
     long ending = old.daemon();

@@ -80,6 +80,7 @@ final class SupervisorIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_inForeground_readsGoOn() throws InterruptedException {
     mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     Path mountpoint = pmfs.mountpoint();
@@ -108,6 +109,7 @@ final class SupervisorIT {
    * that has only just begun. That child has not forgotten yet what its parent does at its end.
    */
   @Test
+  @OnRequest("cases")
   void kill9_whileTheSupervisorIsStopped_isGoneOnWith() throws Exception {
     mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     killWhileTheSupervisorIsStopped(KILLS);
@@ -269,6 +271,7 @@ final class SupervisorIT {
   }
 
   @ParameterizedTest
+  @OnRequest("cases")
   @ValueSource(strings = {"mount", "umount"})
   void kill9_ofSupervisorAndDaemon_theNextCommandCleansUp(String next) {
     mode.runsInEveryRunIf(next.equals("mount") ? BridgeMode.PAGE_CACHE : BridgeMode.PASSTHROUGH);

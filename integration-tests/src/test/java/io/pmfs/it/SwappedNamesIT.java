@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -263,6 +264,7 @@ final class SwappedNamesIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mountHelper_noexec_isThatOfTheMountAlone() throws IOException {
     swapAt("mount", "before", "*remount*");
     for (String options : List.of("run-as=" + user.name() + ",", "")) {

@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
+import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -91,6 +93,7 @@ final class TerminalIT {
   @ParameterizedTest
   @ValueSource(ints = {5, 50})
   void statusWatch_paintsInPlaceWithinTheWindow_untilCtrlC(int rows) {
+    Requested.assume("cases", rows == 5, "");
     try (MountedPmfs mount = pmfs.mount(source)) {
       Command shown =
           onTerminal(rows, 80, UP, "status", "--watch", mount.mountpoint().toString()).expect(0);
@@ -101,6 +104,7 @@ final class TerminalIT {
   }
 
   @Test
+  @OnRequest("cases")
   void profile_paintsInPlace_andCtrlCPrintsTheTotalsBelow() {
     try (MountedPmfs mount = pmfs.mount(source)) {
       Command shown = onTerminal(20, 80, UP, "profile", mount.mountpoint().toString()).expect(0);

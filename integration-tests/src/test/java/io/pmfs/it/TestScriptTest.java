@@ -142,7 +142,8 @@ final class TestScriptTest {
   void all_runsEachStageAndEndsWithTheRow() {
     Command ran = run("--all").expect(0);
     assertThat(ran.out())
-        .contains("-Dpmfs.cluster=all", "-Dpmfs.vm=all", "-Dpmfs.modes=all", "-Dpmfs.large=all")
+        .contains("-Dpmfs.cluster=all", "-Dpmfs.vm=all", "-Dpmfs.modes=all", "-Dpmfs.cases=all")
+        .contains("-Dpmfs.large=all")
         .contains("package --check-reproducible", "--tier pm:/dev/dax0.0 20", "endurance 60");
     assertThat(row(ran))
         .contains("| 1 passed, 0 failed, 0 skipped |", "| 0:00 h |", "| 1234 ms endurance JNR |");

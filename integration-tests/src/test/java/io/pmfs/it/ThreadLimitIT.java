@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -115,6 +116,7 @@ final class ThreadLimitIT {
 
   /** A task that gets no thread at all says so; a reader's files are right all the while. */
   @Test
+  @OnRequest("cases")
   void stage_whileTheDaemonGetsNoMoreThreads_endsAndStagesAllLater() throws Exception {
     String[] stage = {"stage", pmfs.mountpoint().toString()};
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
@@ -134,6 +136,7 @@ final class ThreadLimitIT {
 
   /** What needs a thread of its own says that there is none; what is written reaches the source. */
   @Test
+  @OnRequest("cases")
   void writer_whileTheDaemonGetsNoMoreThreads_isDrained() throws Exception {
     String[] drain = {"drain", pmfs.mountpoint().toString()};
     try (MountedPmfs mount = pmfs.mount(dataset.root(), "--writable")) {
@@ -190,6 +193,7 @@ final class ThreadLimitIT {
 
   /** The next daemon may have no thread for commands. */
   @Test
+  @OnRequest("cases")
   void commands_afterADaemonDiedAtTheLimit_sayWhatIsTheCaseAndUnmount() throws Exception {
     MountedPmfs mount = pmfs.mount(dataset.root());
     String place = mount.mountpoint().toString();

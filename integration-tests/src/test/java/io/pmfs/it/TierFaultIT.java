@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.it.Dataset.Item;
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
@@ -91,6 +92,7 @@ final class TierFaultIT {
   }
 
   @Test
+  @OnRequest("cases")
   void copy_truncatedOrDeletedWhileUnmounted_theSourceIsServed() {
     fillTier();
     Faults.truncate(copy(0), 0);
@@ -195,6 +197,7 @@ final class TierFaultIT {
   }
 
   @Test
+  @OnRequest("cases")
   void tier_smallerThanItsCapacity_servesWhatFitsAndTheSourceTheRest() {
     Machine.requireRoot();
     Path small = pmfs.scratch().tmpfs("small", "size=1M,mode=700");

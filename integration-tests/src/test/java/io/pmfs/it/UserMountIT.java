@@ -3,6 +3,7 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -147,8 +148,8 @@ final class UserMountIT {
       value = BridgeMode.class,
       names = {"PAGE_CACHE", "JNR"})
   void mount_byUser_refusesWhatTheSourceRefuses(BridgeMode mode) {
-    Path secret = dataset.root().resolve(dataset.items().get(0).name());
     mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
+    Path secret = dataset.root().resolve(dataset.items().get(0).name());
     chmod(secret, 0600);
     try (MountedPmfs mount = mount(mode)) {
       String file = mount.path(dataset.items().get(0).name());
@@ -194,6 +195,7 @@ final class UserMountIT {
 
   /** A user's mount has no supervisor: its log says why the daemon ended. */
   @Test
+  @OnRequest("cases")
   void heap_thatRunsOut_isSaidAndLeavesNoMountAndNoProcess() throws IOException {
     Path process = pmfs.directory("switch");
     user.own(process.toString());
@@ -232,6 +234,7 @@ final class UserMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void abort_ofUsersSession_leavesNoMountAndNoProcess() {
     Machine.requireFusectl();
     MountedPmfs mount = mount(BridgeMode.PAGE_CACHE);
@@ -253,6 +256,7 @@ final class UserMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void sigterm_toUsersDaemon_leavesNoMountAndNoProcess() {
     MountedPmfs mount = mount(BridgeMode.PAGE_CACHE);
     mount.signal("TERM");
@@ -263,6 +267,7 @@ final class UserMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void fusermount_byUser_endsTheDaemon() {
     MountedPmfs mount = mount(BridgeMode.PAGE_CACHE);
     byUser("fusermount3", "-u", pmfs.mountpoint().toString()).expect(0);
@@ -289,6 +294,7 @@ final class UserMountIT {
 
   /** Root's mounts log there, and a user may not look into it. */
   @Test
+  @OnRequest("cases")
   void run_besideTheLogsOfRoot_saysNothingOfThem() throws IOException {
     Path logs = Path.of("/var/log/pmfs");
     boolean isNew = !Files.exists(logs);

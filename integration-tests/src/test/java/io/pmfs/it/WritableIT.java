@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileSystem;
@@ -138,6 +139,7 @@ final class WritableIT {
   }
 
   @Test
+  @OnRequest("cases")
   void tree_ofManyFiles_isTheSameAtTheSource() {
     Path programs = Path.of("/usr/include/linux");
     try (MountedPmfs mount = mount()) {
@@ -312,6 +314,7 @@ final class WritableIT {
   }
 
   @Test
+  @OnRequest("cases")
   void left_byAnEndedMount_isShownByTheNextOne() {
     source = pmfs.scratch().tmpfs("left", "size=8m");
     MountedPmfs mount = mount();
@@ -337,6 +340,7 @@ final class WritableIT {
   }
 
   @Test
+  @OnRequest("cases")
   void fsync_atAFullSource_fails() {
     source = pmfs.scratch().tmpfs("full", "size=8m");
     try (MountedPmfs mount = mount("--fsync", "source")) {
@@ -370,6 +374,7 @@ final class WritableIT {
 
   /** What a thread needs while it acts as that user was loaded before. */
   @Test
+  @OnRequest("cases")
   void changes_ofAUserWhoCannotReachTheProgram_reachTheSource() throws Exception {
     try (Scratch code = new Scratch()) {
       Path launcher = Installation.launcherForAll(code);
@@ -436,6 +441,7 @@ final class WritableIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill_byASignal_keepsWhatIsLeft() {
     MountedPmfs mount = mount("--drain-rate", "1M");
     shell(mount, "head -c 60M /dev/urandom >large; sha256sum large >sum").expect(0);
