@@ -9,6 +9,7 @@ import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.PassedFile;
 import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
+import io.pmfs.posix.OnRequest;
 import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -124,6 +125,7 @@ final class NodeCacheIT {
   }
 
   @Test
+  @OnRequest("cases")
   void largeFile_openedAgain_isReadByTheKernel_alsoWithoutTheServiceAndTheDaemon()
       throws Exception {
     Machine.requirePassthrough();
@@ -227,6 +229,7 @@ final class NodeCacheIT {
 
   /** A tier that is full, the service killed and started again: --status, and no read fails. */
   @Test
+  @OnRequest("cases")
   void status_showsFilesAndUsers_alsoAfterAKill() throws Exception {
     bed.serve();
     Dataset dataset = bed.dataset("source", ADA, Dataset.sizes(20, 10_000));

@@ -144,6 +144,7 @@ final class StageIT {
   }
 
   @Test
+  @OnRequest("cases")
   void stage_namesThatAreNoUtf8_areStaged() throws Exception {
     String name = "x\u00ff\u0080 %";
     Command.run("sh", "-c", "printf hello >\"$(printf '" + dataset.root() + "/x\\377\\200 %%')\"")
@@ -274,6 +275,7 @@ final class StageIT {
   }
 
   @Test
+  @OnRequest("cases")
   void tier_madeAnewUnderTheDaemon_isTurnedOffAndNothingIsWrittenThere() throws Exception {
     try (MountedPmfs mount = mount()) {
       pmfs.run("stage", mount.path("part-001")).expect(0);

@@ -247,6 +247,7 @@ final class SupervisorIT {
   }
 
   @Test
+  @OnRequest("cases")
   void crashLoop_endsUnmountedWithALineInTheLog() throws IOException {
     mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     pmfs.environment("PMFS_CRASH_LIMIT", "2");
