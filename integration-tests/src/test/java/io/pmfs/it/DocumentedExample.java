@@ -43,8 +43,7 @@ record DocumentedExample(String page, int line, List<String> commands) {
           except("docs/containers.md", BOTH, "docker ", "needs an engine; ContainerImageIT"),
           except("docs/containers.md", BOTH, "kubectl ", "needs Kubernetes"),
           except("docs/containers.md", BOTH, "umount -l /var/lib/kubelet", "needs Kubernetes"),
-          except(
-              "docs/containers.md", BOTH, "pmfs run --source /lustre/imagenet", "needs Apptainer"),
+          except("docs/containers.md", BOTH, "apptainer ", "needs Apptainer"),
           // Clusters
           except("docs/cluster.md", BOTH, "pmfs mount --cluster", "needs other nodes; ClusterIT"),
           except("docs/cluster.md", BOTH, "srun ", "needs Slurm; SlurmPrologueIT"),
