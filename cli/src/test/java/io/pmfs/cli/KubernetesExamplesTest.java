@@ -226,6 +226,31 @@ final class KubernetesExamplesTest {
   }
 
   @Test
+  void claim_isOfTheDirectoryThatTheReaderReads() {
+    String text = Repository.text(DIRECTORY.resolve("claim.yaml"));
+    List<JsonObject> documents = new ArrayList<>();
+    new Yaml().loadAll(text).forEach(document -> documents.add(json(document)));
+    JsonObject volume = documents.get(0);
+    JsonObject claim = documents.get(1);
+    JsonObject reader = parse("reader.yaml").getAsJsonObject("spec");
+
+    assertThat(object(volume, "spec", "hostPath"))
+        .isEqualTo(object(named(reader, "volumes", "mounts"), "hostPath"));
+    assertThat(object(volume, "spec", "claimRef")).isEqualTo(object(claim, "metadata"));
+    assertThat(text(object(claim, "spec"), "volumeName"))
+        .isEqualTo(text(object(volume, "metadata"), "name"));
+    for (String field : List.of("storageClassName", "accessModes")) {
+      assertThat(object(claim, "spec").get(field)).isEqualTo(object(volume, "spec").get(field));
+    }
+    assertThat(object(claim, "spec", "resources", "requests"))
+        .isEqualTo(object(volume, "spec", "capacity"));
+    assertThat(Repository.text(DIRECTORY.resolve("reader.yaml")))
+        .contains(
+            "persistentVolumeClaim: {claimName: %s, readOnly: true}"
+                .formatted(text(object(claim, "metadata"), "name")));
+  }
+
+  @Test
   void awaitDataset_withoutAMount_saysWhyItGaveUp() throws Exception {
     Path directory = Files.createDirectory(temporary.resolve("dataset"));
 

@@ -64,12 +64,13 @@ final class KubernetesManifestsIT {
     List<JsonObject> manifests = new ArrayList<>();
     manifests.add(kustomize("base"));
     manifests.add(kustomize("imagenet"));
-    for (String file : List.of("sidecar.yaml", "reader.yaml")) {
+    for (String file : List.of("sidecar.yaml", "reader.yaml", "claim.yaml")) {
       manifests.addAll(parse(Files.readString(MANIFESTS.resolve(file))));
     }
 
     assertThat(manifests.stream().map(manifest -> manifest.get("kind").getAsString()))
-        .containsExactly("DaemonSet", "DaemonSet", "Job", "Pod");
+        .containsExactly(
+            "DaemonSet", "DaemonSet", "Job", "Pod", "PersistentVolume", "PersistentVolumeClaim");
     assertThat(problems(manifests)).isEmpty();
   }
 
