@@ -27,7 +27,12 @@ record DocumentedExample(String page, int line, List<String> commands) {
           // README
           except("README.md", BOTH, "scripts/package", "it built the packages that are used here"),
           except("README.md", BOTH, "#SBATCH", "needs Slurm; SlurmPrologueIT"),
+          // Usage
+          except("docs/usage.md", USER, "--linger 30m", "is for root"),
+          except("docs/usage.md", USER, "the daemon stays", "is for root"),
           // Jobs
+          except(
+              "docs/slurm.md", BOTH, "pmfs run --private", "needs user namespaces; PrivateMountIT"),
           except(
               "docs/slurm.md", BOTH, ". /usr/lib/pmfs/slurm/user/", "needs Slurm; SlurmPrologueIT"),
           except("docs/slurm.md", BOTH, "srun ", "needs Slurm; SlurmPrologueIT"),
@@ -44,7 +49,17 @@ record DocumentedExample(String page, int line, List<String> commands) {
           except("docs/containers.md", BOTH, "kubectl ", "needs Kubernetes"),
           except("docs/containers.md", BOTH, "umount -l /var/lib/kubelet", "needs Kubernetes"),
           except("docs/containers.md", BOTH, "apptainer ", "needs Apptainer"),
+          // The cache of a node
+          except("docs/cache.md", USER, "useradd ", "is for root"),
+          except("docs/cache.md", USER, "install -d ", "is for root"),
+          except("docs/cache.md", BOTH, "systemctl ", "needs systemd as the first process"),
+          except("docs/cache.md", BOTH, "/run/pmfs-cache/socket", "needs the service; NodeCacheIT"),
           // Clusters
+          except(
+              "docs/cluster.md",
+              BOTH,
+              "pmfs mount --writable --cluster",
+              "needs other nodes; WritableNodesIT"),
           except("docs/cluster.md", BOTH, "pmfs mount --cluster", "needs other nodes; ClusterIT"),
           except("docs/cluster.md", BOTH, "srun ", "needs Slurm; SlurmPrologueIT"),
           except("docs/cluster.md", BOTH, "rm -r \"$HOME/.pmfs-$SLURM_JOB_ID\"", "needs Slurm"),
