@@ -1,7 +1,6 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.github.dockerjava.api.DockerClient;
 import com.github.dockerjava.api.command.CreateContainerCmd;
@@ -21,8 +20,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -80,8 +77,7 @@ final class ContainerImageIT {
   @BeforeEach
   void prepare() throws IOException {
     Containers.require();
-    Path archive = builtArchive();
-    makeImage(archive);
+    makeImage(CleanDebian.built("64.tar.gz", "scripts/package"));
     scratch = new Scratch();
     Dataset.create(scratch.directory("source"), Dataset.sizes(20, 100_000));
     scratch.directory("cache");
@@ -92,16 +88,6 @@ final class ContainerImageIT {
     JsonObject pod = object(job, "spec", "template", "spec");
     sidecar = pod.getAsJsonArray("initContainers").get(0).getAsJsonObject();
     train = pod.getAsJsonArray("containers").get(0).getAsJsonObject();
-  }
-
-  private static Path builtArchive() throws IOException {
-    Path target = CHECKOUT.resolve("distribution/target");
-    assumeTrue(Files.isDirectory(target), "no package is built: scripts/package builds it");
-    try (Stream<Path> files = Files.list(target)) {
-      Optional<Path> archive = files.filter(f -> f.toString().endsWith("64.tar.gz")).findFirst();
-      assumeTrue(archive.isPresent(), "no package is built: scripts/package builds it");
-      return archive.orElseThrow();
-    }
   }
 
   private static synchronized void makeImage(Path archive) {

@@ -64,7 +64,7 @@ final class DocumentsIT {
   @AfterEach
   void remove() {
     if (machine != null) {
-      machine.run("umount -a -l -t fuse.pmfs; chmod $(cat /fuse.mode) /dev/fuse");
+      machine.run("chmod $(cat /fuse.mode) /dev/fuse");
       machine.close();
     }
   }

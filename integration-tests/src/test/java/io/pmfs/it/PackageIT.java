@@ -2,24 +2,15 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.pmfs.posix.Await;
 import io.pmfs.posix.OnRequest;
 import java.io.IOException;
-import java.nio.file.Path;
-import java.time.Duration;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The Debian package, installed by dpkg on a clean Debian: {@code scripts/package --test}. */
 @Tag("docker")
 @OnRequest(value = "package", what = "packages in a clean Debian")
-final class PackageIT {
-  private static final Duration SOON = Duration.ofSeconds(60);
-  private static final String OPTIONS = "tier=ssd:/var/tier,keep-free=0";
-
-  /** The same under a later version, whose own classes lie in jars of other names. */
+final class PackageIT extends PackageContract {
   private static final String MAKE_NEWER =
       """
       set -e
@@ -27,12 +18,11 @@ final class PackageIT {
       cd /newer
       sed -i 's/^Version: .*/Version: 9.0/' DEBIAN/control
       rm DEBIAN/md5sums
-      for jar in usr/lib/pmfs/lib/{cli,daemon,settings,node-cache,cluster,shards,pack,writable,fs-core,fuse-mount,fuse-jnr,metadata,compression}-*.jar; do
-        mv "$jar" "${jar%%-[0-9]*}-9.0.jar"
-      done
       echo '# of 9.0' >> etc/pmfs/pmfs.toml
-      dpkg-deb -Znone -b . /newer.deb
-      """;
+      cd usr
+      """
+          + RENAME_JARS
+          + "dpkg-deb -Znone -b /newer /newer.deb";
 
   /** Prints the links of all pages that lead to no file. */
   private static final String FIND_BROKEN_LINKS =
@@ -45,46 +35,39 @@ final class PackageIT {
       done
       """;
 
-  private CleanDebian machine;
-
-  @BeforeEach
-  void install() throws IOException {
-    Containers.require();
-    Path deb = CleanDebian.built(".deb", "scripts/package");
-    machine = new CleanDebian();
-    machine.copyIn(deb, "/pmfs.deb");
-    machine.expect("dpkg -i /pmfs.deb");
-    machine.makeSource();
+  PackageIT() {
+    super(".deb", "", "dpkg -i /pmfs.deb");
   }
 
-  @AfterEach
-  void remove() {
-    if (machine != null) {
-      machine.run("umount -a -l -t fuse.pmfs");
-      machine.close();
-    }
+  @Override
+  String upgrade() {
+    machine.expect(MAKE_NEWER);
+    return machine.expect("dpkg -i --force-confdef --force-confold /newer.deb");
+  }
+
+  @Override
+  String remove() {
+    return machine.expect("dpkg -r pmfs");
+  }
+
+  @Override
+  void purge() {
+    assertThat(machine.expect("ls /etc/pmfs /etc/logrotate.d")).contains("pmfs.toml", "pmfs");
+    machine.expect("dpkg -P pmfs");
   }
 
   @Test
-  void install_bringsCommandPagesCompletionAndUnits() {
-    assertThat(machine.expect("pmfs --version")).startsWith("pmfs ");
+  void install_bringsPagesAndCompletion() {
     assertThat(machine.expect("dpkg -V pmfs; dpkg -s pmfs")).contains("install ok installed");
     assertThat(
             machine.expect(
                 "for c in mount stage doctor; do man -w pmfs-$c; done; man -w mount.pmfs"))
         .hasLineCount(4);
-    assertThat(machine.expect("MANPAGER=cat man pmfs-mount")).contains("--read-mode=MODE");
     assertThat(
             machine.expect(
                 "cd / && . /usr/share/bash-completion/completions/pmfs && complete -p pmfs"))
         .contains("_complete_pmfs");
-    machine.expect("test -s /usr/lib/pmfs/classes.jsa");
-    machine.expect("systemd-analyze verify --man=no pmfs@mnt-a.service");
-    machine.expect("logrotate -d /etc/logrotate.conf");
-    assertThat(machine.expect("stat -c '%a %U' /run/pmfs /var/log/pmfs"))
-        .isEqualTo("700 root\n700 root\n");
     assertThat(machine.expect("pmfs config --config /etc/pmfs/pmfs.toml")).contains("keep-free");
-    assertThat(machine.run("pmfs doctor").exit()).as("mounts here").isZero();
   }
 
   @Test
@@ -231,57 +214,5 @@ final class PackageIT {
   void bugreport_fromThePackage_isWhole() {
     machine.expect("cd /root && pmfs bugreport && tar -xzf pmfs-bugreport-*.tar.gz");
     assertThat(machine.expect("cat ~/pmfs-bugreport-*/problems.txt")).isEqualTo("none\n");
-  }
-
-  @Test
-  void upgrade_whileMounted_goesOnAndIsTakenByPmfsUpgrade() {
-    machine.expect("echo '# of this machine' >>/etc/pmfs/pmfs.toml");
-    machine.expect(
-        "mount -t pmfs -o " + OPTIONS + " /source /mnt/a && cat /mnt/a/numbers >/dev/null");
-    assertThat(machine.jarsOfDaemon()).doesNotContain("-9.0.jar", "deleted");
-    machine.expect(
-        "(while [ ! -e /stop ]; do cmp /source/d/x /mnt/a/d/x || exit 1; done; touch /stopped)"
-            + " >/reader.log 2>&1 </dev/null &");
-    machine.expect(MAKE_NEWER);
-
-    assertThat(machine.expect("dpkg -i --force-confdef --force-confold /newer.deb"))
-        .contains("until you run: pmfs upgrade");
-    assertThat(machine.expect("tail -n 1 /etc/pmfs/pmfs.toml")).isEqualTo("# of this machine\n");
-    assertThat(machine.jarsOfDaemon())
-        .as("the old ones, gone on")
-        .contains("deleted")
-        .doesNotContain("-9.0.jar");
-    machine.expect(
-        "seq 50000 >/source/later && pmfs status /mnt/a && pmfs stage /mnt/a && pmfs verify"
-            + " /mnt/a");
-    machine.assertServes("/mnt/a");
-
-    machine.expect("pmfs upgrade /mnt/a");
-    assertThat(machine.jarsOfDaemon()).contains("-9.0.jar").doesNotContain("deleted");
-    machine.assertServes("/mnt/a");
-    machine.expect("touch /stop");
-    Await.until("the reader ended well", SOON, () -> machine.run("test -e /stopped").exit() == 0);
-    machine.expect("pmfs umount /mnt/a");
-    machine.awaitNoDaemon();
-  }
-
-  @Test
-  void remove_whileMounted_leavesReadersAlone_andPurgeLeavesNothing() {
-    machine.expect("pmfs mount --tier ssd:/var/tier --keep-free 0 /source /mnt/a");
-    machine.expect("seq 3 >>/etc/pmfs/pmfs.toml && sed -i '/^[0-9]/d' /etc/pmfs/pmfs.toml");
-
-    assertThat(machine.expect("dpkg -r pmfs")).contains("/mnt/a");
-    machine.assertServes("/mnt/a");
-    assertThat(machine.run("command -v pmfs").exit()).isNotZero();
-    assertThat(machine.expect("ls /etc/pmfs /etc/logrotate.d")).contains("pmfs.toml", "pmfs");
-    machine.expect("umount /mnt/a");
-    machine.awaitNoDaemon();
-
-    machine.expect("dpkg -P pmfs");
-    assertThat(
-            machine.expect(
-                "find / -xdev -path /proc -prune -o -name '*pmfs*' -print | grep -v"
-                    + " '^/pmfs.deb$\\|^/tmp' || true"))
-        .isEmpty();
   }
 }
