@@ -66,9 +66,12 @@ final class CleanDebian implements AutoCloseable {
     return new CleanDebian(makeImage("", packages), DEADLINE_SECONDS);
   }
 
-  /** For AArch64, on a machine that starts its programs by an emulator. */
+  /**
+   * For AArch64, on a machine that starts its programs by an emulator, with the programs that unit
+   * tests of native calls need.
+   */
   static CleanDebian arm64() {
-    return new CleanDebian(makeImage("arm64", ""), ARM64_DEADLINE_SECONDS);
+    return new CleanDebian(makeImage("arm64", "zstd,gcc,libc6-dev"), ARM64_DEADLINE_SECONDS);
   }
 
   /** The image without more packages. */

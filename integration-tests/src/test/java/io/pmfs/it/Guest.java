@@ -3,12 +3,15 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.File;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * JUnit in the virtual machine of {@code scripts/dax-vm}, with the classes that were compiled here.
@@ -19,6 +22,8 @@ final class Guest {
   static final List<String> MODULES = List.of("fs-core", "fuse-mount", "integration-tests");
 
   static final Path ROOT = Installation.launcherOfCheckout().resolve("../..").normalize();
+
+  static final String JAVA = Path.of(System.getProperty("java.home"), "bin/java").toString();
 
   /** Exit status of scripts/dax-vm where it cannot run. */
   private static final int SKIPPED = 77;
@@ -49,7 +54,7 @@ final class Guest {
     line.addAll(List.of("--env", "JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1"));
     line.addAll(List.of("--env", "PMFS_REQUIRE_FUSE=1"));
     line.addAll(List.of("--timeout", Long.toString(limit.toSeconds()), "--"));
-    line.addAll(junit(java));
+    line.addAll(junit(JAVA, java));
     line.addAll(selection);
     line.add("--reports-dir=" + reports);
 
@@ -61,8 +66,7 @@ final class Guest {
   }
 
   /** JUnit's own launcher, on the class path that these tests have here. */
-  private static List<String> junit(List<String> options) {
-    String java = Path.of(System.getProperty("java.home"), "bin/java").toString();
+  static List<String> junit(String java, List<String> options) {
     List<String> line = new ArrayList<>(List.of(java, "-Xmx512m", "-XX:+UseSerialGC"));
     line.addAll(List.of("-cp", classPath(), "--add-modules", "jdk.nio.mapmode"));
     // As in fuse-mount/pom.xml.
@@ -72,20 +76,22 @@ final class Guest {
     line.addAll(List.of("-Dpmfs.launcher=" + Installation.launcherOfCheckout()));
     line.addAll(options);
     line.addAll(List.of("org.junit.platform.console.ConsoleLauncher", "execute"));
-    line.addAll(List.of("--disable-banner", "--details=tree", "--disable-ansi-colors"));
+    line.addAll(List.of("--disable-banner", "--details=testfeed", "--disable-ansi-colors"));
     line.addAll(List.of("--include-engine=junit-jupiter", "--include-classname=.*"));
     line.add("--fail-if-no-tests");
     return line;
   }
 
-  /** That of these tests, with those of other modules. */
+  /** That of these tests, with those of other modules; without entries that do not exist. */
   static String classPath() {
     // Surefire's own property: java.class.path may be one JAR with a manifest.
     String given =
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
-    return given
-        + MODULES.stream()
-            .map(module -> ":" + ROOT.resolve(module).resolve("target/test-classes"))
-            .collect(Collectors.joining());
+    return Stream.concat(
+            Stream.of(given.split(File.pathSeparator, -1)).map(Path::of),
+            MODULES.stream().map(module -> ROOT.resolve(module).resolve("target/test-classes")))
+        .filter(Files::exists)
+        .map(Path::toString)
+        .collect(Collectors.joining(File.pathSeparator));
   }
 }
