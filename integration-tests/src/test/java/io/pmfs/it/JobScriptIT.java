@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
@@ -128,6 +129,17 @@ final class JobScriptIT {
 
     assertThat(problem("1")).contains("changed while it was mounted");
     assertThat(names(base.resolve("keys"))).isEmpty();
+  }
+
+  @Test
+  void mount_thatTakesTooLong_isNamedWithItsLimit() throws IOException {
+    Files.write(
+        scratch.root().resolve("job.conf"), List.of("MOUNT_LIMIT=1"), StandardOpenOption.APPEND);
+    program("pmfs", "[ $1 != mount ] || sleep 20");
+
+    job("1", "prolog", "pmfs:source=" + ofUser);
+
+    assertThat(problem("1")).contains("not mounted: not within 1 s");
   }
 
   /** Copies that were kept ten days ago, with a mark of the user's that they are unsaved. */
