@@ -19,14 +19,16 @@ MEMBER_SECONDS = 120
 
 
 class Namespace:
-    """A network namespace; commands run in it with the mounts of all others."""
+    """A network namespace; commands run in it with the mounts of all others, unless it is given a mount namespace too."""
 
     def __init__(self, name, address):
         self.name, self.address = name, address
+        self.mounts = None  # a file that names its mount namespace
 
     def words(self, *command):
         # Not ip netns exec: what is mounted there nobody else sees.
-        return ["nsenter", f"--net=/run/netns/{self.name}", *(str(word) for word in command)]
+        mounts = [f"--mount={self.mounts}"] if self.mounts else []
+        return ["nsenter", f"--net=/run/netns/{self.name}", *mounts, *(str(word) for word in command)]
 
 
 @contextlib.contextmanager

@@ -45,9 +45,14 @@ def made_on(image, directory):
                 machine.detach(directory)
     finally:
         with machine.uninterrupted():
-            machine.clean_up("losetup", "--detach", device)
-            # A daemon that is still ending keeps both; the image must not be written any more.
-            await_condition(60, f"{device}: detached", lambda: not Path(f"/sys/block/{Path(device).name}/loop").exists())
+            detach_loop(device)
+
+
+def detach_loop(device):
+    """Gives the loop device back; the image is not written any more."""
+    machine.clean_up("losetup", "--detach", device)
+    # A daemon that is still ending keeps it.
+    await_condition(60, f"{device}: detached", lambda: not Path(f"/sys/block/{Path(device).name}/loop").exists())
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """What benchmarks/papers keeps and what it makes of it; nothing is measured."""
 
 import dataclasses
+import json
 import subprocess
 import tempfile
 import unittest
@@ -195,6 +196,51 @@ class PapersTest(unittest.TestCase):
                 module.sides(ways, Path("work"), [], "device")
         with mock.patch.object(module, "training", return_value=({"s": 1.0}, [2.5, 0.1])):
             self.assertEqual(module.sides(ways, Path("work"), [], "device"), {"source": [{"s": 1.0}], "pmfs": [{"s": 1.0}]})
+
+    def test_weights_compares_times_and_how_often_the_source_was_read(self):
+        seconds, times = "s until all nodes have them", "times the source was read"
+        sides = {"source": {seconds: 172.0, times: 4.0}, "pmfs": {seconds: 43.0, times: 1.0}}
+        self.assertEqual(self.rows("weights", self.comparison("4 nodes, mmap", sides)), ["| 4 nodes, mmap | 172.0 | 43.0 | 25% | 4.00 | 1.00 |"])
+
+    def test_environment_has_a_row_for_each_start_and_the_bytes_of_the_device(self):
+        starts = self.papers.papers_environment.STARTS
+        sides = {"source": dict.fromkeys(starts, 6.0), "pmfs": dict.fromkeys(starts, 3.0)}
+        for figures, size in zip(sides.values(), (3.2e9, 0.8e9)):
+            figures["bytes of the device"] = size
+        rows = self.rows("environment", self.comparison("4 nodes", sides))
+        self.assertEqual(rows[1], "| 4 nodes, second, nothing in memory | 6.00 | 3.00 | 50% |")
+        self.assertEqual(rows[3], "| 4 nodes, MB from the device, all three | 3,200 | 800 | 25% |")
+
+
+class LargeFilesTest(unittest.TestCase):
+    def setUp(self):
+        self.files = load("papers").papers_weights.largefiles
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+        self.sums = self.directory / "sums.json"
+
+    def make(self, size):
+        known = self.files.make(self.directory, ["a/one", "two"], size)
+        self.sums.write_text(json.dumps(known))
+        return known
+
+    def test_each_reader_reads_every_file(self):
+        known = self.make(self.files.BLOCK * 9 + 5)
+        self.assertEqual([len(blocks) for blocks in known.values()], [10, 10])
+        for how in self.files.READERS:
+            self.assertEqual(len(self.files.read_on_all([self.directory] * 2, how, self.sums)), 2)
+
+    def test_other_bytes_are_an_error(self):
+        self.make(self.files.BLOCK + 1)
+        with open(self.directory / "two", "r+b") as file:
+            file.seek(self.files.BLOCK)
+            byte = file.read(1)[0]
+            file.seek(self.files.BLOCK)
+            file.write(bytes([byte ^ 1]))
+        for how in self.files.READERS:
+            with self.assertRaises(self.files.BenchmarkError):
+                self.files.read_on_all([self.directory], how, self.sums)
 
 
 if __name__ == "__main__":
