@@ -17,7 +17,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -42,18 +41,14 @@ public final class KernelBridge implements Bridge {
   private static final LibC LIBC = LibC.INSTANCE;
 
   private final MountSpec options;
-  private final @Nullable PmfsFileSystem fileSystem;
-  private final @Nullable WritableFileSystem outputs;
+  private final Shown shown;
   private final ReadMode readMode;
-  private final int workerCount;
-  private final int mostWorkers;
+  private final Workforce workforce;
   private final @Nullable SharedSession session;
   private final SessionMount own;
   private final Mounting mounting;
   private final @Nullable String noPassthrough;
   private final CountDownLatch ended = new CountDownLatch(1);
-  private final RequestLatencies latencies;
-  private final AnswerBuffers buffers;
   private volatile @Nullable BackingFiles backing;
   private final long kernelFlags;
   private volatile @Nullable KernelWorkers workers;
@@ -79,16 +74,12 @@ public final class KernelBridge implements Bridge {
       @Nullable SharedSession session,
       long kernelFlags) {
     this(
-        fileSystem,
-        null,
+        new Shown.Dataset(fileSystem),
         options,
         readMode,
-        workerCount,
-        workerCount,
+        new Workforce(workerCount, workerCount, options.maxReadBytes()),
         session,
-        kernelFlags,
-        new RequestLatencies(),
-        new AnswerBuffers(options.maxReadBytes()));
+        kernelFlags);
   }
 
   /**
@@ -104,39 +95,27 @@ public final class KernelBridge implements Bridge {
       @Nullable SharedSession session,
       long kernelFlags) {
     return new KernelBridge(
-        null,
-        outputs,
+        new Shown.Outputs(outputs),
         options,
         ReadMode.PAGE_CACHE,
-        workerCount,
-        mostWorkers,
+        new Workforce(workerCount, mostWorkers, options.maxReadBytes()),
         session,
-        kernelFlags,
-        new RequestLatencies(),
-        new AnswerBuffers(options.maxReadBytes()));
+        kernelFlags);
   }
 
   private KernelBridge(
-      @Nullable PmfsFileSystem fileSystem,
-      @Nullable WritableFileSystem outputs,
+      Shown shown,
       MountSpec options,
       ReadMode readMode,
-      int workerCount,
-      int mostWorkers,
+      Workforce workforce,
       @Nullable SharedSession session,
-      long kernelFlags,
-      RequestLatencies latencies,
-      AnswerBuffers buffers) {
-    this.fileSystem = fileSystem;
-    this.outputs = outputs;
+      long kernelFlags) {
+    this.shown = shown;
     this.options = options;
     this.readMode = readMode;
-    this.workerCount = workerCount;
-    this.mostWorkers = mostWorkers;
+    this.workforce = workforce;
     this.session = session;
     this.kernelFlags = kernelFlags;
-    this.latencies = latencies;
-    this.buffers = buffers;
     this.own = new SessionMount(options.mountpoint(), session == null ? null : session.device());
     this.mounting = Mounting.of(options, session, own);
     this.noPassthrough = mounting.noPassthrough();
@@ -152,7 +131,7 @@ public final class KernelBridge implements Bridge {
    * passthrough would need backing files of its own, which users do not have.
    */
   boolean canServeFurther() {
-    return fileSystem != null && session == null && LIBC.geteuid() != 0;
+    return shown instanceof Shown.Dataset && session == null && LIBC.geteuid() != 0;
   }
 
   /**
@@ -163,16 +142,12 @@ public final class KernelBridge implements Bridge {
    */
   KernelBridge further(Path mountpoint, AnswerBuffers memory) {
     return new KernelBridge(
-        fileSystem,
-        null,
+        shown,
         options.at(mountpoint, memory.maxBytes()),
         ReadMode.PAGE_CACHE,
-        workerCount,
-        workerCount,
+        new Workforce(workforce.count(), workforce.count(), workforce.latencies(), memory),
         null,
-        kernelFlags,
-        latencies,
-        memory);
+        kernelFlags);
   }
 
   @Override
@@ -199,12 +174,12 @@ public final class KernelBridge implements Bridge {
 
   @Override
   public RequestLatencies latencies() {
-    return latencies;
+    return workforce.latencies();
   }
 
   @Override
   public void listen(RequestListener listener) {
-    latencies.listen(listener);
+    workforce.latencies().listen(listener);
   }
 
   @Override
@@ -240,16 +215,7 @@ public final class KernelBridge implements Bridge {
     mounting.mounted();
     RequestHandler handler = handler(device, resumed);
     KernelWorkers started =
-        new KernelWorkers(
-            device,
-            handler,
-            latencies,
-            workerCount,
-            mostWorkers,
-            buffers,
-            given != null,
-            this::fail,
-            () -> end(device));
+        new KernelWorkers(device, handler, workforce, given != null, this::fail, () -> end(device));
     workers = started;
     try {
       started.start(resumed);
@@ -321,19 +287,18 @@ public final class KernelBridge implements Bridge {
   }
 
   private RequestHandler handler(int device, boolean resumed) throws MountException {
-    int backgroundMax = Math.max(1, workerCount - KEPT_FOR_NAMES);
+    int backgroundMax = Math.max(1, workforce.count() - KEPT_FOR_NAMES);
     long validSeconds = options.timeout().toSeconds();
-    WritableFileSystem written = outputs;
-    if (written != null) {
+    if (shown instanceof Shown.Outputs outputs) {
       return new WritableOperations(
-          written,
+          outputs.fileSystem(),
           validSeconds,
           DirectWrites.arePossible(),
           kernelFlags,
           backgroundMax,
           options.allowOther() ? AccessRule.LISTS : AccessRule.MODES);
     }
-    PmfsFileSystem read = Objects.requireNonNull(fileSystem);
+    PmfsFileSystem read = ((Shown.Dataset) shown).fileSystem();
     BackingFiles files =
         readMode == ReadMode.PAGE_CACHE || noPassthrough != null
             ? null
@@ -419,5 +384,12 @@ public final class KernelBridge implements Bridge {
   @Override
   public boolean awaitEnd(Duration timeout) throws InterruptedException {
     return ended.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  /** What the mount shows. */
+  private sealed interface Shown {
+    record Dataset(PmfsFileSystem fileSystem) implements Shown {}
+
+    record Outputs(WritableFileSystem fileSystem) implements Shown {}
   }
 }

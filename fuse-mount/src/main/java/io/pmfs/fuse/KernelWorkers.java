@@ -1,11 +1,9 @@
 package io.pmfs.fuse;
 
-import io.pmfs.fuse.protocol.AnswerBuffers;
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelRequest;
-import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
@@ -47,10 +45,7 @@ final class KernelWorkers {
 
   private final int device;
   private final RequestHandler handler;
-  private final RequestLatencies latencies;
-  private final int count;
-  private final int most;
-  private final AnswerBuffers buffers;
+  private final Workforce workforce;
   private final boolean outlived;
   private final Runnable failed;
   private final Runnable ended;
@@ -66,10 +61,6 @@ final class KernelWorkers {
    * Workers of a session, not started yet.
    *
    * @param device the session's descriptor
-   * @param latencies records how long each request took
-   * @param count how many workers to start
-   * @param most how many there may be while some wait
-   * @param buffers the workers' memory
    * @param outlived whether the session continues when this process ends
    * @param failed runs once, if the session continues but this process can no longer serve it
    * @param ended runs once, when the session has ended
@@ -77,19 +68,13 @@ final class KernelWorkers {
   KernelWorkers(
       int device,
       RequestHandler handler,
-      RequestLatencies latencies,
-      int count,
-      int most,
-      AnswerBuffers buffers,
+      Workforce workforce,
       boolean outlived,
       Runnable failed,
       Runnable ended) {
     this.device = device;
     this.handler = handler;
-    this.latencies = latencies;
-    this.count = count;
-    this.most = most;
-    this.buffers = buffers;
+    this.workforce = workforce;
     this.outlived = outlived;
     this.failed = failed;
     this.ended = ended;
@@ -150,7 +135,7 @@ final class KernelWorkers {
       return;
     }
     DeviceChannel own = outlived && !handler.negotiation().canResend() ? ownChannel() : null;
-    for (int number = 2; number <= count; number++) {
+    for (int number = 2; number <= workforce.count(); number++) {
       try {
         start(own == null ? () -> serve(null) : () -> serve(ownChannel()), number);
       } catch (OutOfMemoryError e) {
@@ -164,7 +149,7 @@ final class KernelWorkers {
   }
 
   private void startRelief() {
-    if (most <= count) {
+    if (workforce.most() <= workforce.count()) {
       return;
     }
     gate.whenNoneIsLeft(relief::call);
@@ -215,7 +200,13 @@ final class KernelWorkers {
   private KernelWorker worker(KernelChannel channel) {
     KernelWorker worker =
         new KernelWorker(
-            channel, handler, latencies, gate, () -> hasEnded.set(true), this::fail, buffers);
+            channel,
+            handler,
+            workforce.latencies(),
+            gate,
+            () -> hasEnded.set(true),
+            this::fail,
+            workforce.buffers());
     requests.add(worker.request());
     return worker;
   }
@@ -247,8 +238,8 @@ final class KernelWorkers {
     @Override
     public boolean add() {
       int number = running.get() + 1;
-      if (number > most) {
-        warnOnce("%d requests wait, so others may be delayed".formatted(most));
+      if (number > workforce.most()) {
+        warnOnce("%d requests wait, so others may be delayed".formatted(workforce.most()));
         return false;
       }
       try {
