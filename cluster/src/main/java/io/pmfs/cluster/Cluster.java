@@ -14,6 +14,7 @@ import io.pmfs.cluster.members.NodeId;
 import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerTls;
+import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.cluster.server.PeerLimits;
@@ -107,11 +108,9 @@ public final class Cluster implements Peers, AutoCloseable {
             source,
             owners,
             client,
-            suspects,
-            withoutSource,
+            new PeerQuestions(owners, suspects, withoutSource, SourceProbes.PATIENCE),
             isOpenToOthers,
-            settings.timeouts().ofAReader(),
-            SourceProbes.PATIENCE);
+            settings.timeouts().ofAReader());
     store = made;
     return made;
   }
@@ -143,10 +142,8 @@ public final class Cluster implements Peers, AutoCloseable {
     PeerServer listening =
         new PeerServer(
             host,
-            0,
-            key,
+            new RequestSignature(key, instance, InstantSource.system()),
             settings.tls(),
-            instance,
             PeerLimits.DEFAULTS,
             new DatasetService(
                 fileSystem,
@@ -157,8 +154,7 @@ public final class Cluster implements Peers, AutoCloseable {
                 this::asksElsewhere,
                 this::readsElsewhere),
             control,
-            OutputRequests.NONE,
-            InstantSource.system());
+            OutputRequests.NONE);
     server = listening;
     if (settings.remoteCopies() == RemoteCopies.NEVER) {
       LonelyCopies made =

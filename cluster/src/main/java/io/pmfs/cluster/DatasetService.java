@@ -351,9 +351,9 @@ final class DatasetService implements PeerService {
     }
 
     /** Never sends bytes of another version: this node or the peer may have an older one. */
-    private int read(PeerStore.Answer answer) throws FsException, PeerException {
+    private int read(PeerFiles.Answer answer) throws FsException, PeerException {
       try {
-        return PeerStore.answering(answer);
+        return PeerFiles.answering(answer);
       } catch (FsException e) {
         if (e.errno() != Errno.ESTALE) {
           throw e;

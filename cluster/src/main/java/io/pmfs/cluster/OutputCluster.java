@@ -12,6 +12,7 @@ import io.pmfs.cluster.members.Membership;
 import io.pmfs.cluster.members.NodeId;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerTls;
+import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.cluster.server.PeerLimits;
@@ -126,15 +127,12 @@ public final class OutputCluster implements Peers, AutoCloseable {
     PeerServer listening =
         new PeerServer(
             host,
-            0,
-            key,
+            new RequestSignature(key, instance, InstantSource.system()),
             settings.tls(),
-            instance,
             PeerLimits.DEFAULTS,
             new NoDataset(),
             (method, path, body) -> control.answer(method, path, body),
-            outputs,
-            InstantSource.system());
+            outputs);
     server = listening;
     Member self =
         new Member(id, instance, settings.nodeName(), host, listening.address().getPort());

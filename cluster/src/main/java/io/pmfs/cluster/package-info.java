@@ -3,8 +3,9 @@
  * between nodes.
  *
  * <p><b>Start reading</b> at {@link Cluster}, which puts the parts together, and {@link PeerStore},
- * the source as the rest of a node sees it. {@link Owners} says whom to ask, {@link PeerQuestions}
- * leaves out who failed, {@link io.pmfs.cluster.client.HttpPeerClient HttpPeerClient} asks, {@link
+ * the source as the rest of a node sees it; {@link PeerFiles} has its contents. {@link Owners} says
+ * whom to ask, {@link PeerQuestions} leaves out who failed, {@link
+ * io.pmfs.cluster.client.HttpPeerClient HttpPeerClient} asks, {@link
  * io.pmfs.cluster.server.PeerServer PeerServer} and {@link DatasetService} answer, {@link
  * io.pmfs.cluster.members.InfinispanMembership InfinispanMembership} knows who is there.
  *
@@ -46,8 +47,8 @@
  * <ul>
  *   <li>A thread that asks a peer may hold the lock of a directory or an inode, or the claim of a
  *       block, and other requests to this node may need them.
- *   <li>No monitor of this package is held while a peer is asked. That of a {@code PeerFile}, of
- *       {@link PeerStore}, is held while the source opens the file.
+ *   <li>No monitor of this package is held while a peer is asked. That of a file of {@link
+ *       PeerFiles} is held while the source opens the file.
  *   <li>An event loop never waits: it must not call the source, a tier or {@link
  *       io.pmfs.cluster.server.PeerAnswer#send PeerAnswer.send}.
  * </ul>
@@ -68,7 +69,7 @@
  *       ({@link io.pmfs.cluster.client.PeerConnections PeerConnections}), batches ({@link
  *       io.pmfs.cluster.client.PeerLink PeerLink}) and workers of their own, which wait for no
  *       other node. A copy that is being made gives the blocks that it has, and refuses the others.
- *   <li>Reads go from owner to owner. Cure: {@link PeerStore#answering}: a worker reads from tiers,
+ *   <li>Reads go from owner to owner. Cure: {@link PeerFiles#answering}: a worker reads from tiers,
  *       from copies of other nodes and from the source.
  *   <li>A worker answers by a fetch of its own node that waits for the asker. That takes two nodes
  *       that own the file (replicas) and do not agree which is first. Cure: {@link
@@ -101,8 +102,8 @@
  *   <li>A node's id is kept on its disk ({@link io.pmfs.cluster.members.NodeId NodeId}), because it
  *       decides what the node owns.
  *   <li>{@link HolderHints}, {@link Handout}, {@link FileHolders}, {@link Suspects}, {@link
- *       LostTime}, {@link WrongClaims} and the paths in {@link PeerStore} that were listed or read
- *       here are hints.
+ *       LostTime}, {@link WrongClaims} and the paths in {@link PeerStore} and {@link PeerFiles}
+ *       that were listed or read here are hints.
  * </ul>
  */
 @NullMarked

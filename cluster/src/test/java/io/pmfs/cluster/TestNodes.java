@@ -7,6 +7,7 @@ import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.FakeService;
 import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.cluster.server.PeerLimits;
@@ -145,15 +146,12 @@ final class TestNodes implements AutoCloseable {
     PeerServer server =
         new PeerServer(
             "127.0.0.1",
-            0,
-            FakeService.key(),
+            new RequestSignature(FakeService.key(), member.instance(), InstantSource.system()),
             null,
-            member.instance(),
             limits,
             node.service,
             NodeRequests.NONE,
-            OutputRequests.NONE,
-            InstantSource.system());
+            OutputRequests.NONE);
     servers.add(server);
     return new Member(
         member.id(), member.instance(), member.name(), "127.0.0.1", server.address().getPort());
@@ -203,11 +201,9 @@ final class TestNodes implements AutoCloseable {
               source,
               owners,
               clients.apply(this),
-              suspects,
-              withoutSource,
+              new PeerQuestions(owners, suspects, withoutSource, patience),
               isOpenToOthers,
-              readerPatience,
-              patience);
+              readerPatience);
       namespace =
           RocksNamespace.open(
               place.resolve("state"), "test", 16 << 20, UUID.randomUUID(), null, line -> {});

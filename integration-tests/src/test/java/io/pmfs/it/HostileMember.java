@@ -14,6 +14,7 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.members.Membership;
 import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.cluster.server.PeerLimits;
@@ -122,15 +123,13 @@ final class HostileMember {
     PeerServer server =
         new PeerServer(
             args[2],
-            0,
-            secret.requestKey().getEncoded(),
+            new RequestSignature(
+                secret.requestKey().getEncoded(), instance, InstantSource.system()),
             null,
-            instance,
             PeerLimits.DEFAULTS,
             new FromSource(store),
             NodeRequests.NONE,
-            OutputRequests.NONE,
-            InstantSource.system());
+            OutputRequests.NONE);
     try (ServerSocket listening = new ServerSocket(0, 128, address)) {
       start(() -> accept(listening, server.address()));
       ClusterSettings settings =

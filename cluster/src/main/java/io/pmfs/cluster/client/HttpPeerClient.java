@@ -384,12 +384,10 @@ public final class HttpPeerClient implements PeerClient {
           return new PeerLink(
               peer,
               old == null ? new PeerLink.Counts() : old.counts,
-              bootstrap,
+              new PeerConnections(peer, bootstrap, timeouts, MAX_CONNECTIONS),
               timeouts,
-              MAX_CONNECTIONS,
               aloneCount,
-              key,
-              clock,
+              new RequestSignature(key, peer.instance(), clock),
               lacksSource);
         });
   }

@@ -1,6 +1,5 @@
 package io.pmfs.cluster.client;
 
-import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -17,7 +16,6 @@ import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerFormat;
 import io.pmfs.cluster.peers.PeerPath;
 import io.pmfs.cluster.peers.RequestSignature;
-import java.time.InstantSource;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Predicate;
@@ -76,19 +74,17 @@ public final class PeerLink {
   PeerLink(
       Member peer,
       Counts counts,
-      Bootstrap bootstrap,
+      PeerConnections connections,
       PeerTimeouts timeouts,
-      int maxConnections,
       int aloneCount,
-      byte[] key,
-      InstantSource clock,
+      RequestSignature signature,
       Predicate<Member> lacksSource) {
     this.peer = peer;
     this.lacksSource = lacksSource;
     this.counts = counts;
     this.timeouts = timeouts;
-    this.connections = new PeerConnections(peer, bootstrap, timeouts, maxConnections);
-    this.signature = new RequestSignature(key, peer.instance(), clock);
+    this.connections = connections;
+    this.signature = signature;
     this.smallReads = new SmallReads(aloneCount, this::send, this::isWorthWaiting);
     this.smallCopies = new SmallReads(aloneCount, this::send, () -> false);
   }

@@ -72,6 +72,11 @@ public final class RequestSignature {
     this.client = HEX.formatHex(id);
   }
 
+  /** The server's instance. */
+  public long instance() {
+    return instance;
+  }
+
   private static Mac mac(SecretKeySpec secret) {
     try {
       Mac mac = Mac.getInstance("HmacSHA256");

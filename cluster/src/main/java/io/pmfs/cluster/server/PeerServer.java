@@ -29,7 +29,6 @@ import io.pmfs.cluster.peers.RequestSignature;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
@@ -100,29 +99,25 @@ public final class PeerServer implements AutoCloseable {
   /**
    * Starts to listen.
    *
-   * @param host a literal address
-   * @param port 0 for a free one
-   * @param key the key that signs requests
+   * @param host a literal address; the port is a free one
+   * @param signature of requests for the instance of this node's {@link
+   *     io.pmfs.cluster.members.Member}
    * @param tls null for plain HTTP
-   * @param instance the instance of this node's {@link io.pmfs.cluster.members.Member}
    * @throws IOException if it cannot listen there
    */
   public PeerServer(
       String host,
-      int port,
-      byte[] key,
+      RequestSignature signature,
       @Nullable PeerTls tls,
-      long instance,
       PeerLimits limits,
       PeerService service,
       NodeRequests control,
-      OutputRequests outputs,
-      InstantSource clock)
+      OutputRequests outputs)
       throws IOException {
     InetAddress local = InetAddress.getByName(host);
     this.limits = limits;
     this.tls = tls;
-    this.signature = new RequestSignature(key, instance, clock);
+    this.signature = signature;
     // A worker that answers names may ask other nodes for the directories above, so these requests
     // are never queued: nodes whose workers wait for each other would wait until they time out.
     this.names = workers("names", limits.nameWorkers(), 0);
@@ -133,9 +128,9 @@ public final class PeerServer implements AutoCloseable {
     this.copies = workers("copies", copyWorkers, limits.queued());
     this.responder = new PeerResponder(service, control, outputs, limits, data, tls == null);
     try {
-      this.address = listen(new InetSocketAddress(local, port));
+      this.address = listen(new InetSocketAddress(local, 0));
       // Requests are signed for one instance; benchmarks sign some.
-      log.info("answers peers at {}, instance {}", address, Long.toHexString(instance));
+      log.info("answers peers at {}, instance {}", address, Long.toHexString(signature.instance()));
     } catch (IOException e) {
       close();
       throw e;

@@ -66,15 +66,12 @@ final class ForeignClientTest {
     server =
         new PeerServer(
             "127.0.0.1",
-            0,
-            FakeService.key(),
+            new RequestSignature(FakeService.key(), 1, InstantSource.system()),
             tls,
-            1,
             PeerLimits.DEFAULTS,
             service,
             NodeRequests.NONE,
-            OutputRequests.NONE,
-            InstantSource.system());
+            OutputRequests.NONE);
   }
 
   @AfterEach

@@ -6,6 +6,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.FakeService;
 import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.RequestSignature;
 import java.time.InstantSource;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -18,12 +19,10 @@ final class PeerExchangeTest {
           new PeerLink(
               peer,
               new PeerLink.Counts(),
-              new Bootstrap(),
+              new PeerConnections(peer, new Bootstrap(), PeerTimeouts.DEFAULTS, 1),
               PeerTimeouts.DEFAULTS,
               1,
-              1,
-              FakeService.key(),
-              InstantSource.system(),
+              new RequestSignature(FakeService.key(), peer.instance(), InstantSource.system()),
               asked -> false),
           new PeerReaders.Small(peer),
           true,

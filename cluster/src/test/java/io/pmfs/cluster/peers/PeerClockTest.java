@@ -46,15 +46,12 @@ final class PeerClockTest {
     server =
         new PeerServer(
             "127.0.0.1",
-            0,
-            KEY,
+            new RequestSignature(KEY, INSTANCE, clock(serversMillis)),
             null,
-            INSTANCE,
             PeerLimits.DEFAULTS,
             service,
             (method, path, body) -> new NodeRequests.Answer(200, body),
-            OutputRequests.NONE,
-            clock(serversMillis));
+            OutputRequests.NONE);
     peer = PeerHttpTest.member(server, INSTANCE);
     client =
         new HttpPeerClient(

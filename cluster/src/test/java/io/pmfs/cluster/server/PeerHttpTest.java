@@ -11,6 +11,7 @@ import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.FakeService;
 import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerException;
+import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.SourceEntry;
 import io.pmfs.metadata.SourceVersion;
@@ -66,17 +67,14 @@ public final class PeerHttpTest {
     server =
         new PeerServer(
             "127.0.0.1",
-            0,
-            KEY,
+            new RequestSignature(KEY, INSTANCE, InstantSource.system()),
             null,
-            INSTANCE,
             PeerLimits.DEFAULTS,
             service,
             (method, path, body) ->
                 new NodeRequests.Answer(
                     path.startsWith("task") ? 409 : 200, method + " " + path + " " + body),
-            OutputRequests.NONE,
-            InstantSource.system());
+            OutputRequests.NONE);
     peer = member(server, INSTANCE);
   }
 

@@ -93,15 +93,12 @@ final class PeerServerTest {
   private PeerServer serve(PeerLimits limits) throws IOException {
     return new PeerServer(
         "127.0.0.1",
-        0,
-        KEY,
+        new RequestSignature(KEY, INSTANCE, () -> Instant.ofEpochMilli(now.get())),
         null,
-        INSTANCE,
         limits,
         service,
         NodeRequests.NONE,
-        OutputRequests.NONE,
-        () -> Instant.ofEpochMilli(now.get()));
+        OutputRequests.NONE);
   }
 
   /** Replaces the server that was started; has other limits and long timeouts. */
