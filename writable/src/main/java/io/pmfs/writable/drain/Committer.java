@@ -13,10 +13,10 @@ import io.pmfs.writable.steps.Completion;
 import io.pmfs.writable.steps.ContentStep;
 import io.pmfs.writable.steps.Copies;
 import io.pmfs.writable.steps.NameStep;
+import io.pmfs.writable.steps.Recording;
 import io.pmfs.writable.steps.RenameStep;
 import io.pmfs.writable.steps.SourceSteps;
 import io.pmfs.writable.steps.Step;
-import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.steps.Temporaries;
 import io.pmfs.writable.steps.UnlinkedFiles;
 import io.pmfs.writable.tree.SourceTree;
@@ -40,13 +40,8 @@ import org.slf4j.LoggerFactory;
  */
 @SuppressWarnings("try")
 public final class Committer {
-  /** How many changes are examined for coalescing and for copying ahead. */
-  private static final int WINDOW = 512;
-
-  private static final int COPIES_AHEAD = 32;
-
   /** How many new files are created in one step, while others are copied ahead. */
-  private static final int NEW_FILES = COPIES_AHEAD / 2;
+  private static final int NEW_FILES = Window.COPIES_AHEAD / 2;
 
   /** After this many different refusals in a row, the source as a whole is taken as failing. */
   private static final int MOST_IN_A_ROW = 16;
@@ -64,12 +59,11 @@ public final class Committer {
   private final RenameStep renameStep;
   private final SourceSteps steps;
   private final AtomicLong made = new AtomicLong();
-  private final List<Change> window = new ArrayList<>();
+  private final Window window;
   private volatile @Nullable Change current;
-  private final Unsynced unsynced = new Unsynced();
+  private final Unsynced unsynced;
   private final Retries retries = new Retries();
   private final Map<Long, NodeAway> away = new ConcurrentHashMap<>();
-  private long syncedTo;
 
   /** Refusals since the last change that succeeded. */
   private int inARow;
@@ -86,9 +80,6 @@ public final class Committer {
    */
   private boolean isUnsure = true;
 
-  /** Whether the window has contents that can be copied ahead. */
-  private boolean isMoreToCopy;
-
   Committer(
       Step step,
       Copies copies,
@@ -100,8 +91,10 @@ public final class Committer {
     this.state = step.state();
     this.step = step;
     this.copies = copies;
+    this.window = new Window(state, copies);
     this.temporaries = temporaries;
     this.settlement = settlement;
+    this.unsynced = new Unsynced(state);
     this.lost = lost;
     this.unreported = unreported;
     Completion completion = new Completion(step);
@@ -125,7 +118,7 @@ public final class Committer {
   public void begin() throws FsException {
     temporaries.begin();
     for (Deferred.Entry entry : state.deferred().all()) {
-      step.leave(entry.change());
+      step.times().leave(entry.change());
     }
     attempted.add(state.committed() + 1);
     attempted.addAll(temporaries.intended());
@@ -133,7 +126,7 @@ public final class Committer {
 
   /** Records renames that an earlier process made but did not record, before anyone looks there. */
   public void finishRenames() throws FsException {
-    step.begin(window);
+    step.begin(window.changes());
     try {
       finishDeferred();
     } finally {
@@ -165,7 +158,7 @@ public final class Committer {
 
   /** Whether an earlier process may have made the next step at the source. */
   public boolean isPerhapsMade(Change next) throws FsException {
-    fillWindow();
+    window.fill();
     return isRenameNext()
         || (next instanceof Change.Content content
             && !content.isFirst()
@@ -173,15 +166,14 @@ public final class Committer {
   }
 
   private boolean isRenameNext() {
-    return !window.isEmpty()
-        && Shortcut.of(window.subList(0, freeCount())).step() instanceof Change.Rename;
+    return !window.isEmpty() && Shortcut.of(window.free()).step() instanceof Change.Rename;
   }
 
   /** Makes the next step; returns false if there is nothing to do. */
   public boolean step() throws FsException {
-    step.begin(window);
+    step.begin(window.changes());
     try {
-      fillWindow();
+      window.fill();
       if (isUnsure) {
         finishDeferred();
         boolean isNext = isRenameNext();
@@ -210,11 +202,11 @@ public final class Committer {
     if (window.isEmpty()) {
       current = null;
       temporaries.tidy();
-      step.touchLeft();
+      step.times().touchLeft();
       step.closeDirectories();
       return false;
     }
-    Change first = window.get(0);
+    Change first = window.first();
     current = first;
     Batch batch = batch(first);
     if (batch == null && state.deferred().before(first, Set.of()) != null) {
@@ -222,7 +214,7 @@ public final class Committer {
       return true;
     }
     if (!attempted.contains(first.sequence()) || !isRenameNext()) {
-      copyAhead(); // Otherwise directories may be elsewhere than the tables say.
+      window.copyAhead(); // Otherwise directories may be elsewhere than the tables say.
     }
     Batch next = batch == null ? run() : batch;
     step.setAgain(batch != null || next.steps().stream().anyMatch(this::isAttempted));
@@ -269,25 +261,26 @@ public final class Committer {
     Shortcut shortcut = shortcut();
     Change change = shortcut.step();
     return new Batch(
-        List.copyOf(window.subList(0, shortcut.count())),
+        List.copyOf(window.changes().subList(0, shortcut.count())),
         change == null ? List.of() : List.of(change));
   }
 
   /** The next changes, as long as they are small new files that no later change touches. */
   private List<Change> newFiles() throws FsException {
-    if (window.get(0).sequence() <= singlyTo || !state.deferred().isEmpty()) {
+    if (window.first().sequence() <= singlyTo || !state.deferred().isEmpty()) {
       return List.of();
     }
+    List<Change> next = window.changes();
     int size = 0;
-    while (size < Math.min(window.size(), NEW_FILES)
-        && window.get(size) instanceof Change.Content content
+    while (size < Math.min(next.size(), NEW_FILES)
+        && next.get(size) instanceof Change.Content content
         && contentStep.isNewFile(content)) {
       size++;
     }
-    List<Change> files = window.subList(0, size);
+    List<Change> files = next.subList(0, size);
     Map<Long, Integer> counts = new HashMap<>();
     if (size > 1) {
-      window.forEach(change -> counts.merge(change.inode(), 1, Integer::sum));
+      next.forEach(change -> counts.merge(change.inode(), 1, Integer::sum));
     }
     return files.stream().takeWhile(change -> counts.getOrDefault(change.inode(), 0) == 1).toList();
   }
@@ -306,7 +299,7 @@ public final class Committer {
         copies.discard(content);
       }
     }
-    syncBefore(done);
+    unsynced.syncBefore(done);
     Recording recording = apply(what);
     if (recording == null) {
       return;
@@ -326,7 +319,7 @@ public final class Committer {
     temporaries.settle(settled);
     Recording touched;
     try {
-      touched = step.touched(done, sequences(done));
+      touched = step.times().touched(done, sequences(done));
     } catch (FsException e) {
       step.recordNow(recording);
       step.tree().endMove();
@@ -342,9 +335,7 @@ public final class Committer {
     settled.forEach(step.actors()::forget);
     settled.forEach(temporaries::forget);
     settled.forEach(change -> away.remove(change.sequence()));
-    if (!window.isEmpty() && lastOf(done).sequence() >= window.get(0).sequence()) {
-      window.subList(0, indexBehind(lastOf(done).sequence())).clear();
-    }
+    window.removeTo(lastOf(done).sequence());
     if (!state.deferred().isEmpty() && givesRoom(settled)) {
       retries.soon();
     }
@@ -394,14 +385,6 @@ public final class Committer {
 
   private static boolean isMade(Change.Content content, List<Change> steps) {
     return steps.stream().anyMatch(made -> made.sequence() == content.sequence());
-  }
-
-  private int indexBehind(long sequence) {
-    int index = 0;
-    while (index < window.size() && window.get(index).sequence() <= sequence) {
-      index++;
-    }
-    return index;
   }
 
   private static boolean givesRoom(List<Change> done) {
@@ -458,7 +441,7 @@ public final class Committer {
 
   /** Whether a later content of the file may have its name already: then both are made together. */
   private boolean isBegunTogether(Change change) throws FsException {
-    for (Change later : window) {
+    for (Change later : window.changes()) {
       if (later.inode() == change.inode()
           && later instanceof Change.Content content
           && temporaries.isIntended(content)) {
@@ -488,8 +471,8 @@ public final class Committer {
       update.committed(change.sequence());
       update.commit();
     }
-    if (!window.isEmpty() && window.get(0).sequence() == change.sequence()) {
-      window.remove(0);
+    if (!window.isEmpty() && window.first().sequence() == change.sequence()) {
+      window.removeTo(change.sequence());
     }
   }
 
@@ -560,53 +543,17 @@ public final class Committer {
     return away.get(sequence);
   }
 
-  /**
-   * Syncs the journal first where it must not lose a record: the source must never be ahead of a
-   * journal cut by a power failure, and only the last step on a file or name may lose its record.
-   */
-  private void syncBefore(List<Change> done) throws FsException {
-    boolean isSynced = lastOf(done).sequence() <= syncedTo;
-    for (Change change : done) {
-      isSynced = isSynced && !unsynced.concerns(change, isDirectory(change));
-    }
-    if (!isSynced) {
-      long head = state.head();
-      state.sync();
-      syncedTo = head;
-      unsynced.clear();
-    }
-    for (Change change : done) {
-      unsynced.add(change);
-    }
-  }
-
-  private boolean isDirectory(Change change) throws FsException {
-    Inode inode = state.find(change.inode());
-    return inode != null && inode.isDirectory();
-  }
-
-  private void fillWindow() throws FsException {
-    long last = window.isEmpty() ? state.committed() : lastOf(window).sequence();
-    if (!window.isEmpty() && window.get(0).sequence() != state.committed() + 1) {
-      window.clear();
-      last = state.committed();
-    }
-    if (window.size() < WINDOW / 2 && last < state.head()) {
-      window.addAll(state.changesAfter(last, WINDOW - window.size()));
-      isMoreToCopy = true;
-    }
-  }
-
   private static Change lastOf(List<Change> changes) {
     return changes.get(changes.size() - 1);
   }
 
   /** Most changes are the only ones of their file and need no search. */
   private Shortcut shortcut() throws FsException {
-    Change first = window.get(0);
-    for (int i = 1; i < window.size() && first.sequence() > singlyTo; i++) {
-      if (window.get(i).inode() == first.inode()) {
-        return Shortcut.of(window.subList(0, Math.min(freeCount(), indexOfRemoval())));
+    Change first = window.first();
+    List<Change> next = window.changes();
+    for (int i = 1; i < next.size() && first.sequence() > singlyTo; i++) {
+      if (next.get(i).inode() == first.inode()) {
+        return Shortcut.of(next.subList(0, Math.min(window.free().size(), indexOfRemoval())));
       }
     }
     return new Shortcut(1, first);
@@ -617,9 +564,9 @@ public final class Committer {
    * then both are made.
    */
   private int indexOfRemoval() throws FsException {
-    int limit = window.size();
+    int limit = window.changes().size();
     for (int made = 0; made < limit; made++) {
-      Change change = window.get(made);
+      Change change = window.changes().get(made);
       if (isAttempted(change) || (made == 0 && isIntended(change))) {
         int removal = indexOfRemoval(change, made + 1);
         limit = removal < limit && isThere(change) ? removal : limit;
@@ -629,12 +576,13 @@ public final class Committer {
   }
 
   private int indexOfRemoval(Change change, int from) {
-    for (int i = from; i < window.size(); i++) {
-      if (window.get(i) instanceof Change.Removal && window.get(i).inode() == change.inode()) {
+    List<Change> next = window.changes();
+    for (int i = from; i < next.size(); i++) {
+      if (next.get(i) instanceof Change.Removal && next.get(i).inode() == change.inode()) {
         return i;
       }
     }
-    return window.size();
+    return next.size();
   }
 
   private boolean isAttempted(Change change) {
@@ -655,43 +603,6 @@ public final class Committer {
       }
     }
     return false;
-  }
-
-  /** The number of first changes that depend on no deferred change. */
-  private int freeCount() {
-    int count = 1;
-    while (count < window.size() && state.deferred().before(window.get(count), Set.of()) == null) {
-      count++;
-    }
-    return count;
-  }
-
-  /** Starts copies of contents that will be needed. */
-  private void copyAhead() throws FsException {
-    if (!isMoreToCopy || copies.aheadCount() > COPIES_AHEAD / 2) {
-      return;
-    }
-    Map<Long, Long> last = new HashMap<>();
-    for (Change change : window) {
-      if (change instanceof Change.Content || change instanceof Change.Unlink) {
-        last.put(change.inode(), change.sequence());
-      }
-    }
-    List<Change.Content> wanted = new ArrayList<>();
-    int most = COPIES_AHEAD - copies.aheadCount();
-    for (int i = 0; i < window.size() && wanted.size() < most; i++) {
-      if (window.get(i) instanceof Change.Content content
-          && !content.isLost()
-          && content.sequence() == last.getOrDefault(content.inode(), 0L)
-          && !copies.isAhead(content.sequence())) {
-        Inode inode = state.find(content.inode());
-        if (inode != null && !ContentStep.isAppended(content, inode)) {
-          wanted.add(content);
-        }
-      }
-    }
-    isMoreToCopy = wanted.size() == most;
-    copies.begin(wanted);
   }
 
   /**
@@ -780,8 +691,8 @@ public final class Committer {
 
   /** Defers the next change too, because it depends on those that it was merged with. */
   private void deferFirst(List<Change> done) throws FsException {
-    if (!window.isEmpty() && lastOf(done).sequence() == window.get(0).sequence()) {
-      defer(window.get(0), null);
+    if (!window.isEmpty() && lastOf(done).sequence() == window.first().sequence()) {
+      defer(window.first(), null);
     }
   }
 

@@ -13,8 +13,8 @@ import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
 import io.pmfs.writable.places.DataPlaces;
-import io.pmfs.writable.steps.Step;
-import io.pmfs.writable.steps.Step.Recording;
+import io.pmfs.writable.steps.OwnVersions;
+import io.pmfs.writable.steps.Recording;
 import io.pmfs.writable.steps.Temporaries;
 import io.pmfs.writable.tree.Extended;
 import io.pmfs.writable.tree.Names;
@@ -200,8 +200,9 @@ final class Settlement {
       return;
     }
     boolean isQuiet = !inode.is(Inode.WRITING) && inode.is(Inode.ANNOUNCED);
-    if (isQuiet && (!inode.isDirectory() || change.setsTimes() || Step.hasTimeOf(seen, inode))) {
-      update.put(Step.agreed(inode, seen));
+    if (isQuiet
+        && (!inode.isDirectory() || change.setsTimes() || OwnVersions.hasTimeOf(seen, inode))) {
+      update.put(OwnVersions.agreed(inode, seen));
     }
   }
 

@@ -2,9 +2,9 @@
  * The way of changes to the source.
  *
  * <p>A {@link io.pmfs.writable.drain.Drain} lets the {@code Committer} work while there is
- * something to do. That takes the next change of the journal, or several that one step can stand
- * for ({@code Shortcut}, {@code Batch}), has the step made, and commits its record together with
- * what the tables need not keep any more ({@code Settlement}).
+ * something to do. That takes the next change of the journal ({@code Window}), or several that one
+ * step can stand for ({@code Shortcut}, {@code Batch}), has the step made, and commits its record
+ * together with what the tables need not keep any more ({@code Settlement}).
  *
  * <p>What the source refuses is deferred with all that depends on it, and tried again when {@code
  * Retries} says so. {@link io.pmfs.writable.drain.Refused} is what a user can do about it, {@link

@@ -9,7 +9,6 @@ import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Intent;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
-import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.tree.SourceTree;
 import java.util.LinkedHashSet;
 import java.util.Set;
@@ -107,7 +106,7 @@ public final class Completion {
 
   private void touch(Inode inode) throws FsException {
     try (SourceTree.Directory directory = step.open(inode.homeParent())) {
-      step.touchMoved(directory, inode.homeName(), inode.number());
+      step.times().touchMoved(directory, inode.homeName(), inode.number());
     }
   }
 
@@ -144,6 +143,6 @@ public final class Completion {
         attributes.setTimes(directory, name, change.attributes(), acting);
       }
     }
-    step.touchMoved(directory, name, change.inode());
+    step.times().touchMoved(directory, name, change.inode());
   }
 }

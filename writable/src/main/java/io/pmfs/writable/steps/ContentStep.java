@@ -10,7 +10,6 @@ import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
-import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.tree.Homes;
 import io.pmfs.writable.tree.Listing;
 import io.pmfs.writable.tree.SourceTree;
@@ -65,7 +64,7 @@ public final class ContentStep {
     return inode != null
         && inode.hasHome()
         && (isAppended(change, inode)
-            ? Step.isVersion(step.tree().statusAtHome(inode), change)
+            ? OwnVersions.isVersion(step.tree().statusAtHome(inode), change)
             : !look(change, inode).made.isEmpty());
   }
 
@@ -93,15 +92,15 @@ public final class ContentStep {
   // ---- a new name
 
   private Recording appear(Change.Content change, long where, FileName name) throws FsException {
-    step.disturb(change, where);
+    step.times().disturb(change, where);
     try (SourceTree.Directory directory = step.open(where)) {
       Stat there = Step.find(directory, name);
-      if (there != null && step.isMade(there, null, change)) {
+      if (there != null && step.versions().isMade(there, null, change)) {
         copies.discard(change);
         return appeared(
             change, directory, where, name, () -> completion.agree(directory, name, change));
       }
-      boolean isEarlier = there != null && step.isOwnVersion(there, change.inode());
+      boolean isEarlier = there != null && step.versions().isOwnVersion(there, change.inode());
       Copies.Copy copy = finish(copies.take(change), change);
       temporaries.prove(List.of(copy));
       try (SourceTree.Directory from = step.open(copy.directory())) {
@@ -185,7 +184,7 @@ public final class ContentStep {
     for (int i = 0; i < made.size(); i++) {
       Change.Content change = changes.get(i);
       At at = Objects.requireNonNull(change.name());
-      step.disturb(change, at.directory());
+      step.times().disturb(change, at.directory());
       try (SourceTree.Directory directory = step.open(at.directory());
           SourceTree.Directory from = step.open(made.get(i).directory())) {
         if (!step.renameFreeAs(change, from, made.get(i).name(), directory, at.name())) {
@@ -249,7 +248,7 @@ public final class ContentStep {
         return null;
       }
       boolean isAppended = change.isLost() && temporaries.isIntended(change);
-      return isAppended || Step.isVersion(there, change)
+      return isAppended || OwnVersions.isVersion(there, change)
           ? Step.seen(inode.number(), there).and(drained(change, there))
           : null;
     }
@@ -292,7 +291,7 @@ public final class ContentStep {
         return replace(change, inode);
       }
       try {
-        if (!step.isMade(there, inode.seen(), change)) {
+        if (!step.versions().isMade(there, inode.seen(), change)) {
           calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
         }
         completion.agree(directory, inode.homeName(), change);
@@ -333,7 +332,7 @@ public final class ContentStep {
   /** Whether the file is unchanged since this mount last saw it. */
   private boolean isUntouched(Stat there, Inode inode, Change.Content change, boolean isBegun)
       throws FsException {
-    if (step.isOwnVersion(there, inode.number())) {
+    if (step.versions().isOwnVersion(there, inode.number())) {
       return true;
     }
     Stat seen = inode.seen();
@@ -394,7 +393,7 @@ public final class ContentStep {
   /** Whether an earlier attempt has put the new version, as another file, under this name. */
   private boolean isMade(Stat there, Change.Content change, Inode inode) throws FsException {
     Stat seen = inode.seen();
-    return (seen == null || !seen.isSameFile(there)) && step.isMade(there, seen, change);
+    return (seen == null || !seen.isSameFile(there)) && step.versions().isMade(there, seen, change);
   }
 
   /** Replaces a file by a complete copy, name by name; each name always has either version. */
@@ -408,7 +407,8 @@ public final class ContentStep {
       return keepBeside(
           change, inode.withHome(found.foreign.get(0).directory(), found.foreign.get(0).name()));
     }
-    if (!found.old.isEmpty() && (found.hasOthers || step.isOverwriting(inode.number()))) {
+    if (!found.old.isEmpty()
+        && (found.hasOthers || step.versions().isOverwriting(inode.number()))) {
       return overwrite(change, found.old.get(0)).and(without(change, found.gone));
     }
     At made = found.made.isEmpty() ? null : found.made.get(0);
@@ -544,7 +544,7 @@ public final class ContentStep {
   private Recording replaced(Change.Content change, List<At> homes) throws FsException {
     Recording recording = Recording.NOTHING;
     for (At home : homes) {
-      step.disturb(change, home.directory());
+      step.times().disturb(change, home.directory());
       try (SourceTree.Directory directory = step.open(home.directory())) {
         Stat stat = directory.status(home.name());
         recording =

@@ -12,7 +12,6 @@ import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
-import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.tree.Homes;
 import io.pmfs.writable.tree.SourceTree;
 import java.time.Instant;
@@ -255,10 +254,10 @@ public final class NameStep {
     if (inode == null || home == null) {
       return Recording.NOTHING;
     }
-    step.disturb(change, home.directory());
+    step.times().disturb(change, home.directory());
     try (SourceTree.Directory directory = step.openIfThere(home.directory())) {
       Stat there = directory == null ? null : Step.find(directory, home.name());
-      if (there != null && known == null && !step.isOwnVersion(there, inode.number())) {
+      if (there != null && known == null && !step.versions().isOwnVersion(there, inode.number())) {
         return Recording.NOTHING;
       }
       return directory == null || there == null
@@ -269,7 +268,7 @@ public final class NameStep {
 
   /** The name under which a late failure left the file; null if there was none. */
   private @Nullable At birth(Inode inode) throws FsException {
-    for (Change.Content content : step.contents(inode.number())) {
+    for (Change.Content content : step.versions().contents(inode.number())) {
       if (content.isFirst() && temporaries.isIntended(content)) {
         return content.name();
       }
@@ -295,7 +294,7 @@ public final class NameStep {
         inode.isRegular()
             ? seen == null || !seen.hasSameContent(there)
             : seen == null || !seen.isSameFile(there);
-    if (isOther && !step.isOwnVersion(there, inode.number())) {
+    if (isOther && !step.versions().isOwnVersion(there, inode.number())) {
       return lost(inode, home)
           .and(step.conflict(change, "another program changed this file; it was not removed"));
     }

@@ -10,7 +10,6 @@ import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Intent;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
-import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.tree.Homes;
 import io.pmfs.writable.tree.Listing;
 import io.pmfs.writable.tree.SourceTree;
@@ -272,7 +271,7 @@ public final class RenameStep {
     Inode other = move.other;
     At from = move.from;
     SourceTree.Directory to = move.entered;
-    step.disturb(change, from.directory());
+    step.times().disturb(change, from.directory());
     Recording rested =
         step.finish(
             change,
@@ -283,7 +282,7 @@ public final class RenameStep {
               if (from.directory() != change.to().directory()) {
                 step.sync(move.left);
               }
-              step.touchMoved(to, name, inode.number());
+              step.times().touchMoved(to, name, inode.number());
             });
     Stat stat = step.after(inode, before, to.status(name), isMade);
     At there = new At(change.to().directory(), name);
@@ -360,8 +359,8 @@ public final class RenameStep {
             () -> {
               step.sync(directory);
               step.sync(to);
-              step.touchMoved(to, toName, inode.number());
-              step.touchMoved(directory, name, other.number());
+              step.times().touchMoved(to, toName, inode.number());
+              step.times().touchMoved(directory, name, other.number());
             });
     Stat now = step.after(inode, isDone ? second : first, to.status(toName), isDone);
     Stat otherNow = step.after(other, isDone ? first : second, directory.status(name), isDone);

@@ -2,7 +2,6 @@ package io.pmfs.writable.steps;
 
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.journal.Change;
-import io.pmfs.writable.steps.Step.Recording;
 
 /** Makes each kind of change at the source. Used by one thread. */
 public record SourceSteps(

@@ -1,6 +1,5 @@
 package io.pmfs.writable.steps;
 
-import com.google.common.collect.Iterables;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
@@ -20,17 +19,12 @@ import io.pmfs.writable.tree.Homes;
 import io.pmfs.writable.tree.Listing;
 import io.pmfs.writable.tree.SourceTree;
 import java.nio.charset.StandardCharsets;
-import java.time.Instant;
-import java.time.temporal.ChronoField;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Common parts of steps at the source: open directories, names for conflicts, and recording. Used
@@ -48,12 +42,6 @@ public final class Step {
   private static final int MAX_DEPTH = 4096;
   private static final int PERMISSIONS = 07777;
 
-  /** File systems store times in one of these units. */
-  private static final List<Integer> UNIT_NANOS =
-      List.of(1, 100, 1000, 1_000_000, 10_000_000, 1_000_000_000, 2_000_000_000);
-
-  private static final Logger log = LoggerFactory.getLogger(Step.class);
-
   private final State state;
   private final SourceTree tree;
   private final OutputCalls calls;
@@ -61,47 +49,12 @@ public final class Step {
   private final SourceAttributes attributes;
   private final Homes homes;
   private final Conflicts conflicts;
+  private final OwnVersions versions;
+  private final DirectoryTimes times;
   private final String host;
   private final Map<Long, SourceTree.Directory> kept = new HashMap<>();
   private long keptNanos = System.nanoTime();
-  private List<Change> window = List.of();
   private boolean isAgain;
-
-  /** Records a step that was made at the source. The caller holds the state's lock. */
-  public interface Recording {
-    void record(State.Update update) throws FsException;
-
-    Recording NOTHING = update -> {};
-
-    /** The failure after the step was made; null if the step is complete. */
-    default @Nullable FsException failure() {
-      return null;
-    }
-
-    default Recording and(Recording next) {
-      FsException first = failure();
-      return of(
-          update -> {
-            record(update);
-            next.record(update);
-          },
-          first == null ? next.failure() : first);
-    }
-
-    private static Recording of(Recording recording, @Nullable FsException failure) {
-      return new Recording() {
-        @Override
-        public void record(State.Update update) throws FsException {
-          recording.record(update);
-        }
-
-        @Override
-        public @Nullable FsException failure() {
-          return failure;
-        }
-      };
-    }
-  }
 
   /** Repeatable calls that complete a step. */
   public interface Rest {
@@ -116,6 +69,8 @@ public final class Step {
     this.homes = new Homes(state);
     this.attributes = new SourceAttributes(calls, actors);
     this.conflicts = conflicts;
+    this.versions = new OwnVersions(state);
+    this.times = new DirectoryTimes(this);
     this.host = host;
   }
 
@@ -145,11 +100,21 @@ public final class Step {
     return homes;
   }
 
+  /** Which files of the source are versions of this mount. */
+  OwnVersions versions() {
+    return versions;
+  }
+
+  /** The times of directories at the source. */
+  public DirectoryTimes times() {
+    return times;
+  }
+
   // ---- directories
 
   /** Starts a step; directories opened long ago are reopened. */
   public void begin(List<Change> changes) {
-    window = changes;
+    versions.setWindow(changes);
     if (kept.size() > KEPT || System.nanoTime() - keptNanos > KEPT_NANOS) {
       closeDirectories();
     }
@@ -162,129 +127,6 @@ public final class Step {
 
   public boolean isAgain() {
     return isAgain;
-  }
-
-  /**
-   * Whether the source has an announced version, or a part of one, that an earlier attempt or
-   * process put there without recording it.
-   */
-  public boolean isOwnVersion(Stat there, long number) throws FsException {
-    Inode inode = state.find(number);
-    Stat seen = inode == null ? null : inode.seen();
-    for (Change.Content content : contents(number)) {
-      if (isMade(there, seen, content) || isPart(there, seen, content)) {
-        return true;
-      }
-    }
-    return seen != null
-        && seen.isSameFile(there)
-        && seen.attributes().size() == there.attributes().size()
-        && isTimeSet(there.attributes().modificationTime(), number);
-  }
-
-  public List<Change.Content> contents(long number) {
-    List<Change.Content> contents = new ArrayList<>();
-    for (Change change : Iterables.concat(state.deferred().of(number), window)) {
-      if (change instanceof Change.Content content && content.inode() == number) {
-        contents.add(content);
-      }
-    }
-    return contents;
-  }
-
-  /**
-   * Whether an earlier attempt produced the wanted file; another program may have produced one that
-   * looks alike.
-   */
-  public boolean isMade(Stat there, @Nullable Stat seen, Change.Content change) throws FsException {
-    boolean isVersion = isVersion(there, change) || isVersionWithOtherTimes(there, change);
-    Intent intent = isVersion ? Intent.of(state, change) : null;
-    boolean isInPlace =
-        intent != null
-            && intent.mark() != Intent.Mark.NOTHING
-            && seen != null
-            && seen.isSameFile(there);
-    return intent != null && (isInPlace || intent.isOf(there));
-  }
-
-  /**
-   * Like {@link #isVersion}, with the times that the content had before it was merged with a later
-   * change, or those of a change that an earlier attempt made together with it.
-   */
-  private boolean isVersionWithOtherTimes(Stat there, Change.Content change) {
-    Attributes found = there.attributes();
-    return found.type() == change.attributes().type()
-        && found.size() == change.size()
-        && (isTimeSet(found.modificationTime(), change.inode())
-            || contents(change.inode()).stream()
-                .anyMatch(
-                    content ->
-                        content.sequence() == change.sequence() && isVersion(there, content)));
-  }
-
-  /** Whether an unrecorded change of a node sets this time. */
-  private boolean isTimeSet(Instant time, long number) {
-    for (Change change : Iterables.concat(state.deferred().of(number), window)) {
-      if (change instanceof Change.SetAttributes set
-          && set.inode() == number
-          && set.setsTimes()
-          && isKept(time, set.attributes().modificationTime())) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private boolean isPart(Stat there, @Nullable Stat seen, Change.Content change)
-      throws FsException {
-    long size = there.attributes().size();
-    return seen != null
-        && seen.isSameFile(there)
-        && (Temporaries.isOverwriting(state, change)
-            || (Temporaries.isAppending(state, change)
-                && size >= seen.attributes().size()
-                && size <= change.attributes().size()));
-  }
-
-  /**
-   * Whether an earlier attempt may have truncated a file to overwrite it in place. Several contents
-   * may have been merged since, under the number of the last.
-   */
-  public boolean isOverwriting(long number) throws FsException {
-    for (Change.Content content : contents(number)) {
-      if (Temporaries.isOverwriting(state, content)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /** Whether a file is the result of a change, even if a power failure cut the data here since. */
-  public static boolean isVersion(Stat there, Change.Content change) {
-    Attributes wanted = change.attributes();
-    Attributes found = there.attributes();
-    return found.type() == wanted.type()
-        && (found.size() == change.size() || found.size() == wanted.size())
-        && isKept(found.modificationTime(), wanted.modificationTime());
-  }
-
-  /** Whether a file system may store a given time like this: some truncate it. */
-  private static boolean isKept(Instant there, Instant given) {
-    int nanos =
-        Math.floorMod(given.getEpochSecond(), 2) * 1_000_000_000
-            + given.get(ChronoField.NANO_OF_SECOND);
-    return UNIT_NANOS.stream().anyMatch(unit -> there.equals(given.minusNanos(nanos % unit)));
-  }
-
-  /** Whether the source has the time that the mount shows, as its file system stores it. */
-  public static boolean hasTimeOf(Stat there, Inode shown) {
-    return isKept(there.attributes().modificationTime(), shown.attributes().modificationTime());
-  }
-
-  /** The node, once drained, with the source's timestamps. */
-  public static Inode agreed(Inode inode, Stat there) {
-    Attributes kept = there.attributes();
-    return inode.with(inode.attributes().withTimes(kept.accessTime(), kept.modificationTime()));
   }
 
   /** Called after a failure and at the end. */
@@ -549,7 +391,7 @@ public final class Step {
     }
     boolean isSame =
         (isMade || isAgain) ? seen.hasSameSizeAndTime(before) : seen.hasSameContent(before);
-    return isSame || isOwnVersion(before, inode.number()) ? now : now.withContentOf(seen);
+    return isSame || versions.isOwnVersion(before, inode.number()) ? now : now.withContentOf(seen);
   }
 
   /** Updates the change time of the file's other names, which this mount caused itself. */
@@ -567,142 +409,9 @@ public final class Step {
       Stat now = parent == null ? null : find(parent, other.name());
       Stat seen = inode.seen();
       boolean isKnown = now != null && seen != null && seen.hasSameContent(now);
-      return now != null && (isKnown || isOwnVersion(now, inode.number()))
+      return now != null && (isKnown || versions.isOwnVersion(now, inode.number()))
           ? seen(inode.number(), now)
           : Recording.NOTHING;
-    }
-  }
-
-  /** Call before a change modifies the names in a directory of the source. */
-  public void disturb(Change change, long directory) {
-    tree.disturbed().add(change.sequence(), directory);
-  }
-
-  /**
-   * Gives directories of the source the times that the mount shows: all directories in which these
-   * changes create, omit or remove a name, or had a temporary file. Directories that later changes
-   * modify are left to those.
-   */
-  public Recording touched(List<Change> done, Set<Long> sequences) throws FsException {
-    Set<Long> directories = tree.disturbed().of(sequences);
-    if (!directories.isEmpty()) {
-      tree.beginMove(); // Readers see the directories before or after, not in between.
-    }
-    for (Change change : done) {
-      change.names().forEach(name -> directories.add(name.directory()));
-      if (change instanceof Change.SetAttributes || change instanceof Change.SetExtended) {
-        directories.add(change.inode());
-      }
-    }
-    long position = Math.max(state.committed(), done.get(done.size() - 1).sequence());
-    boolean isAlone = done.size() == 1 && done.get(0) instanceof Change.SetAttributes;
-    Recording recording = Recording.NOTHING;
-    for (long number : directories) {
-      Inode inode = state.find(number);
-      boolean isDue =
-          inode != null
-              && inode.isDirectory()
-              && !inode.isRemoved()
-              && inode.change() <= position
-              && !tree.disturbed().isByOthers(number, sequences);
-      if (isDue) {
-        recording = recording.and(isAlone ? touched(number) : touchedNowOrLater(number));
-      }
-    }
-    return recording;
-  }
-
-  private Recording touchedNowOrLater(long number) throws FsException {
-    try {
-      return touched(number);
-    } catch (FsException e) {
-      if (e.errno() == Errno.EINTR) {
-        throw e;
-      }
-      log.debug("the times of directory {} are set later: {}", number, e.getMessage());
-      return toBeTouched(number);
-    }
-  }
-
-  /** Adds a change that sets the times of a directory, because they could not be set now. */
-  private Recording toBeTouched(long number) {
-    return update -> {
-      Inode inode = update.find(number);
-      if (inode != null && !inode.isRemoved()) {
-        long sequence = update.nextSequence();
-        update.journal(
-            new Change.SetAttributes(
-                new Change.Head(sequence, number, 0, 0, state.millis()),
-                inode.attributes(),
-                Change.SetAttributes.TOUCH));
-        update.put(inode.withChange(sequence));
-      }
-    };
-  }
-
-  /** Gives a directory the times that the mount shows. */
-  private Recording touched(long number) throws FsException {
-    try (SourceTree.Directory directory = openIfThere(number)) {
-      Inode inode = state.find(number);
-      if (directory == null || inode == null) {
-        return Recording.NOTHING;
-      }
-      Stat there = directory.status(Inode.NO_NAME);
-      Stat seen = inode.seen();
-      if (seen == null || !seen.isSameFile(there)) {
-        return Recording.NOTHING; // Another program's directory, or one that was just moved.
-      }
-      Instant wanted = inode.attributes().modificationTime();
-      if (!wanted.equals(there.attributes().modificationTime())) {
-        setTimes(directory, Inode.NO_NAME, inode.attributes());
-        there = directory.status(Inode.NO_NAME);
-      }
-      return touched(number, there);
-    }
-  }
-
-  private static Recording touched(long number, Stat there) {
-    return update -> {
-      Inode now = update.find(number);
-      if (now != null) {
-        Inode next = hasTimeOf(there, now) ? agreed(now, there) : now;
-        update.put(Homes.seen(update, next, there));
-      }
-    };
-  }
-
-  /** Gives a moved directory the times that the mount shows. */
-  public void touchMoved(SourceTree.Directory directory, FileName name, long number)
-      throws FsException {
-    Inode inode = state.find(number);
-    if (inode != null && inode.isDirectory()) {
-      setTimes(directory, name, inode.attributes());
-    }
-  }
-
-  /**
-   * Marks the directories in which a change may have had temporary files: those of its names and
-   * their ancestors.
-   */
-  public void leave(Change change) throws FsException {
-    for (At name : change.names()) {
-      long at = name.directory();
-      while (at != 0 && tree.disturbed().leaveDirectory(at)) {
-        Inode inode = at == WritableFileSystem.ROOT ? null : state.find(at);
-        at = inode == null ? 0 : inode.parent();
-      }
-    }
-  }
-
-  /** Restores the times that no later change will. */
-  public void touchLeft() throws FsException {
-    for (long number : tree.disturbed().left()) {
-      Inode inode = state.find(number);
-      if (inode != null && !inode.isRemoved() && inode.change() <= state.committed()) {
-        tree.beginMove();
-        recordNow(touchedNowOrLater(number));
-      }
-      tree.disturbed().removeLeft(number);
     }
   }
 
@@ -719,19 +428,6 @@ public final class Step {
       at = inode.parent();
     }
     return path.toString();
-  }
-
-  /** Sets a directory's times, if its owner and file system allow that. */
-  private void setTimes(SourceTree.Directory directory, FileName name, Attributes wanted)
-      throws FsException {
-    try {
-      calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
-    } catch (FsException e) {
-      switch (e.errno()) {
-        case EPERM, EACCES, EBADF, EINVAL, EOPNOTSUPP, EROFS, ENOENT -> {}
-        default -> throw e;
-      }
-    }
   }
 
   public Recording conflict(Change change, String reason) throws FsException {

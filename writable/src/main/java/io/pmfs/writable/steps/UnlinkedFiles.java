@@ -6,7 +6,6 @@ import io.pmfs.posix.FsException;
 import io.pmfs.writable.data.OutputFiles;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.State;
-import io.pmfs.writable.steps.Step.Recording;
 import io.pmfs.writable.tree.Extended;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
