@@ -212,6 +212,38 @@ class PapersTest(unittest.TestCase):
         self.assertEqual(rows[3], "| 4 nodes, MB from the device, all three | 3,200 | 800 | 25% |")
 
 
+class HeadlinesTest(unittest.TestCase):
+    def setUp(self):
+        self.papers = load("papers")
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def keep(self, name, comparison, figure, ours):
+        one = self.papers.comparisons
+        record = one.Record(self.directory / f"papers-{name}.json")
+        record.keep(one.Comparison(comparison, one.Run(**HERE), {"source": [{figure: 4.0}], ours: [{figure: 1.0}]}))
+
+    def test_picture_has_a_panel_of_each_paper_once_all_are_kept(self):
+        *some, last = self.papers.HEADLINES
+        with mock.patch.object(self.papers, "run") as plot:
+            for name, comparison, figure, ours, *_ in some:
+                self.keep(name, comparison, figure, ours)
+            self.papers.draw_headlines(self.directory)
+            plot.assert_not_called()
+            self.keep(*last[:4])
+            self.papers.draw_headlines(self.directory)
+            plot.assert_called_once()
+        panels = json.loads((self.directory / "papers.json").read_text())["panels"]
+        self.assertEqual([panel["bars"] for panel in panels], [{"source": 4.0, "pmfs": 1.0}] * len(self.papers.HEADLINES))
+
+    def test_headlines_are_comparisons_that_the_papers_make(self):
+        for name, comparison, *_ in self.papers.HEADLINES:
+            known = (self.papers.PAPERS[name].__dict__.get(names) or {} for names in ("TRAININGS", "WORKLOADS", "SIZES"))
+            if name in ("training", "mlperf", "flash"):
+                self.assertIn(comparison, {key for keys in known for key in keys})
+
+
 class LargeFilesTest(unittest.TestCase):
     def setUp(self):
         self.files = load("papers").papers_weights.largefiles
