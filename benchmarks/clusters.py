@@ -160,6 +160,22 @@ def cluster(places, source, work, tiers, arguments, capacity=None, options=()):
                 node.unmount()
 
 
+@contextlib.contextmanager
+def mounted(places, source, work, tiers, arguments):
+    """A mounted node in each place: a cluster, or a node by itself if there is one place."""
+    if len(places) > 1:
+        with cluster(places, source, work, tiers, arguments) as nodes:
+            yield nodes
+        return
+    node = ClusterNode(places[0], 1, source, work, tiers, arguments.pmfs, arguments.pmfs_option, None)
+    try:
+        node.mount()
+        yield [node]
+    finally:
+        with machine.uninterrupted():
+            node.unmount()
+
+
 def settle(nodes):
     for node in nodes:
         node.settle()

@@ -76,7 +76,7 @@ def measure(paper):
 
                 def pmfs():
                     before = bytes_read(device)
-                    with clusters.cluster(places[:count], source, paper.work, tiers, paper) as nodes:
+                    with clusters.mounted(places[:count], source, paper.work, tiers, paper) as nodes:
                         return starts([node.directory for node in nodes], places, device, before, lambda: clusters.settle(nodes))
 
                 sides = {DIRECT: lambda: starts([source] * count, places, device, bytes_read(device)), OURS: pmfs}

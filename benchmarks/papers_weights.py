@@ -44,7 +44,7 @@ def measure(paper):
                     return {SECONDS: seconds, DELIVERED: (bytes_read(device) - before) / (FILES * size)}
 
                 def pmfs():
-                    with clusters.cluster(places[:count], source, paper.work, tiers, paper) as nodes:
+                    with clusters.mounted(places[:count], source, paper.work, tiers, paper) as nodes:
                         return load([node.directory for node in nodes], lambda: clusters.settle(nodes))
 
                 sides = {DIRECT: lambda: load([source] * count), OURS: pmfs}
