@@ -224,18 +224,17 @@ class HeadlinesTest(unittest.TestCase):
         record = one.Record(self.directory / f"papers-{name}.json")
         record.keep(one.Comparison(comparison, one.Run(**HERE), {"source": [{figure: 4.0}], ours: [{figure: 1.0}]}))
 
-    def test_picture_has_a_panel_of_each_paper_once_all_are_kept(self):
-        *some, last = self.papers.HEADLINES
+    def test_picture_has_a_panel_of_each_paper_that_is_kept(self):
         with mock.patch.object(self.papers, "run") as plot:
-            for name, comparison, figure, ours, *_ in some:
-                self.keep(name, comparison, figure, ours)
             self.papers.draw_headlines(self.directory)
             plot.assert_not_called()
-            self.keep(*last[:4])
-            self.papers.draw_headlines(self.directory)
-            plot.assert_called_once()
-        panels = json.loads((self.directory / "papers.json").read_text())["panels"]
-        self.assertEqual([panel["bars"] for panel in panels], [{"source": 4.0, "pmfs": 1.0}] * len(self.papers.HEADLINES))
+            for number, (name, comparison, figure, ours, work, _) in enumerate(self.papers.HEADLINES, 1):
+                self.keep(name, comparison, figure, ours)
+                self.papers.draw_headlines(self.directory)
+                panels = json.loads((self.directory / "papers.json").read_text())["panels"]
+                self.assertEqual([panel["bars"] for panel in panels], [{"source": 4.0, "pmfs": 1.0}] * number)
+                self.assertEqual(panels[-1]["work"], work)
+                self.assertEqual(plot.call_count, number)
 
     def test_headlines_are_comparisons_that_the_papers_make(self):
         for name, comparison, *_ in self.papers.HEADLINES:
