@@ -536,7 +536,7 @@ final class PeerFiles implements AutoCloseable {
         file = source.open(path);
         try {
           proof = required(file.status());
-        } catch (FsException | RuntimeException e) {
+        } catch (Throwable e) {
           file.close();
           throw e;
         }

@@ -10,10 +10,16 @@ import io.pmfs.memory.CollectingSink;
 import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.PosixAcl;
+import io.pmfs.metadata.SourceVersion;
 import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.BackingStore;
 import io.pmfs.source.FaultyStore.Operation;
+import io.pmfs.source.ForwardingStore;
+import io.pmfs.source.SourceFile;
 import io.pmfs.source.SourceOperations;
+import io.pmfs.source.SourceStatus;
 import io.pmfs.stage.copies.RemoteCopies;
 import io.pmfs.stage.formats.Blocks;
 import io.pmfs.tasks.FileTask;
@@ -95,6 +101,44 @@ final class PeerStoreTest {
         assertThat(node.asked().xattrs()).isEqualTo(before + 1);
       }
       assertThat(nodes.asked(SourceOperations::xattrs)).isEqualTo(3);
+    }
+  }
+
+  @Test
+  void open_anErrorBeforeTheFileIsKnown_closesIt() throws Exception {
+    try (TestNodes nodes = new TestNodes(directory, RemoteCopies.NEVER, 1, AMPLE)) {
+      tree(nodes);
+      TestNodes.Node node = nodes.add();
+      AtomicInteger open = new AtomicInteger();
+      BackingStore failing =
+          new ForwardingStore(nodes.store) {
+            @Override
+            public SourceFile open(FileName path) throws FsException {
+              open.incrementAndGet();
+              return new ForwardingFile(super.open(path)) {
+                @Override
+                public SourceStatus status() {
+                  throw new OutOfMemoryError("of the test");
+                }
+
+                @Override
+                public void close() {
+                  open.decrementAndGet();
+                  super.close();
+                }
+              };
+            }
+          };
+      PeerQuestions questions =
+          new PeerQuestions(node.owners, node.suspects, node.withoutSource, Duration.ofSeconds(1));
+      FileName path = FileName.of("d0/f01");
+      SourceVersion version = nodes.store.expectedStatus(path).attributes().version();
+      try (PeerStore peers =
+              new PeerStore(failing, node.owners, node, questions, false, Duration.ofSeconds(1));
+          SourceFile file = peers.openVersion(path, version)) {
+        assertThatThrownBy(() -> file.seekData(0)).isInstanceOf(OutOfMemoryError.class);
+        assertThat(open).hasValue(0);
+      }
     }
   }
 

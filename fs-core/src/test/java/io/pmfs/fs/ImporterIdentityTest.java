@@ -1,5 +1,7 @@
 package io.pmfs.fs;
 
+import static io.pmfs.fs.ImporterTest.ROOM;
+import static io.pmfs.fs.ImporterTest.content;
 import static io.pmfs.fs.PmfsFileSystemTest.errnoOf;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -11,8 +13,6 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -22,29 +22,10 @@ import org.junit.jupiter.api.io.TempDir;
 /** Which file a name is: hard links, and sources that change inode numbers. */
 @Timeout(60)
 final class ImporterIdentityTest {
-  private static final long ROOM = 256L << 20;
-
   @TempDir private Path directory;
 
-  private static void sample(FakeStore store) {
-    store.directory("a");
-    store.directory("a/b");
-    store.file("a/f", 1, 100);
-    store.file("a/g", 2, 200);
-    store.file("a/b/h", 3, 300);
-    store.file("top", 4, 400);
-  }
-
   private Dataset sample() throws Exception {
-    return new Dataset(directory, ImporterIdentityTest::sample, ROOM);
-  }
-
-  private static byte[] content(long seed, int size) {
-    return FakeStore.content(seed, 0, size);
-  }
-
-  private static long of(Map<String, Long> numbers, String path) {
-    return Objects.requireNonNull(numbers.get(path));
+    return new Dataset(directory, ImporterTest::sample, ROOM);
   }
 
   // Hard links.
@@ -76,7 +57,7 @@ final class ImporterIdentityTest {
   @Test
   void hardLinks_bothNamesRemoved_areForgottenWithTheirCopy() throws Exception {
     try (Dataset dataset = linked()) {
-      long number = of(dataset.readAll(), "a/x");
+      long number = ImporterTest.of(dataset.readAll(), "a/x");
       dataset.remount(
           store -> {
             store.remove("a/x");
@@ -301,9 +282,9 @@ final class ImporterIdentityTest {
       assertThat(dataset.asked().bytes()).isEqualTo(600);
       assertThat(dataset.read("a/f")).isEqualTo(content(9, 100));
       assertThat(dataset.read("a/new")).isEqualTo(content(5, 500));
-      assertThat(of(after, "a/f")).isNotEqualTo(of(before, "a/f"));
+      assertThat(ImporterTest.of(after, "a/f")).isNotEqualTo(ImporterTest.of(before, "a/f"));
       for (String same : List.of("a", "a/b", "a/b/h", "a/g", "top")) {
-        assertThat(of(after, same)).as(same).isEqualTo(of(before, same));
+        assertThat(ImporterTest.of(after, same)).as(same).isEqualTo(ImporterTest.of(before, same));
       }
     }
   }

@@ -44,11 +44,11 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 @Timeout(60)
 final class ImporterTest {
-  private static final long ROOM = 256L << 20;
+  static final long ROOM = 256L << 20;
 
   @TempDir private Path directory;
 
-  private static void sample(FakeStore store) {
+  static void sample(FakeStore store) {
     store.directory("a");
     store.directory("a/b");
     store.file("a/f", 1, 100);
@@ -61,11 +61,11 @@ final class ImporterTest {
     return new Dataset(directory, ImporterTest::sample, ROOM);
   }
 
-  private static byte[] content(long seed, int size) {
+  static byte[] content(long seed, int size) {
     return FakeStore.content(seed, 0, size);
   }
 
-  private static long of(Map<String, Long> numbers, String path) {
+  static long of(Map<String, Long> numbers, String path) {
     return Objects.requireNonNull(numbers.get(path));
   }
 
