@@ -168,7 +168,7 @@ final class PeerSinks {
       try {
         copy(piece, out);
         return out.writerIndex(piece.size());
-      } catch (IOException | RuntimeException e) {
+      } catch (Throwable e) {
         out.release();
         throw e;
       }
