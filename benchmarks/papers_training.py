@@ -35,27 +35,31 @@ def epoch(number):
 
 def measure(paper):
     run("/usr/bin/python3", "-c", "import numpy, PIL, torch, torchvision")  # scripts/install-requirements tutorial
-    for name in paper.missing(["ResNet-18, 2 workers", "small network, 2 workers"] if paper.quick else TRAININGS):
-        network, workers, photos = TRAININGS[name]
-        photos = min(photos, 300) if paper.quick else photos
-        work = paper.work / name.replace(" ", "-")
+    missing = paper.missing(["ResNet-18, 2 workers", "small network, 2 workers"] if paper.quick else TRAININGS)
+    for photos in dict.fromkeys(TRAININGS[name][2] for name in missing):
+        shown = min(photos, 300) if paper.quick else photos
+        work = paper.work / f"photos-{photos}"
         work.mkdir()
-        with sources.own_device(work, photos, photos * BYTES) as (directory, device):
+        with sources.own_device(work, shown, shown * BYTES) as (directory, device):
             source = directory / "photos"
-            step(f"making {photos:,} photos")
-            run(TUTORIAL / "make-photos", "--count", photos, "--width", WIDTH, source)
-            words = ["--network", network, "--workers", workers, "--epochs", EPOCHS]
+            step(f"making {shown:,} photos")
+            run(TUTORIAL / "make-photos", "--count", shown, "--width", WIDTH, source)
             ways = [systems.Source(source, work), systems.Copied(source, work), systems.Pmfs(source, work, paper.pmfs, paper.pmfs_option)]
             with sources.throttle(device, BANDWIDTH, OPERATIONS):
-                paper.compare(name, lambda: sides(ways, work, words, device))
+                for name in (name for name in missing if TRAININGS[name][2] == photos):
+                    network, workers, _ = TRAININGS[name]
+                    words = ["--network", network, "--workers", workers, "--epochs", EPOCHS]
+                    records = work / name.replace(" ", "-")
+                    records.mkdir()
+                    paper.compare(name, lambda: sides(ways, records, words, device))
 
 
-def sides(ways, work, words, device):
+def sides(ways, records, words, device):
     """The training in each way; all have the same losses."""
     found, expected = {}, None
     for way in ways:
         step(f"  {way.name}")
-        figures, losses = training(way, work / "losses.json", words, device)
+        figures, losses = training(way, records / "losses.json", words, device)
         expected = expected or losses
         if losses != expected:
             raise BenchmarkError(f"{way.name}: other losses than {ways[0].name}")

@@ -85,6 +85,7 @@ class Pmfs(Source):
     kind = "pmfs"
     tier_kind = "ssd"
     capacity = None  # of the tier, in bytes; None for no limit
+    pool = None  # the file below the tier that holds all copies; None if each has its own
 
     def __init__(self, source, work, launcher=ROOT / "scripts" / "pmfs", options=(), name="pmfs", needs_root=False):
         super().__init__(source, work)
@@ -107,7 +108,8 @@ class Pmfs(Source):
         self.tier.mkdir(exist_ok=True)
         # Not captured: a daemon may keep the descriptors it was started with.
         capacity = f":{self.capacity}" if self.capacity else ""
-        command = [self.launcher, "mount", self.source, self.directory, "--tier", f"{self.tier_kind}:{self.tier}{capacity}", *self.options]
+        place = self.tier / self.pool if self.pool else self.tier
+        command = [self.launcher, "mount", self.source, self.directory, "--tier", f"{self.tier_kind}:{place}{capacity}", *self.options]
         status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False, **self.caller()).returncode
         if status:
             raise BenchmarkError(f"pmfs mount: exit status {status}; the line above says why")
