@@ -10,8 +10,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * the kernel requests its attributes again; otherwise the new content would be truncated to the old
  * size.
  *
- * <p>The kernel reports opens until many files in a row were proved. After that, a file is proved
- * when it is read.
+ * <p>The kernel reports opens until, in a row, as many opens found proved files as there are proved
+ * files. After that, a file is proved when it is read.
  */
 final class Doubts {
   private static final byte DOUBTED = 0;
@@ -23,21 +23,29 @@ final class Doubts {
   /** The kernel got new attributes, but may still have pages of the old version. */
   private static final byte REFRESHED = 3;
 
-  /** After this many opens of proved files in a row, reporting opens costs more than it helps. */
+  /**
+   * Opens of proved files in a row after which reporting opens costs more than it helps: on average
+   * each proved file was opened once more, but at least and at most so many.
+   */
+  private static final int FEW = 1000;
+
   private static final int MANY = 10_000;
 
   private final InodeBytes marks = new InodeBytes();
+  private final AtomicInteger proved = new AtomicInteger();
   private final AtomicInteger provedInARow = new AtomicInteger();
 
   /** Records that the file is as described. */
   void prove(long number) {
-    marks.compareAndSet(number, DOUBTED, PROVED);
+    if (marks.compareAndSet(number, DOUBTED, PROVED)) {
+      proved.incrementAndGet();
+    }
     provedInARow.set(0);
   }
 
   /** Whether the opened files have been proved for so long that opens need not be reported. */
   boolean isSettled() {
-    return provedInARow.get() >= MANY;
+    return provedInARow.get() >= Math.min(MANY, Math.max(FEW, proved.get()));
   }
 
   /** Records that the file is of another version than described. */
