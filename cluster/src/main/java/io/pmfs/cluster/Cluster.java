@@ -7,19 +7,12 @@ import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.client.Peers;
 import io.pmfs.cluster.members.Attendance;
 import io.pmfs.cluster.members.ClusterSettings;
-import io.pmfs.cluster.members.InfinispanMembership;
 import io.pmfs.cluster.members.Member;
-import io.pmfs.cluster.members.Membership;
-import io.pmfs.cluster.members.NodeId;
 import io.pmfs.cluster.members.View;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerTls;
-import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.cluster.server.OutputRequests;
-import io.pmfs.cluster.server.PeerLimits;
-import io.pmfs.cluster.server.PeerServer;
-import io.pmfs.cluster.server.PeerServerStatistics;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Namespace;
@@ -31,7 +24,6 @@ import io.pmfs.stage.copies.Share;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.InstantSource;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
@@ -43,8 +35,6 @@ import org.jspecify.annotations.Nullable;
  * node is alone.
  */
 public final class Cluster implements Peers, AutoCloseable {
-  private static final int INSTANCE_BITS_OF_CHANCE = 20;
-
   /**
    * The settings of a node's part in a cluster.
    *
@@ -62,17 +52,14 @@ public final class Cluster implements Peers, AutoCloseable {
       @Nullable PeerTls tls) {}
 
   private final Settings settings;
-  private final UUID id;
-  private final byte[] key;
+  private final LocalNode node;
   private final Owners owners;
   private final Suspects suspects = new Suspects(System::nanoTime);
   private final Suspects withoutSource = new Suspects(System::nanoTime);
   private final HttpPeerClient client;
   private final Attendance attendance;
   private volatile @Nullable PeerStore store;
-  private volatile @Nullable PeerServer server;
   private volatile @Nullable LonelyCopies lonely;
-  private volatile @Nullable Membership membership;
 
   /**
    * Prepares a node.
@@ -84,16 +71,16 @@ public final class Cluster implements Peers, AutoCloseable {
   public Cluster(Settings settings, Path state, Attendance attendance) throws IOException {
     this.settings = settings;
     this.attendance = attendance;
-    this.id = NodeId.of(state, settings.nodeName());
-    this.key = settings.group().secret().requestKey().getEncoded();
-    this.owners = new Owners(id, settings.replicas());
+    this.node =
+        new LocalNode(settings.group(), settings.nodeName(), settings.tls(), state, attendance);
+    this.owners = new Owners(node.id(), settings.replicas());
     this.client =
         new HttpPeerClient(
-            key,
+            node.key(),
             settings.tls(),
             settings.timeouts(),
             withoutSource::isSuspected,
-            settings.remoteCopies() == RemoteCopies.NEVER ? null : id);
+            settings.remoteCopies() == RemoteCopies.NEVER ? null : node.id());
   }
 
   /**
@@ -137,25 +124,6 @@ public final class Cluster implements Peers, AutoCloseable {
       NodeRequests control,
       Duration patience)
       throws IOException, InterruptedException {
-    String host = settings.group().address().getHostAddress();
-    long instance = newInstance();
-    PeerServer listening =
-        new PeerServer(
-            host,
-            new RequestSignature(key, instance, InstantSource.system()),
-            settings.tls(),
-            PeerLimits.DEFAULTS,
-            new DatasetService(
-                fileSystem,
-                namespace,
-                copies,
-                stager,
-                owners,
-                this::asksElsewhere,
-                this::readsElsewhere),
-            control,
-            OutputRequests.NONE);
-    server = listening;
     if (settings.remoteCopies() == RemoteCopies.NEVER) {
       LonelyCopies made =
           new LonelyCopies(
@@ -167,19 +135,19 @@ public final class Cluster implements Peers, AutoCloseable {
       made.start();
       lonely = made;
     }
-    Member self =
-        new Member(id, instance, settings.nodeName(), host, listening.address().getPort());
-    Membership joined = InfinispanMembership.join(settings.group(), self, patience);
-    membership = joined;
-    joined.onChange(view -> change(joined, stager));
-    change(joined, stager);
-    attendance.begin(joined);
-  }
-
-  /** A number that is larger at each start of a node. */
-  static long newInstance() {
-    return (System.currentTimeMillis() << INSTANCE_BITS_OF_CHANCE)
-        | (UUID.randomUUID().getLeastSignificantBits() & ((1L << INSTANCE_BITS_OF_CHANCE) - 1));
+    node.open(
+        new DatasetService(
+            fileSystem,
+            namespace,
+            copies,
+            stager,
+            owners,
+            this::asksElsewhere,
+            this::readsElsewhere),
+        control,
+        OutputRequests.NONE,
+        patience,
+        () -> change(stager));
   }
 
   private boolean asksElsewhere(FileName path) {
@@ -193,8 +161,8 @@ public final class Cluster implements Peers, AutoCloseable {
   }
 
   /** Applies the latest view, so that the order of concurrent calls does not matter. */
-  private synchronized void change(Membership joined, Stager stager) {
-    View view = joined.view();
+  private synchronized void change(Stager stager) {
+    View view = node.view();
     Set<UUID> ids = view.members().stream().map(Member::id).collect(toSet());
     owners.change(view);
     suspects.keepOnly(ids);
@@ -213,10 +181,7 @@ public final class Cluster implements Peers, AutoCloseable {
 
   @Override
   public List<Member> others() {
-    Membership joined = membership;
-    return joined == null
-        ? List.of()
-        : joined.view().members().stream().filter(member -> !owners.isSelf(member)).toList();
+    return node.others();
   }
 
   @Override
@@ -226,20 +191,17 @@ public final class Cluster implements Peers, AutoCloseable {
 
   public ClusterStatus status() {
     PeerStore asking = store;
-    PeerServer answering = server;
     PeerStore.Statistics peers =
         asking == null ? PeerStore.Statistics.NONE : asking.statisticsOfPeers();
-    Membership joined = membership;
-    List<Member> members = joined == null ? List.of() : joined.view().members();
     return new ClusterStatus(
         settings.group().name(),
-        members.stream().map(this::status).toList(),
+        node.view().members().stream().map(this::status).toList(),
         settings.replicas(),
         settings.remoteCopies().word(),
         peers.bytes(),
         peers.answers(),
         peers.misses(),
-        answering == null ? PeerServerStatistics.NONE : answering.statistics(),
+        node.statistics(),
         attendance.roll(),
         null);
   }
@@ -255,28 +217,17 @@ public final class Cluster implements Peers, AutoCloseable {
 
   /** Says goodbye, because the mount has ended: the others will not report this node as missing. */
   public void sayGoodbye() {
-    Membership joined = membership;
-    if (joined != null) {
-      joined.sayGoodbye();
-    }
+    node.sayGoodbye();
   }
 
   /** Leaves the cluster, then stops answering peers. Idempotent. */
   @Override
   public void close() {
-    attendance.close();
-    Membership joined = membership;
-    if (joined != null) {
-      joined.close();
-    }
     LonelyCopies left = lonely;
     if (left != null) {
       left.close();
     }
-    PeerServer listening = server;
-    if (listening != null) {
-      listening.close();
-    }
+    node.close();
     client.close();
   }
 }

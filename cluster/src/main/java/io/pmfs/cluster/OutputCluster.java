@@ -5,25 +5,17 @@ import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.client.Peers;
 import io.pmfs.cluster.members.Attendance;
 import io.pmfs.cluster.members.ClusterSettings;
-import io.pmfs.cluster.members.InfinispanMembership;
 import io.pmfs.cluster.members.LocalAddress;
 import io.pmfs.cluster.members.Member;
-import io.pmfs.cluster.members.Membership;
-import io.pmfs.cluster.members.NodeId;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.peers.PeerTls;
-import io.pmfs.cluster.peers.RequestSignature;
 import io.pmfs.cluster.server.NodeRequests;
 import io.pmfs.cluster.server.OutputRequests;
-import io.pmfs.cluster.server.PeerLimits;
-import io.pmfs.cluster.server.PeerServer;
-import io.pmfs.cluster.server.PeerServerStatistics;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.stage.copies.RemoteCopies;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.InstantSource;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
@@ -60,15 +52,12 @@ public final class OutputCluster implements Peers, AutoCloseable {
       @Nullable PeerTls tls) {}
 
   private final Settings settings;
-  private final UUID id;
-  private final byte[] key;
+  private final LocalNode node;
   private final HttpPeerClient client;
   private final Semaphore large = new Semaphore(LARGE_AT_ONCE, true);
   private final boolean isOwner;
   private final Attendance attendance;
   private volatile NodeRequests control = NodeRequests.NONE;
-  private volatile @Nullable PeerServer server;
-  private volatile @Nullable Membership membership;
   private volatile @Nullable Member owner;
   private volatile boolean closed;
 
@@ -81,9 +70,10 @@ public final class OutputCluster implements Peers, AutoCloseable {
   public OutputCluster(Settings settings, Path state, Attendance attendance) {
     this.settings = settings;
     this.attendance = attendance;
-    this.id = NodeId.of(state, settings.nodeName());
-    this.key = settings.group().secret().requestKey().getEncoded();
-    this.client = new HttpPeerClient(key, settings.tls(), settings.timeouts(), peer -> false, null);
+    this.node =
+        new LocalNode(settings.group(), settings.nodeName(), settings.tls(), state, attendance);
+    this.client =
+        new HttpPeerClient(node.key(), settings.tls(), settings.timeouts(), peer -> false, null);
     this.isOwner = LocalAddress.isHere(settings.owner());
   }
 
@@ -93,7 +83,7 @@ public final class OutputCluster implements Peers, AutoCloseable {
 
   /** This node's persistent id. */
   public UUID id() {
-    return id;
+    return node.id();
   }
 
   /** This node's name and address, for messages on other nodes. */
@@ -122,29 +112,18 @@ public final class OutputCluster implements Peers, AutoCloseable {
    */
   public void open(OutputRequests outputs, Consumer<Set<UUID>> present, Duration patience)
       throws IOException, InterruptedException {
-    String host = settings.group().address().getHostAddress();
-    long instance = Cluster.newInstance();
-    PeerServer listening =
-        new PeerServer(
-            host,
-            new RequestSignature(key, instance, InstantSource.system()),
-            settings.tls(),
-            PeerLimits.DEFAULTS,
-            new NoDataset(),
-            (method, path, body) -> control.answer(method, path, body),
-            outputs);
-    server = listening;
-    Member self =
-        new Member(id, instance, settings.nodeName(), host, listening.address().getPort());
-    Membership joined = InfinispanMembership.join(settings.group(), self, patience);
-    membership = joined;
-    joined.onChange(view -> change(view.members()));
-    change(joined.view().members());
-    attendance.begin(joined);
+    node.open(
+        new NoDataset(),
+        (method, path, body) -> control.answer(method, path, body),
+        outputs,
+        patience,
+        this::change);
     DaemonThread.lasting("pmfs-outputs-members", () -> look(present)).start();
   }
 
-  private void change(List<Member> members) {
+  /** Applies the latest view, so that the order of concurrent calls does not matter. */
+  private synchronized void change() {
+    List<Member> members = members();
     client.keepOnly(ids(members));
     owner = members.stream().filter(this::isOwner).findFirst().orElse(null);
   }
@@ -165,12 +144,11 @@ public final class OutputCluster implements Peers, AutoCloseable {
   }
 
   private List<Member> members() {
-    Membership joined = membership;
-    return joined == null ? List.of() : joined.view().members();
+    return node.view().members();
   }
 
   private boolean isSelf(Member member) {
-    return member.id().equals(id);
+    return member.id().equals(node.id());
   }
 
   private boolean isOwner(Member member) {
@@ -178,7 +156,6 @@ public final class OutputCluster implements Peers, AutoCloseable {
   }
 
   public ClusterStatus status() {
-    PeerServer answering = server;
     return new ClusterStatus(
         settings.group().name(),
         members().stream().map(this::status).toList(),
@@ -187,14 +164,14 @@ public final class OutputCluster implements Peers, AutoCloseable {
         0,
         0,
         0,
-        answering == null ? PeerServerStatistics.NONE : answering.statistics(),
+        node.statistics(),
         attendance.roll(),
         settings.owner());
   }
 
   @Override
   public List<Member> others() {
-    return members().stream().filter(member -> !isSelf(member)).toList();
+    return node.others();
   }
 
   @Override
@@ -221,9 +198,8 @@ public final class OutputCluster implements Peers, AutoCloseable {
    *
    * @throws IOException if there is no answer; the node may still have received the request
    */
-  public byte[] ask(UUID node, String name, byte[] body) throws IOException {
-    Member found = members().stream().filter(one -> one.id().equals(node)).findFirst().orElse(null);
-    return ask(found, name, body);
+  public byte[] ask(UUID asked, String name, byte[] body) throws IOException {
+    return ask(node.view().find(asked), name, body);
   }
 
   private byte[] ask(@Nullable Member asked, String name, byte[] body) throws IOException {
@@ -247,25 +223,14 @@ public final class OutputCluster implements Peers, AutoCloseable {
 
   /** Says goodbye, because the mount has ended: the others will not report this node as missing. */
   public void sayGoodbye() {
-    Membership joined = membership;
-    if (joined != null) {
-      joined.sayGoodbye();
-    }
+    node.sayGoodbye();
   }
 
   /** Leaves the cluster, then stops answering peers. Idempotent. */
   @Override
   public void close() {
     closed = true;
-    attendance.close();
-    Membership joined = membership;
-    if (joined != null) {
-      joined.close();
-    }
-    PeerServer listening = server;
-    if (listening != null) {
-      listening.close();
-    }
+    node.close();
     client.close();
   }
 }

@@ -7,7 +7,8 @@
  * whom to ask, {@link PeerQuestions} leaves out who failed, {@link
  * io.pmfs.cluster.client.HttpPeerClient HttpPeerClient} asks, {@link
  * io.pmfs.cluster.server.PeerServer PeerServer} and {@link DatasetService} answer, {@link
- * io.pmfs.cluster.members.InfinispanMembership InfinispanMembership} knows who is there.
+ * io.pmfs.cluster.members.InfinispanMembership InfinispanMembership} knows who is there. {@link
+ * OutputCluster} is the same for writable mounts; both are a {@link LocalNode}.
  *
  * <p><b>Threads.</b> {@link Cluster#open} starts the server and the membership; {@link
  * Cluster#close} ends them, and the client.
@@ -22,8 +23,8 @@
  *       a quarter of those of {@code data}. They end after 30 s without work. {@link
  *       io.pmfs.cluster.server.PeerServer#close PeerServer.close} waits up to 30 s for each group
  *       and does not interrupt it.
- *   <li>{@code members}, one: joins, looks who is there, and calls {@link Cluster} with each new
- *       view. The other threads of the group are JGroups' and Infinispan's.
+ *   <li>{@code members}, one: joins, looks who is there, and calls the {@link LocalNode} with each
+ *       new view. The other threads of the group are JGroups' and Infinispan's.
  *   <li>{@code pmfs-attendance}, one: looks each second who is missing ({@link
  *       io.pmfs.cluster.members.Attendance Attendance}), resolves names of hosts, and writes a
  *       file.
@@ -40,7 +41,7 @@
  *
  * <pre>{@code
  * locks of io.pmfs.fs (a directory or an inode), a claimed block < a question to a peer
- * Cluster < PeerConnections
+ * Cluster, OutputCluster < PeerConnections
  * PeerExchange < SmallRead
  * }</pre>
  *
