@@ -16,9 +16,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import jnr.ffi.Memory;
 import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
@@ -34,7 +32,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class DirectoryStore implements BackingStore {
   private static final int POSIX_FADV_SEQUENTIAL = 2;
-  private static final int LISTING_BYTES = 64 * 1024;
   private static final int LINK_BYTES = 4096;
 
   private static final LibC LIBC = LibC.INSTANCE;
@@ -47,11 +44,7 @@ public final class DirectoryStore implements BackingStore {
   private final String identity;
   private final boolean servedByProgram;
 
-  /**
-   * One buffer for each concurrent listing; reused, because only the garbage collector would free
-   * them.
-   */
-  private final Queue<Pointer> listings = new ConcurrentLinkedQueue<>();
+  private final Listings listings = new Listings();
 
   /** The directories being listed; the last of concurrent listings of the same one. */
   private final Map<FileName, Listed> listed = new ConcurrentHashMap<>();
@@ -198,48 +191,33 @@ public final class DirectoryStore implements BackingStore {
     Listed open = new Listed(beneath.open(root, directory, Posix.O_DIRECTORY));
     try {
       listed.put(directory, open);
-      list(directory, open.file, batches);
+      listings.list(open.file, directory, new Batches(batches));
     } finally {
       listed.remove(directory, open);
       open.leave();
     }
   }
 
-  private void list(FileName directory, int file, NameConsumer batches) throws FsException {
-    Pointer kept = listings.poll();
-    Pointer buffer = kept == null ? Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES) : kept;
-    try {
-      while (true) {
-        long count =
-            Posix.retried(() -> LIBC.syscall(Posix.SYS_GETDENTS64, file, buffer, LISTING_BYTES));
-        if (count < 0) {
-          throw Posix.failure(directory);
-        }
-        if (count == 0 || !batches.accept(names(buffer, count))) {
-          return;
-        }
-      }
-    } finally {
-      listings.add(buffer);
-    }
-  }
+  /** Passes on the names of each system call together. */
+  private static final class Batches implements Listings.Visitor {
+    private final NameConsumer consumer;
+    private List<FileName> names = new ArrayList<>();
 
-  /**
-   * Parses the names in a buffer of struct linux_dirent64: inode 8, offset 8, record length 2, type
-   * 1, name up to a NUL.
-   */
-  private static List<FileName> names(Pointer buffer, long count) {
-    List<FileName> names = new ArrayList<>();
-    for (long at = 0; at < count; at += buffer.getShort(at + 16) & 0xffff) {
-      int size = buffer.indexOf(at + 19, (byte) 0);
-      byte[] name = new byte[size];
-      buffer.get(at + 19, name, 0, size);
-      FileName found = FileName.of(name);
-      if (!found.isDots()) {
-        names.add(found);
-      }
+    Batches(NameConsumer consumer) {
+      this.consumer = consumer;
     }
-    return names;
+
+    @Override
+    public void visit(FileName name, long inode, int type) {
+      names.add(name);
+    }
+
+    @Override
+    public boolean continues() {
+      List<FileName> batch = names;
+      names = new ArrayList<>();
+      return consumer.accept(batch);
+    }
   }
 
   @Override

@@ -16,7 +16,6 @@ import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ArrayBlockingQueue;
 import jnr.ffi.Memory;
 import jnr.ffi.Platform;
 import jnr.ffi.Pointer;
@@ -47,9 +46,7 @@ public final class LinuxOutputCalls implements OutputCalls {
   private static final int FSXATTR_PROJECT = 12;
   private static final int FS_XFLAG_PROJINHERIT = 0x200;
 
-  private static final int LISTING_BYTES = 64 * 1024;
   private static final int LINK_BYTES = 4096;
-  private static final int KEPT_LISTINGS = 4;
   private static final byte[] EMPTY = {0};
   private static final FileName NO_NAME = FileName.of("");
   private static final int NO_FILE = -1;
@@ -58,7 +55,7 @@ public final class LinuxOutputCalls implements OutputCalls {
       ThreadLocal.withInitial(() -> Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE));
 
   private final FileUsers users = new FileUsers();
-  private final ArrayBlockingQueue<Pointer> listings = new ArrayBlockingQueue<>(KEPT_LISTINGS);
+  private final Listings listings = new Listings();
 
   public LinuxOutputCalls() {
     rehearse();
@@ -145,38 +142,14 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   @Override
   public void list(int directory, Names names) throws FsException {
-    FileName what = FileName.of("a directory");
     int file = Beneath.HERE.open(directory, NO_NAME, Posix.O_DIRECTORY);
-    Pointer kept = listings.poll();
-    Pointer buffer = kept == null ? Memory.allocateDirect(Posix.RUNTIME, LISTING_BYTES) : kept;
     try {
-      while (true) {
-        long count =
-            Posix.retried(() -> LIBC.syscall(Posix.SYS_GETDENTS64, file, buffer, LISTING_BYTES));
-        if (count < 0) {
-          throw Posix.failure(what);
-        }
-        if (count == 0) {
-          return;
-        }
-        parse(buffer, count, names);
-      }
+      listings.list(
+          file,
+          FileName.of("a directory"),
+          (name, inode, type) -> names.accept(name, inode, type(type)));
     } finally {
-      listings.offer(buffer);
       LIBC.close(file);
-    }
-  }
-
-  /** As in {@link DirectoryStore}: inode 8, offset 8, record length 2, type 1, name up to a NUL. */
-  private static void parse(Pointer buffer, long count, Names names) {
-    for (long at = 0; at < count; at += buffer.getShort(at + 16) & 0xffff) {
-      int size = buffer.indexOf(at + 19, (byte) 0);
-      byte[] name = new byte[size];
-      buffer.get(at + 19, name, 0, size);
-      FileName found = FileName.of(name);
-      if (!found.isDots()) {
-        names.accept(found, buffer.getLongLong(at), type(buffer.getByte(at + 18)));
-      }
     }
   }
 
