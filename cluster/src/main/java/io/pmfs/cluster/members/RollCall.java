@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -97,12 +98,12 @@ final class RollCall {
     boolean isNew = false;
     Map<UUID, Member> gone = new HashMap<>();
     farewells.forEach(member -> gone.put(member.id(), member));
-    Set<UUID> here = new HashSet<>();
+    Set<UUID> here = present.stream().map(Member::id).collect(Collectors.toSet());
+    Map<String, List<Known>> absent = absentByHost(here);
     for (Member member : present) {
-      here.add(member.id());
       Known before = known.get(member.id());
       if (before == null) {
-        replaceOneAt(member.host(), present);
+        replaceOne(absent.getOrDefault(member.host(), List.of()));
       }
       boolean wasHere = before != null && before.presence == Presence.HERE;
       if (before == null || !wasHere || !before.member.equals(member)) {
@@ -131,13 +132,20 @@ final class RollCall {
     return isNew;
   }
 
-  /** A node that lost its id comes back as a new member on the same host. */
-  private void replaceOneAt(String host, List<Member> present) {
-    known.values().stream()
-        .filter(one -> one.presence != Presence.HERE && one.member.host().equals(host))
-        .filter(one -> present.stream().noneMatch(m -> m.id().equals(one.member.id())))
-        .max(Comparator.comparing(Known::since))
-        .ifPresent(one -> known.remove(one.member.id()));
+  private Map<String, List<Known>> absentByHost(Set<UUID> here) {
+    return known.values().stream()
+        .filter(one -> one.presence != Presence.HERE && !here.contains(one.member.id()))
+        .sorted(Comparator.comparing(Known::since))
+        .collect(
+            Collectors.groupingBy(
+                one -> one.member.host(), Collectors.toCollection(ArrayList::new)));
+  }
+
+  /** A node that lost its id comes back as a new member on the same host: the latest to go. */
+  private void replaceOne(List<Known> absentOfHost) {
+    if (!absentOfHost.isEmpty()) {
+      known.remove(absentOfHost.remove(absentOfHost.size() - 1).member.id());
+    }
   }
 
   /** Forgets members that left first, then those missing for the longest time. */
