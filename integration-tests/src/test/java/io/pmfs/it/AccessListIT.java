@@ -170,6 +170,7 @@ final class AccessListIT {
   }
 
   @Test
+  @OnRequest("cases")
   void writable_isReadByWhomTheSourceLetsRead_alsoAfterChmod() {
     try (MountedPmfs mount = pmfs.mount(source, "--writable", "--allow-other")) {
       assertExact(mount);

@@ -63,6 +63,7 @@ final class BugreportIT {
   }
 
   @Test
+  @OnRequest("cases")
   void bugreport_ofAMountAndItsKilledDaemon_hasWhatCanBeGot() throws Exception {
     MountedPmfs mount = pmfs.mount(source);
     Files.readAllBytes(mount.mountpoint().resolve("name-in-the-dataset"));

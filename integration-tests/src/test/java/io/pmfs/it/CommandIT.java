@@ -171,6 +171,7 @@ final class CommandIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_ofTwoSourcesWithOneTierAndState_servesBoth() {
     Path other = Dataset.create(pmfs.directory("other"), 2000).root();
     Path second = pmfs.directory("mnt2");
@@ -187,6 +188,7 @@ final class CommandIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_ofOneSourceTwice_servesOrSaysWhyNot() {
     Path second = pmfs.directory("mnt2");
     try (MountedPmfs mount = pmfs.mount(source)) {

@@ -236,6 +236,7 @@ final class CompressionIT {
   }
 
   @Test
+  @OnRequest("cases")
   void damage_ofEveryCopy_isNeverServed() throws Exception {
     try (MountedPmfs mount = pmfs.mount(source, "--compression", "zstd")) {
       assertEqualBelow(mount.mountpoint());

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.posix.Await;
+import io.pmfs.posix.OnRequest;
 import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -76,6 +77,7 @@ final class CrashIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_andCopyDamaged_nothingIsServedUnverified() {
     Dataset dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(5, 300_000));
     stageAll(dataset).kill9();

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.posix.Await;
 import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.OnRequest;
 import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -273,6 +274,7 @@ final class CrashLoopIT {
 
   /** What started it, such as systemd or a container, may mount again. */
   @Test
+  @OnRequest("cases")
   void crashLoop_inTheForeground_isUnmounted() throws Exception {
     Process process = pmfs.mountInForeground(dataset.root(), "--allow-other");
     try {
@@ -305,6 +307,7 @@ final class CrashLoopIT {
   }
 
   @Test
+  @OnRequest("cases")
   void crashLoop_ofSeveralMountPoints_showsTheSourceAtEachWithItsOwnFlags() {
     Path second = pmfs.directory("second");
     MountedPmfs mount = pmfs.mount(dataset.root(), "--allow-other", "--linger", "1h");
@@ -332,6 +335,7 @@ final class CrashLoopIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umount_ofTheSourceInUse_namesWhoUsesIt() throws Exception {
     MountedPmfs mount = pmfs.mount(dataset.root(), "--allow-other");
     String place = mount.mountpoint().toString();

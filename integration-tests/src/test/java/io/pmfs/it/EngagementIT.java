@@ -82,6 +82,7 @@ final class EngagementIT {
    * most 3 of them, and the limit is a tenth.
    */
   @Test
+  @OnRequest("cases")
   void epochs_thatEvictWhatTheyNeedNext_areSourceOnly() {
     try (MountedPmfs mount = mount(":1M", "--eviction", "lru")) {
       epoch(mount);

@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -23,6 +24,7 @@ final class FewDescriptorsIT {
       """;
 
   @Test
+  @OnRequest("cases")
   void files_moreThanDescriptors_areWrittenReadAndDrained() {
     Machine.requireFuse();
     Machine.requireRoot();

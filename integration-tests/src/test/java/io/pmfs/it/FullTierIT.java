@@ -37,6 +37,7 @@ final class FullTierIT {
   }
 
   @Test
+  @OnRequest("cases")
   void tier_thatOthersFill_sendsFilesOn() {
     Path source = pmfs.directory("source");
     Path tier = pmfs.scratch().tmpfs("tier", "size=8m,nr_inodes=60");

@@ -31,6 +31,7 @@ final class LaggingNodeIT {
   }
 
   @Test
+  @OnRequest("cases")
   void twoNodes_oneLags_theOtherReadsAndKeepsWhatItsOwnSourceShows() {
     check(Way.COLD, 2, 60);
   }

@@ -68,6 +68,7 @@ final class LyingMemberIT {
   }
 
   @Test
+  @OnRequest("cases")
   void user_ofAnHonestNode_getsWhatTheSourcePermits() throws Exception {
     assertGetsWhatTheSourcePermits("--read-mode=page-cache");
   }

@@ -94,6 +94,7 @@ final class NodeCacheIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_ofTheService_failsNoRead_andMountsUseTheNextOne() throws Exception {
     bed.serve();
     // More files than a mount keeps open: it asks again for most of them.

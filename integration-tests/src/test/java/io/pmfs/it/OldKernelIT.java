@@ -47,6 +47,7 @@ final class OldKernelIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_whileAReadWaitsForTheSource_theReaderGoesOnOrGetsAnError() throws Exception {
     Dataset.Item item = dataset.items().get(0);
     try (OwnMount source = new OwnMount(pmfs.scratch(), dataset.root());

@@ -154,6 +154,7 @@ final class PackIT {
   }
 
   @Test
+  @OnRequest("cases")
   void pack_killed_isRefusedByMountAndGoesOn() throws Exception {
     moreFiles(300);
     Process running =

@@ -186,6 +186,7 @@ final class PoolIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_onSomethingElse_isRefusedAndOverwrittenOnlyIfAsked() throws IOException {
     byte[] foreign = new byte[16 * MIB];
     Arrays.fill(foreign, (byte) 'x');

@@ -132,6 +132,7 @@ final class PrivateMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void run_withoutFusermount_showsTheMountAtTheSourcesPath() {
     Map<String, String> environment = environment();
     environment.put("PATH", path());
@@ -275,6 +276,7 @@ final class PrivateMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void run_whereNamespacesAreForbidden_fails() throws IOException {
     Map<String, String> environment = environment();
     Path programs = Path.of(path());

@@ -203,6 +203,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void kill9_ofTheDaemon_itGoesOnAsTheUser() {
     try (MountedPmfs mount = mount()) {
       long pid = mount.pid();
@@ -425,6 +426,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mountpoint_withOddNames_isServedAndGoesOn() {
     Path mountpoint = pmfs.directory("a b,c\\d\ne=f/mnt");
     Path source = pmfs.directory("s,o\\040 u\nr=c");
@@ -491,6 +493,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_again_sharesTheDaemonAndEndsWithTheLast() throws Exception {
     try (MountedPmfs mount = mount()) {
       Path second = pmfs.directory("jobs'/2");
@@ -566,6 +569,7 @@ final class RunAsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void linger_afterTheLastUnmount_isJoinedAndEndsByTheUser() throws IOException {
     try (MountedPmfs mount = mount("--linger", "10m")) {
       Path own = pmfs.scratch().root().resolve("run");

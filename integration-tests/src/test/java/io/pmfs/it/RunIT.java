@@ -564,6 +564,7 @@ final class RunIT {
 
   /** Then the source itself is mounted there, and the run takes it away in the end. */
   @Test
+  @OnRequest("cases")
   void crashLoop_whileTheCommandRuns_isReadOnFromTheSourceAndNoSuccess() {
     Machine.requireRoot();
     pmfs.environment("PMFS_CRASH_LIMIT", "0");

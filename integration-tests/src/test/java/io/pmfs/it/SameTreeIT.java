@@ -59,6 +59,7 @@ final class SameTreeIT {
 
   /** Directories get other times at the source with each name that comes there. */
   @Test
+  @OnRequest("cases")
   void times_ofDirectories_areThoseOfTheMount() throws Exception {
     Files.createDirectories(source.resolve("before/deep"));
     Files.writeString(source.resolve("before/deep/file"), "x");
@@ -91,6 +92,7 @@ final class SameTreeIT {
   }
 
   @Test
+  @OnRequest("cases")
   void holes_areThoseOfTheMount() {
     try (MountedPmfs mount = mount()) {
       shell(

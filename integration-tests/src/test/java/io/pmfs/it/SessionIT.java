@@ -140,6 +140,7 @@ final class SessionIT {
 
   @ParameterizedTest
   @ValueSource(strings = {"edited", "broken", "deleted"})
+  @OnRequest("cases")
   void configurationFile_changedMeanwhile_isNotTheSessions(String how) throws IOException {
     Requested.assume("cases", how.equals("edited"), "");
     Path other = makeOther(pmfs.directory("other"));
@@ -300,6 +301,7 @@ final class SessionIT {
 
   /** A command that comes while there is no daemon is answered by the next one. */
   @Test
+  @OnRequest("cases")
   void commands_whileTheDaemonIsReplaced_waitForTheNext() {
     try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {
       String place = mount.mountpoint().toString();
@@ -362,6 +364,7 @@ final class SessionIT {
 
   @ParameterizedTest
   @ValueSource(strings = {"kill -9", "upgrade"})
+  @OnRequest("cases")
   void source_absentWhileTheDaemonIsReplaced_mountServesOn(String how) throws Exception {
     Requested.assume("cases", how.equals("kill -9"), "");
     try (MountedPmfs mount = pmfs.mount(LIFETIME, source())) {

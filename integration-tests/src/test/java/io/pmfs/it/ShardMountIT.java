@@ -174,6 +174,7 @@ final class ShardMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void formOfTheSource_isChosen_andKeptApart() throws Exception {
     try (MountedPmfs mount = BridgeMode.PAGE_CACHE.mount(pmfs, LIFETIME, source)) {
       assertThat(shell(mount.mountpoint(), "ls")).isEqualTo("one.tar\nthree.tar\ntwo.tar\n");

@@ -235,6 +235,7 @@ final class SharedMountByUserIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umountPurge_whileAnotherShares_dropsNothing() {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -325,6 +326,7 @@ final class SharedMountByUserIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_withAnotherView_isRefusedAndNamesBothValues() {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = place("b");
@@ -368,6 +370,7 @@ final class SharedMountByUserIT {
   }
 
   @Test
+  @OnRequest("cases")
   void upgradeAndKeep_needRoot_andSaySo() {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");

@@ -137,6 +137,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umount8_ofBoth_endsTheDaemon() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     Path second = join("b");
@@ -363,6 +364,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_withAnotherTier_hasADaemonOfItsOwnThatOthersShare() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root());
     String tier = "ssd:" + pmfs.directory("tier2");
@@ -424,6 +426,7 @@ final class SharedMountIT {
   }
 
   @Test
+  @OnRequest("cases")
   void linger_ofAShortTime_endsByItself() throws IOException {
     MountedPmfs mount = pmfs.mount(dataset.root(), "--linger", "3s");
     Path second = join("b");

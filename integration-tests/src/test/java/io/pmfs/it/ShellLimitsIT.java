@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import io.pmfs.posix.Requested;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -127,6 +128,7 @@ final class ShellLimitsIT {
   /** The supervisor passes its limits on to each daemon. */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
+  @OnRequest("cases")
   void daemon_whereEachLimitIsTheLowest_isReplaced(boolean isWritable) throws Exception {
     Requested.assume("modes", !isWritable, "the same with --writable");
     try (Installation pmfs = under(LOWEST, true)) {

@@ -89,6 +89,7 @@ final class SourceChangeIT {
   }
 
   @Test
+  @OnRequest("cases")
   void file_ofTheSameSizeAndNewTime_isServedNew() throws IOException {
     readAllOnce();
     FileTime was = Files.getLastModifiedTime(source(0));
@@ -133,6 +134,7 @@ final class SourceChangeIT {
   }
 
   @Test
+  @OnRequest("cases")
   void directory_removedRenamedOrMadeAFile_isListedNew() throws IOException {
     Dataset nested = Dataset.create(dataset.root().resolve("nested"), Dataset.sizes(30, 1000));
     readAllOnce();

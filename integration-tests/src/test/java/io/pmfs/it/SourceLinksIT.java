@@ -2,6 +2,7 @@ package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.posix.OnRequest;
 import io.pmfs.posix.Requested;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -104,6 +105,7 @@ final class SourceLinksIT {
   }
 
   @Test
+  @OnRequest("cases")
   void directory_replacedWhileItIsStaged_copiesNothingBelowTheLink() {
     try (MountedPmfs mount = pmfs.mount(source, "--allow-other")) {
       OtherUser.run("ls", mount.mountpoint() + "/d/e").expect(0);

@@ -176,6 +176,7 @@ final class StateFaultIT {
 
   /** The fault that leaves least: not even what was recorded can be read. */
   @Test
+  @OnRequest("cases")
   void disk_goneUntilItIsRepaired_namesAreReadAndThenRecorded() {
     assertReadAndThenRecorded(DiskFault.GONE);
   }

@@ -148,6 +148,7 @@ final class SuccessionIT {
 
   /** In one registry: the first daemon gives its place there to the second. */
   @Test
+  @OnRequest("cases")
   void mount_whereADaemonServesADetachedMount_takesItsPlace() {
     MountedPmfs old = mountFirst();
     long serving = old.daemon();

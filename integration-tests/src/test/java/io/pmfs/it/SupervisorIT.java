@@ -140,6 +140,7 @@ final class SupervisorIT {
   }
 
   @Test
+  @OnRequest("cases")
   void stop_ofTheDaemon_isNoticedAndItIsReplaced() {
     mode.runsInEveryRunIf(BridgeMode.PASSTHROUGH);
     pmfs.environment("PMFS_WATCHDOG", "3");
@@ -155,6 +156,7 @@ final class SupervisorIT {
 
   /** The daemon lives and has its heartbeat; but who is to answer hangs. */
   @Test
+  @OnRequest("cases")
   void lockUp_ofTheWorkers_isNoticedAndTheirStacksAreInTheLog() throws IOException {
     mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     pmfs.environment("PMFS_WATCHDOG", "4");
@@ -175,6 +177,7 @@ final class SupervisorIT {
 
   /** The heartbeat is the time of a file: it changes, whatever time it is. */
   @Test
+  @OnRequest("cases")
   void clock_thatIsSet_hasNoDaemonReplaced() throws IOException {
     mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
     pmfs.environment("PMFS_WATCHDOG", "3");

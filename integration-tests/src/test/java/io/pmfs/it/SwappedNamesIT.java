@@ -176,6 +176,7 @@ final class SwappedNamesIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_namesSwappedWhileAStaleMountIsAsked_unmountsNothingElse() throws IOException {
     mount(mountpoint).expect(0);
     killSupervisorAndDaemon();
@@ -206,6 +207,7 @@ final class SwappedNamesIT {
   }
 
   @Test
+  @OnRequest("cases")
   void umount_byTheUser_callsNoProgramByName() throws IOException {
     for (String how : List.of("--grace", "--lazy")) {
       mount(mountpoint).expect(0);
@@ -278,6 +280,7 @@ final class SwappedNamesIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mountHelper_noexecOfAFurtherMount_isThatOfTheMountAlone() throws IOException {
     Path second = pmfs.directory("second");
     for (String options : List.of("run-as=" + user.name() + ",", "")) {

@@ -140,6 +140,7 @@ final class TerminalIT {
   }
 
   @Test
+  @OnRequest("cases")
   void withoutATerminal_linesArePlain() {
     try (MountedPmfs mount = pmfs.mount(source)) {
       String path = mount.mountpoint().toString();

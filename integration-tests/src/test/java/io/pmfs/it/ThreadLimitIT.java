@@ -216,6 +216,7 @@ final class ThreadLimitIT {
 
   /** The supervisor sees a daemon that works all the while. */
   @Test
+  @OnRequest("cases")
   void daemon_thatGetsNoMoreThreads_isNotReplaced() throws Exception {
     pmfs.environment("PMFS_WATCHDOG", "3");
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {

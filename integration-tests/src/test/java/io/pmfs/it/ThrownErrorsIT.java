@@ -96,6 +96,7 @@ final class ThrownErrorsIT {
   }
 
   @Test
+  @OnRequest("cases")
   void threads_ofAWritableMount_goOnAfterErrors() throws Exception {
     Path source = pmfs.directory("source");
     try (MountedPmfs mount = pmfs.mount(LIFETIME, source, "--writable")) {

@@ -106,6 +106,7 @@ final class TierFaultIT {
   }
 
   @Test
+  @OnRequest("cases")
   void copy_truncatedOrDeletedAfterItWasRead_theSourceIsServed() {
     Machine.requireRoot();
     fillTier();
@@ -137,6 +138,7 @@ final class TierFaultIT {
   }
 
   @Test
+  @OnRequest("cases")
   void tier_emptiedBetweenMounts_isFilledAgain() {
     fillTier();
     pmfs.copies().forEach(Faults::delete);

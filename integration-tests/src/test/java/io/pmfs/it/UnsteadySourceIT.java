@@ -69,6 +69,7 @@ final class UnsteadySourceIT {
   }
 
   @Test
+  @OnRequest("cases")
   void numbers_changeWhileMountedAndBetweenMounts_filesAreReadOnce() throws IOException {
     view.keepLittle();
     assertReadOnceWhileNumbersChange();
@@ -260,6 +261,7 @@ final class UnsteadySourceIT {
 
   /** Of a change that was interrupted it is not known whether it was made. */
   @Test
+  @OnRequest("cases")
   void calls_ofAWritableMount_areMadeAgain() throws IOException {
     assertDrainedWhileInterrupted(EnumSet.complementOf(EnumSet.of(SourceView.Operation.STAT)));
   }

@@ -203,6 +203,7 @@ final class WritableIT {
   }
 
   @Test
+  @OnRequest("cases")
   void conflict_withAnotherProgram_keepsBoth() throws Exception {
     try (MountedPmfs mount = mount("--drain-rate", "1M")) {
       // Something large goes first, so that there is time to be another program.
@@ -230,6 +231,7 @@ final class WritableIT {
   }
 
   @Test
+  @OnRequest("cases")
   void refusal_ofAFullSource_isToldAndOver() {
     source = pmfs.scratch().tmpfs("full", "size=8m");
     try (MountedPmfs mount = mount()) {
@@ -253,6 +255,7 @@ final class WritableIT {
   }
 
   @Test
+  @OnRequest("cases")
   void state_thatCannotBeWritten_refusesChangesAndLosesNoFile() {
     Path state = pmfs.scratch().tmpfs("state", "size=48m");
     try (MountedPmfs mount = mount("--state-dir", state.toString())) {

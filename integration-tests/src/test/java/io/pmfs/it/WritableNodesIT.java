@@ -167,6 +167,7 @@ final class WritableNodesIT {
   }
 
   @Test
+  @OnRequest("cases")
   void file_thatAnotherNodeHasOpenForWriting_isBusy() {
     mountBoth();
     for (Node first : nodes.all()) {
@@ -257,6 +258,7 @@ final class WritableNodesIT {
   }
 
   @Test
+  @OnRequest("cases")
   void content_ofANode_staysThereUntilTheSourceHasIt() {
     mountBoth("--drain-rate", "1M");
     writeLarge(other(), "first");
@@ -413,6 +415,7 @@ final class WritableNodesIT {
   }
 
   @Test
+  @OnRequest("cases")
   void mount_withoutTheOwner_saysWhereToMountFirst() {
     Installation pmfs = other().pmfs();
     Command refused =
