@@ -60,6 +60,12 @@ def table(header, rows):
     return "\n".join([f"| {' | '.join(header)} |", f"|---|---|{right_aligned}", *(f"| {' | '.join(cells)} |" for cells in rows)])
 
 
+def medians_table(rows, names):
+    """A table in Markdown: the medians of systems."""
+    cells = ([title(row), row["unit"], *(show(median(row, name), row["unit"]) for name in names)] for row in rows)
+    return table(["work", "unit", *names], cells)
+
+
 def tables(record):
     """Two tables in Markdown: medians of all systems, and ratios of each to the source and of pmfs to its best peer."""
     systems, rows = record["systems"], record["figures"]
@@ -67,16 +73,13 @@ def tables(record):
     others = [system["name"] for system in systems if system["kind"] != "source"]
     ours = [system["name"] for system in systems if system["kind"] == "pmfs"]
 
-    def medians(row):
-        return [title(row), row["unit"], *(show(median(row, name), row["unit"]) for name in names)]
-
     def ratios(row):
         source, (peer, best) = median(row, "source"), best_peer(row, systems)
         to_source = [ratio(median(row, name), source) for name in others]
         return [title(row), row["unit"], *to_source, *(ratio(median(row, name), best) for name in ours), peer or "-"]
 
     header = ["work", "unit", *(f"{name} / source" for name in others), *(f"{name} / best peer" for name in ours), "best peer"]
-    return table(["work", "unit", *names], map(medians, rows)) + "\n\n" + table(header, map(ratios, rows))
+    return medians_table(rows, names) + "\n\n" + table(header, map(ratios, rows))
 
 
 def write(record, path):

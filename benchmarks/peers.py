@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import machine
-from machine import BUILD, BenchmarkError, memory_kib, run, step
+from machine import BUILD, BenchmarkError, run, step
 from systems import Absent, Source, await_condition
 
 MOUNT_SECONDS = 60
@@ -110,8 +110,8 @@ class FuseDaemon(Source):
             raise BenchmarkError(f"{self.name} ended with status {self.process.returncode}")
         return machine.is_mounted(self.directory)
 
-    def memory_kib(self):
-        return memory_kib(self.process.pid)
+    def daemon(self):
+        return self.process.pid
 
     def unmount(self):
         if machine.is_mounted(self.directory):

@@ -55,9 +55,14 @@ class Source:
         """What the source was asked so far, by kind; None where nobody counts."""
         return None
 
+    def daemon(self):
+        """The process that serves the mount; None without one."""
+        return None
+
     def memory_kib(self):
         """Resident memory of the daemon, now and at its peak; None without one."""
-        return None
+        pid = self.daemon()
+        return memory_kib(pid) if pid else None
 
     def unmount(self):
         """Unmounts and removes what the mount made."""
@@ -146,8 +151,8 @@ class Pmfs(Source):
     def source_operations(self):
         return self.status()["sourceOperations"]
 
-    def memory_kib(self):
-        return memory_kib(self.status()["pid"])
+    def daemon(self):
+        return self.status()["pid"]
 
     def unmount(self, keep_copies=False):
         if machine.is_mounted(self.directory) and machine.clean_up(self.launcher, "umount", self.directory, **self.caller()):
