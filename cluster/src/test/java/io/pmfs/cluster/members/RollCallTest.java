@@ -140,6 +140,18 @@ final class RollCallTest {
   }
 
   @Test
+  void hostThatLostTwoNodes_hasTheLaterOneReplaced() {
+    RollCall call = call();
+    Member first = member("first", 7);
+    Member second = member("second", 7);
+    call.look(List.of(ONE, first, second), List.of(), at(1));
+    call.look(List.of(ONE, second), List.of(), at(2));
+    call.look(List.of(ONE), List.of(), at(3));
+    call.look(List.of(ONE, member("third", 7)), List.of(), at(4));
+    assertThat(call.roll()).isEqualTo(new Roll(3, List.of(lost(first, 2))));
+  }
+
+  @Test
   void members_areForgottenBeyondALimit() {
     RollCall call = call();
     List<Member> many =
