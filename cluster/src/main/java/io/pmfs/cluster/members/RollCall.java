@@ -99,7 +99,8 @@ final class RollCall {
     Map<UUID, Member> gone = new HashMap<>();
     farewells.forEach(member -> gone.put(member.id(), member));
     Set<UUID> here = present.stream().map(Member::id).collect(Collectors.toSet());
-    Map<String, List<Known>> absent = absentByHost(here);
+    Map<String, List<Known>> absent =
+        known.keySet().containsAll(here) ? Map.of() : absentByHost(here);
     for (Member member : present) {
       Known before = known.get(member.id());
       if (before == null) {
