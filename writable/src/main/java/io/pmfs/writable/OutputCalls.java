@@ -71,6 +71,9 @@ public interface OutputCalls {
 
   void sync(int file, boolean dataOnly) throws FsException;
 
+  /** Has the disk begin to write what was written to a file; says nothing of failures. */
+  void beginWriteBack(int file);
+
   void allocate(int file, int mode, long offset, long length) throws FsException;
 
   /** Like lseek(2) with SEEK_DATA and SEEK_HOLE: ENXIO past the last one. */

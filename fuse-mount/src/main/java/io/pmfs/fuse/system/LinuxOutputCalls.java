@@ -289,6 +289,11 @@ public final class LinuxOutputCalls implements OutputCalls {
   }
 
   @Override
+  public void beginWriteBack(int file) {
+    PassedFile.beginWriteBack(file);
+  }
+
+  @Override
   public void allocate(int file, int mode, long offset, long length) throws FsException {
     check(() -> LIBC.fallocate(file, mode, offset, length), "fallocate");
   }

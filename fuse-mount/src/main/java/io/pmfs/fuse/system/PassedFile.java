@@ -142,7 +142,11 @@ public final class PassedFile implements LentFile {
    * these pages then update the file's times; before, they would not.
    */
   public void beginWriteBack() {
-    LIBC.sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+    beginWriteBack(descriptor);
+  }
+
+  static void beginWriteBack(int file) {
+    LIBC.sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WRITE);
   }
 
   /** Reads into direct memory until it is full or the file ends; returns the byte count. */

@@ -293,7 +293,11 @@ public final class LocalData implements DataFile {
   public long wrote(long more) throws FsException {
     uncountedBytes += more;
     place.charge(more);
-    return uncountedBytes >= RECOUNT_BYTES ? recount() : -1;
+    if (uncountedBytes < RECOUNT_BYTES) {
+      return -1;
+    }
+    place.grew(descriptor);
+    return recount();
   }
 
   /**

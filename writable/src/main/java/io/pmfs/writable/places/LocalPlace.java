@@ -179,6 +179,9 @@ public abstract class LocalPlace extends DataPlace {
     return Math.max(0, used.get());
   }
 
+  /** Some MiB more were written to an open data file. */
+  abstract void grew(int file);
+
   // ---- directories
 
   private static FileName name(NodeData.Id id) {

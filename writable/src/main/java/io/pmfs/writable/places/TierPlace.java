@@ -32,6 +32,7 @@ final class TierPlace extends LocalPlace {
 
   private final Place place;
   private final InstantSource clock;
+  private final WriteBack writeBack;
 
   /** Free bytes of the place's file system when last asked, minus what was written since. */
   private final AtomicLong free = new AtomicLong();
@@ -51,6 +52,7 @@ final class TierPlace extends LocalPlace {
     super(number, place.name(), calls);
     this.place = place;
     this.clock = clock;
+    this.writeBack = new WriteBack(calls);
   }
 
   // ---- refusals
@@ -133,6 +135,11 @@ final class TierPlace extends LocalPlace {
   void charge(long bytes) {
     super.charge(bytes);
     free.addAndGet(-bytes);
+  }
+
+  @Override
+  void grew(int file) {
+    writeBack.begin(file);
   }
 
   @Override

@@ -16,13 +16,16 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -114,6 +117,13 @@ final class FakeCalls implements OutputCalls {
   private boolean listsNumbers = true;
   private int hanging;
   private int syncs;
+
+  /** The sizes of files when their write-back began. */
+  private final List<Integer> begun = new ArrayList<>();
+
+  /** Until then the disk is busy, and write-back waits for it. */
+  volatile CountDownLatch diskIsFree = new CountDownLatch(0);
+
   private long localRoom = 1L << 40;
   private final Map<Path, Errno> refusing = new HashMap<>();
   private @Nullable Path unreadable;
@@ -605,6 +615,30 @@ final class FakeCalls implements OutputCalls {
     if (!node.isDirectory()) {
       syncs++;
     }
+  }
+
+  @Override
+  public void beginWriteBack(int file) {
+    synchronized (this) {
+      Node node = open.get(file);
+      if (node != null) {
+        begun.add(node.content.length);
+        notifyAll();
+      }
+    }
+    try {
+      diskIsFree.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Waits until the write-back of a file begins; the size of the first one then. */
+  synchronized int awaitWriteBack() throws InterruptedException {
+    while (begun.isEmpty()) {
+      wait();
+    }
+    return begun.get(0);
   }
 
   @Override
