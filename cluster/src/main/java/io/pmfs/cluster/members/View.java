@@ -1,5 +1,7 @@
 package io.pmfs.cluster.members;
 
+import com.google.common.collect.Lists;
+import java.util.Collections;
 import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -23,6 +25,7 @@ public record View(List<Member> members) {
 
   /** The member with that id; null if there is none. */
   public @Nullable Member find(UUID id) {
-    return members.stream().filter(member -> member.id().equals(id)).findFirst().orElse(null);
+    int at = Collections.binarySearch(Lists.transform(members, Member::id), id);
+    return at < 0 ? null : members.get(at);
   }
 }
