@@ -1,11 +1,14 @@
 """DLFS (2019): random small samples, many of them at once, at little CPU
 
 Samples of one size, each a file, in shuffled order by 1 to 64 readers: from the local file system, from an EROFS image, through
-pmfs from a directory, and through pmfs from a tar file. CPU seconds are those of the readers and of the daemon.
+pmfs from a directory, from a tar file, and on one of two nodes, network namespaces of this machine, each of which has about half
+of the samples in its tier and keeps none of the other's. CPU seconds are those of the readers and of the daemons.
 """
 
+import shutil
 from functools import partial
 
+import clusters
 import comparisons
 import dataset
 import machine
@@ -14,54 +17,85 @@ import systems
 
 SIZES = {"512 B": 512, "4 KiB": 4 << 10, "16 KiB": 16 << 10, "64 KiB": 64 << 10}
 READERS = [1, 4, 16, 64]
-LOCAL, TAR = "source", "pmfs, tar"
+LOCAL, TAR, PEER = "source", "pmfs, tar", "pmfs, half from a peer"
 DROPPED, WARM = "everything dropped", "in memory"
 WARM_EPOCHS = 5
 RATE, CPU = "samples/s", "µs of CPU a sample"
+REMOTE = "share of the bytes that came from the peer"
 
 
 def measure(paper):
+    with clusters.namespaces(2) as places:
+        for name in paper.missing(["512 B", "64 KiB"] if paper.quick else SIZES):
+            work = paper.work / name.replace(" ", "")
+            work.mkdir()
+            measure_size(paper, name, work, places)
+            shutil.rmtree(work)
+
+
+def measure_size(paper, name, work, places):
     files = 2_000 if paper.quick else 10_000
-    for name in paper.missing(["512 B", "64 KiB"] if paper.quick else SIZES):
-        work = paper.work / name.replace(" ", "")
-        work.mkdir()
-        source, tar = work / "dataset", work / "dataset.tar"
-        dataset.make_tiny(source, files, files // dataset.FILES_IN_A_DIRECTORY, SIZES[name])
-        machine.run("tar", "-C", source, "-cf", tar, ".")
-        image = peers.KernelImage(source, work, "erofs")
-        image.prepare()
-        packed = systems.Pmfs(tar, work, paper.pmfs, paper.pmfs_option, TAR)
-        packed.directory, packed.tier = work / "mnt-tar", work / "tier-tar"
-        compared = [systems.Source(source, work), image, systems.Pmfs(source, work, paper.pmfs, paper.pmfs_option), packed]
-        readers = READERS[::3] if paper.quick else READERS
-        sides = {system.name: partial(rates, system, source, readers) for system in compared}
-        paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 3))
+    source, tar, tiers = work / "dataset", work / "dataset.tar", work / "tiers"
+    tiers.mkdir()
+    dataset.make_tiny(source, files, files // dataset.FILES_IN_A_DIRECTORY, SIZES[name])
+    machine.run("tar", "-C", source, "-cf", tar, ".")
+    image = peers.KernelImage(source, work, "erofs")
+    image.prepare()
+    packed = systems.Pmfs(tar, work, paper.pmfs, paper.pmfs_option, TAR)
+    packed.directory, packed.tier = work / "mnt-tar", work / "tier-tar"
+    compared = [systems.Source(source, work), image, systems.Pmfs(source, work, paper.pmfs, paper.pmfs_option), packed]
+    readers = READERS[::3] if paper.quick else READERS
+    sides = {system.name: partial(rates, system, source, readers) for system in compared}
+    sides[PEER] = partial(rates_of_two_nodes, paper, places, source, work, tiers, readers)
+    paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 3))
 
 
 def rates(system, source, readers):
     """Samples a second and CPU of a sample for each number of readers, from both states; every byte is compared first."""
     try:
         system.mount()
-        pid = None
+        pids = []
         if system.kind == "pmfs":
             system.stage()
-            pid = system.status()["pid"]
+            pids = [system.status()["pid"]]
         machine.compare(system.directory, source)
-        found = {}
-        for count in readers:
-            for state in (DROPPED, WARM):
-                if state == DROPPED:
-                    machine.drop_caches()
-                before = machine.cpu_seconds(pid) if pid else 0
-                lines = machine.load(system.directory, threads=count, epochs=WARM_EPOCHS if state == WARM else 1)[1:]
-                files = sum(line["files"] for line in lines)
-                cpu = sum(line["cpu_seconds"] for line in lines) + (machine.cpu_seconds(pid) - before if pid else 0)
-                found[key(count, state, RATE)] = files / sum(line["seconds"] for line in lines)
-                found[key(count, state, CPU)] = cpu / files * 1e6
-        return found
+        return epochs(system.directory, readers, pids)
     finally:
         with machine.uninterrupted():
             system.unmount()
+
+
+def rates_of_two_nodes(paper, places, source, work, tiers, readers):
+    """Like rates, on the first of two nodes; and how much of an epoch came from the other, which the source was not asked for."""
+    with clusters.cluster(places, source, work, tiers, paper, options=["--remote-copies", "never"]) as nodes:
+        for node in nodes:
+            node.stage()
+        here = nodes[0]
+        machine.compare(here.directory, source)
+        clusters.settle(nodes)
+        machine.drop_caches()
+        asked, came = [node.source_operations()["bytes"] for node in nodes], here.peer_bytes()
+        size = machine.load(here.directory)[1]["bytes"]
+        if asked != [node.source_operations()["bytes"] for node in nodes]:
+            raise machine.BenchmarkError("the source was asked for samples that a node has")
+        share = (here.peer_bytes() - came) / size
+        return {REMOTE: share, **epochs(here.directory, readers, [node.pid for node in nodes])}
+
+
+def epochs(directory, readers, pids):
+    """Samples a second and CPU of a sample, of the readers and of these daemons."""
+    found = {}
+    for count in readers:
+        for state in (DROPPED, WARM):
+            if state == DROPPED:
+                machine.drop_caches()
+            before = sum(machine.cpu_seconds(pid) for pid in pids)
+            lines = machine.load(directory, threads=count, epochs=WARM_EPOCHS if state == WARM else 1)[1:]
+            files = sum(line["files"] for line in lines)
+            cpu = sum(line["cpu_seconds"] for line in lines) + sum(machine.cpu_seconds(pid) for pid in pids) - before
+            found[key(count, state, RATE)] = files / sum(line["seconds"] for line in lines)
+            found[key(count, state, CPU)] = cpu / files * 1e6
+    return found
 
 
 def key(readers, state, what):
@@ -82,8 +116,9 @@ def tell(found):
             local = one.figure(LOCAL, rate)
             cells = [f"{one.value(side, rate):,.0f} ({one.figure(side, rate) / local:.2f}), {one.value(side, cpu):.0f} µs" for side in one.sides]
             rows.append([f"{one.name}, {state}, {count}", *cells])
-    sides = list(found[0].sides)
-    return comparisons.table(["sample, state, readers: samples/s (of the local file system's), CPU a sample", *sides], rows)
+    table = comparisons.table(["sample, state, readers: samples/s (of the local file system's), CPU a sample", *found[0].sides], rows)
+    remote = [f"{one.name} {one.value(PEER, REMOTE):.2f}" for one in found if PEER in one.sides]
+    return "\n\n".join([table, *([f"{REMOTE}: {', '.join(remote)}"] if remote else [])])
 
 
 def panels(found):

@@ -17,9 +17,18 @@ class FirstReadTest(unittest.TestCase):
         good, slow, twice = self.ways(800, 1.04), self.ways(799, 1), self.ways(900, 1.06)
         found = {"1M": {"memory": slow, "device": twice}, "1G": {"memory": good, "device": good}}
         self.assertEqual(list(self.module.missed(sizes, found)), [])
-        found["1G"] = {"memory": slow, "device": twice}
+        found["1G"] = {"memory": slow, "device": twice, "throttled": twice}
         lines = list(self.module.missed(sizes, found))
-        self.assertEqual(lines, ["1G, memory: less than 0.8 of the source's speed", "1G: the device delivered each byte 1.060 times"])
+        often = "the device delivered each byte 1.060 times"
+        self.assertEqual(
+            lines,
+            [
+                "1G, memory: less than 0.8 of the source's speed",
+                f"1G, device: {often}",
+                "1G, throttled: less than 0.99 of the source's speed",
+                f"1G, throttled: {often}",
+            ],
+        )
 
 
 if __name__ == "__main__":

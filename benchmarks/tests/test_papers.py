@@ -140,12 +140,15 @@ class PapersTest(unittest.TestCase):
         self.assertEqual(gains, {"squashfs-zstd": [{"JSON": 5}], "pmfs-auto": [{"JSON": 4}]})
 
     def test_dlfs_has_rate_share_and_cpu_of_each_side(self):
-        key, states = self.papers.papers_dlfs.key, ("everything dropped", "in memory")
+        dlfs, states = self.papers.papers_dlfs, ("everything dropped", "in memory")
+        key = dlfs.key
         figures = {key(count, state, what): value for count in (1, 64) for state in states for what, value in (("samples/s", 1000.0), ("µs of CPU a sample", 20.0))}
         twice = {name: 2 * value for name, value in figures.items()}
-        rows = self.rows("dlfs", self.comparison("512 B", {"source": figures, "pmfs, tar": twice}))
+        one = self.comparison("512 B", {"source": figures, dlfs.PEER: {**twice, dlfs.REMOTE: 0.48}})
+        rows = self.rows("dlfs", one)
         self.assertEqual(len(rows), 4)
         self.assertEqual(rows[0], "| 512 B, everything dropped, 1 | 1,000 (1.00), 20 µs | 2,000 (2.00), 40 µs |")
+        self.assertTrue(dlfs.tell([one]).endswith("that came from the peer: 512 B 0.48"))
 
     def test_flash_has_stall_and_bytes_written(self):
         figures = {"stall": 0.4, "written to the disk": 2.01, "written to the source": 1.02, "checkpoint": 900}
