@@ -231,9 +231,9 @@ public final class MountOption<T> implements Comparable<MountOption<?>> {
       flag("writable")
           .in(Group.WRITING)
           .means(
-              "experimental: let programs change files and create new ones. Changes are kept in the"
-                  + " tiers and copied to the source in order; pmfs drain waits until all are"
-                  + " copied");
+              "experimental until sites have used it: let programs change files and create new"
+                  + " ones. Changes are kept in the tiers and copied to the source in order; pmfs"
+                  + " drain waits until all are copied");
   public static final MountOption<Long> DRAIN_RATE =
       value("drain-rate", "SIZE", ValueParser::rate)
           .in(Group.WRITING)
