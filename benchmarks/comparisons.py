@@ -159,6 +159,7 @@ def in_turn(sides, rounds):
         first = number % len(names)
         for name in names[first:] + names[:first]:
             step(f"  round {number + 1} of {rounds}: {name}")
+            machine.touch_memory()
             found[name].append(sides[name]())
     return found
 

@@ -98,6 +98,7 @@ class RecordTest(unittest.TestCase):
 
     def test_each_round_begins_with_another_side(self):
         calls = []
+        self.enterContext(mock.patch.object(self.comparisons.machine, "touch_memory"))
         sides = {name: lambda name=name: calls.append(name) or {"s": len(calls)} for name in "abc"}
         found = self.comparisons.in_turn(sides, 2)
         self.assertEqual("".join(calls), "abcbca")
