@@ -79,6 +79,11 @@ final class Account implements AutoCloseable {
     return Command.run(environment, Command.DEADLINE, all);
   }
 
+  /** What runs a command as the user with no other group than the primary one. */
+  List<String> prefix() {
+    return OtherUser.prefix(Integer.toString(uid), Integer.toString(gid));
+  }
+
   private List<String> become() {
     return List.of("setpriv", "--reuid=" + uid, "--regid=" + gid, "--init-groups");
   }

@@ -1,12 +1,9 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.pmfs.posix.Await;
 import io.pmfs.posix.OnRequest;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -18,7 +15,6 @@ import org.junit.jupiter.api.Test;
 /** A daemon in a cgroup with 300 MiB of memory, and a dataset of three times that. */
 @OnRequest(value = "large", what = "reads 900 MiB several times")
 final class MemoryLimitIT {
-  private static final Path MEMORY = Path.of("/sys/fs/cgroup/memory");
   private static final Duration LIFETIME = Duration.ofMinutes(8);
 
   /** Files of 10 MiB, in which each MiB is another. */
@@ -35,14 +31,13 @@ final class MemoryLimitIT {
   @Installed(byRoot = true)
   private Installation pmfs;
 
-  private Path group;
+  private ControlGroup group;
   private Path source;
 
   @BeforeEach
   void makeGroup() throws IOException {
-    assumeTrue(Files.isWritable(MEMORY), "needs cgroups of version 1 with memory");
-    group = Files.createDirectory(MEMORY.resolve("pmfs-it-" + ProcessHandle.current().pid()));
-    Files.writeString(group.resolve("memory.limit_in_bytes"), Long.toString(300L << 20));
+    group = new ControlGroup("memory");
+    group.set("memory.limit_in_bytes", Long.toString(300L << 20));
     source = pmfs.directory("source");
     run("python3", "-c", MAKE, source.toString());
   }
@@ -50,19 +45,7 @@ final class MemoryLimitIT {
   @AfterEach
   void removeGroup() {
     if (group != null) {
-      Await.until("the group is gone", Duration.ofSeconds(30), this::isGone);
-    }
-  }
-
-  private boolean isGone() {
-    try {
-      for (String pid : Files.readAllLines(group.resolve("cgroup.procs"))) {
-        Files.writeString(MEMORY.resolve("cgroup.procs"), pid);
-      }
-      Files.delete(group);
-      return true;
-    } catch (IOException e) {
-      return false;
+      group.close();
     }
   }
 
@@ -72,7 +55,7 @@ final class MemoryLimitIT {
 
   private MountedPmfs mount(String... options) throws IOException {
     MountedPmfs mount = pmfs.mount(LIFETIME, source, options);
-    Files.writeString(group.resolve("cgroup.procs"), Long.toString(mount.daemon()));
+    group.add(mount.daemon());
     return mount;
   }
 
@@ -125,7 +108,7 @@ final class MemoryLimitIT {
     try (MountedPmfs mount = mount()) {
       long daemon = mount.daemon();
       long supervisor = ProcessHandle.of(daemon).orElseThrow().parent().orElseThrow().pid();
-      Files.writeString(group.resolve("cgroup.procs"), Long.toString(supervisor));
+      group.add(supervisor);
       for (String kind : List.of("thread", "direct", "stack", "class")) {
         assertThat(ErrorSwitch.throwIn(process, "heartbeat", 5, kind, ErrorSwitch::pause))
             .isNotEmpty();
@@ -137,8 +120,7 @@ final class MemoryLimitIT {
       assertThat(where).isNotEmpty();
       mount.awaitSuccessor(daemon);
       assertReadsRight(mount);
-      assertThat(Files.readAllLines(group.resolve("cgroup.procs")))
-          .contains(Long.toString(mount.daemon()));
+      assertThat(group.pids()).contains(Long.toString(mount.daemon()));
     }
   }
 

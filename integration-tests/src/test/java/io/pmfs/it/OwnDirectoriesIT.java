@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 final class OwnDirectoriesIT {
   private static final String NOBODY = "65534";
 
-  private Scratch code;
+  private AccountBed bed;
   private Installation pmfs;
   private Account user;
   private Path launcher;
@@ -33,14 +33,10 @@ final class OwnDirectoriesIT {
 
   @BeforeEach
   void install() throws IOException {
-    Machine.requireRoot();
-    Machine.requireFuse();
-    Machine.requireCommand("useradd");
-    Machine.requireCommand("setpriv");
-    code = new Scratch();
-    launcher = Installation.launcherForAll(code);
-    pmfs = new Installation(launcher, List.of());
-    user = new Account(pmfs.directory("home").toString());
+    bed = AccountBed.ofRoot();
+    pmfs = bed.pmfs();
+    user = bed.user();
+    launcher = bed.scripts().resolve("pmfs");
     user.openFuse();
     Files.writeString(pmfs.directory("source").resolve("file"), "content");
     outside = pmfs.directory("outside");
@@ -50,17 +46,8 @@ final class OwnDirectoriesIT {
 
   @AfterEach
   void remove() {
-    try {
-      if (pmfs != null) {
-        pmfs.close();
-      }
-    } finally {
-      if (user != null) {
-        user.close();
-      }
-      if (code != null) {
-        code.close();
-      }
+    if (bed != null) {
+      bed.close();
     }
   }
 
@@ -155,7 +142,7 @@ final class OwnDirectoriesIT {
     Attack attack = attacks.get((turn + 1) % attacks.size());
     int nobody = Integer.parseInt(NOBODY);
     if (isAll || turn % 2 == 0) {
-      List<String> become = OtherUser.prefix("" + user.uid(), "" + user.gid());
+      List<String> become = user.prefix();
       assertRefused(kind, attack, false, user.uid(), nobody, become);
     }
     if (isAll || turn % 2 == 1) {

@@ -24,20 +24,16 @@ final class RunAsIT {
   private static final String CAP_SYS_ADMIN = "0000000000200000";
   private static final String NO_CAPABILITY = "0000000000000000";
 
-  private Scratch code;
+  private AccountBed bed;
   private Installation pmfs;
   private Account user;
   private Dataset dataset;
 
   @BeforeEach
   void install() {
-    Machine.requireRoot();
-    Machine.requireFuse();
-    Machine.requireCommand("useradd");
-    Machine.requireCommand("setpriv");
-    code = new Scratch();
-    pmfs = new Installation(Installation.launcherForAll(code), List.of());
-    user = new Account(pmfs.directory("home").toString());
+    bed = AccountBed.ofRoot();
+    pmfs = bed.pmfs();
+    user = bed.user();
     for (String name : List.of("home", "tier")) {
       user.own(pmfs.directory(name).toString());
     }
@@ -56,17 +52,8 @@ final class RunAsIT {
 
   @AfterEach
   void remove() {
-    try {
-      if (pmfs != null) {
-        pmfs.close();
-      }
-    } finally {
-      if (user != null) {
-        user.close();
-      }
-      if (code != null) {
-        code.close();
-      }
+    if (bed != null) {
+      bed.close();
     }
   }
 
@@ -82,7 +69,7 @@ final class RunAsIT {
 
   /** A pmfs command by the user, who finds the mounts that root made for them. */
   private Command byUser(String... arguments) {
-    List<String> line = new ArrayList<>(List.of(code.root().resolve("scripts/pmfs").toString()));
+    List<String> line = new ArrayList<>(List.of(bed.scripts().resolve("pmfs").toString()));
     line.addAll(Arrays.asList(arguments));
     Path runtime = pmfs.scratch().root().resolve("run-" + user.uid());
     return user.run(Map.of("PMFS_RUNTIME_DIR", runtime.toString()), line.toArray(String[]::new));

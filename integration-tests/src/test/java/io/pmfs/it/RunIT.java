@@ -1,7 +1,6 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.posix.Await;
 import io.pmfs.posix.OnRequest;
@@ -482,13 +481,13 @@ final class RunIT {
   @OnRequest("jobs")
   @ValueSource(strings = {"0", "7"})
   void cgroupKill_ofTheMountOfAnotherRun_isMountedAgainAndNoSuccess(int status) throws Exception {
-    Path group = cgroup();
+    ControlGroup group = new ControlGroup("pids");
     Path first = pmfs.scratch().root().resolve("first");
     Path firstSign = Path.of(sign + "-1");
     pmfs.environment("PBS_JOBID", "41.host");
     String hold = ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done";
     List<String> all = new ArrayList<>(List.of("sh", "-c", "echo $$ >\"$0\"; exec \"$@\""));
-    all.add(group.resolve("cgroup.procs").toString());
+    all.add(group.processes().toString());
     all.add(Installation.launcherOfCheckout().toString());
     all.addAll(List.of(line(first, List.of(), "bash", "-c", hold, firstSign.toString())));
     Process killed =
@@ -511,7 +510,7 @@ final class RunIT {
                   sign.toString(),
                   dataset.root().toString()));
       Await.until("the second began", Duration.ofMinutes(2), () -> Files.exists(sign));
-      killAll(group);
+      group.killAll();
       Await.until(
           () -> "mounted again: " + text(err),
           Duration.ofMinutes(2),
@@ -521,28 +520,12 @@ final class RunIT {
       assertThat(text(out)).isEqualTo("same\n");
       assertThat(text(err).contains("although the command ended with 0")).isEqualTo(status == 0);
     } finally {
-      killAll(group);
+      group.killAll();
       killed.waitFor();
-      Command.run("rmdir", group.toString());
+      group.close();
     }
     pmfs.run("umount", first.toString());
     assertNothingLeft();
-  }
-
-  private static Path cgroup() throws IOException {
-    Path groups = Path.of("/sys/fs/cgroup/pids");
-    assumeTrue(Files.isWritable(groups), "needs control groups of version 1");
-    return Files.createDirectory(groups.resolve("pmfs-it-" + ProcessHandle.current().pid()));
-  }
-
-  private static void killAll(Path group) {
-    Await.until(
-        "no process in " + group,
-        Duration.ofMinutes(1),
-        () ->
-            Command.run("sh", "-c", "kill -KILL $(cat \"$0\"/cgroup.procs)", group.toString())
-                    .exit()
-                != 0);
   }
 
   /** It may have read an empty directory. */

@@ -24,42 +24,23 @@ final class SharedMountByUserIT {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int FILES = 8;
 
-  private Scratch code;
+  private AccountBed bed;
   private Account user;
   private Installation pmfs;
   private Dataset dataset;
 
   @BeforeEach
   void install() {
-    Machine.requireRoot();
-    Machine.requireFuse();
-    for (String command : List.of("useradd", "setpriv", "fusermount3")) {
-      Machine.requireCommand(command);
-    }
-    code = new Scratch();
-    user = new Account(code.directory("home").toString());
-    user.openFuse();
-    pmfs =
-        new Installation(
-            Installation.launcherForAll(code),
-            OtherUser.prefix(Integer.toString(user.uid()), Integer.toString(user.gid())));
-    pmfs.giveTo(user.uid(), user.gid());
+    bed = AccountBed.ofUser();
+    pmfs = bed.pmfs();
+    user = bed.user();
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(FILES, 50_000));
   }
 
   @AfterEach
   void remove() {
-    try {
-      if (pmfs != null) {
-        pmfs.close();
-      }
-    } finally {
-      if (user != null) {
-        user.close(); // no process is left
-      }
-      if (code != null) {
-        code.close();
-      }
+    if (bed != null) {
+      bed.close();
     }
   }
 

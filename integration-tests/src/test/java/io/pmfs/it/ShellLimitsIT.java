@@ -75,7 +75,7 @@ final class ShellLimitsIT {
 
   /** An installation whose commands run under limits. */
   private Installation under(List<String> limits, boolean byRoot) {
-    List<String> prefix = new ArrayList<>(byRoot ? List.of() : asUser());
+    List<String> prefix = new ArrayList<>(byRoot ? List.of() : user.prefix());
     prefix.addAll(limits);
     Installation pmfs = new Installation(launcher, prefix);
     if (!byRoot) {
@@ -84,12 +84,8 @@ final class ShellLimitsIT {
     return pmfs;
   }
 
-  private List<String> asUser() {
-    return OtherUser.prefix(Integer.toString(user.uid()), Integer.toString(user.gid()));
-  }
-
   private void run(boolean byRoot, String... line) {
-    List<String> all = new ArrayList<>(byRoot ? List.of() : asUser());
+    List<String> all = new ArrayList<>(byRoot ? List.of() : user.prefix());
     all.addAll(List.of(line));
     Command.run(all.toArray(String[]::new)).expect(0);
   }

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 final class SwappedNamesIT {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  private Scratch code;
+  private AccountBed bed;
   private Installation pmfs;
   private Account user;
   private Dataset dataset;
@@ -35,14 +35,10 @@ final class SwappedNamesIT {
 
   @BeforeEach
   void install() throws IOException {
-    Machine.requireRoot();
-    Machine.requireFuse();
-    Machine.requireCommand("useradd");
-    Machine.requireCommand("setpriv");
-    code = new Scratch();
-    pmfs = new Installation(Installation.launcherForAll(code), List.of());
+    bed = AccountBed.ofRoot();
+    pmfs = bed.pmfs();
+    user = bed.user();
     home = pmfs.directory("home");
-    user = new Account(home.toString());
     mountpoint = pmfs.directory("home/d/mnt");
     for (String name : List.of("home", "home/d", "home/d/mnt", "tier")) {
       user.own(pmfs.directory(name).toString());
@@ -110,21 +106,16 @@ final class SwappedNamesIT {
 
   @AfterEach
   void remove() throws IOException {
+    if (bed == null) {
+      return;
+    }
     try {
-      if (pmfs != null) {
-        swapBack();
-        for (String left : Mounts.below(home)) {
-          Command.run("umount", "-l", left);
-        }
-        pmfs.close();
+      swapBack();
+      for (String left : Mounts.below(home)) {
+        Command.run("umount", "-l", left);
       }
     } finally {
-      if (user != null) {
-        user.close();
-      }
-      if (code != null) {
-        code.close();
-      }
+      bed.close();
     }
   }
 
@@ -146,7 +137,7 @@ final class SwappedNamesIT {
   }
 
   private Command byUser(String... arguments) {
-    List<String> line = new ArrayList<>(List.of(code.root().resolve("scripts/pmfs").toString()));
+    List<String> line = new ArrayList<>(List.of(bed.scripts().resolve("pmfs").toString()));
     line.addAll(List.of(arguments));
     Path runtime = pmfs.scratch().root().resolve("run-" + user.uid());
     return user.run(Map.of("PMFS_RUNTIME_DIR", runtime.toString()), line.toArray(String[]::new));
@@ -251,7 +242,7 @@ final class SwappedNamesIT {
   }
 
   private Command helper(Path where, String options) {
-    Path helper = code.root().resolve("scripts/mount.pmfs");
+    Path helper = bed.scripts().resolve("mount.pmfs");
     Path original = Installation.launcherOfCheckout().resolveSibling("mount.pmfs");
     Command.run("cp", original.toString(), helper.toString()).expect(0);
     String all = options + "noexec,keep_free=0,tier=" + tier(options);

@@ -1,7 +1,6 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.posix.Await;
 import io.pmfs.posix.OnRequest;
@@ -26,19 +25,17 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class ThreadLimitIT {
-  private static final Path PIDS = Path.of("/sys/fs/cgroup/pids");
   private static final int READERS = 8;
 
   @Installed private Installation pmfs;
-  private Path group;
+  private ControlGroup group;
   private Dataset dataset;
 
   @BeforeEach
   void makeGroup() throws IOException {
     Machine.requireFuse();
     Machine.requireRoot();
-    assumeTrue(Files.isWritable(PIDS), "needs cgroups of version 1 with pids");
-    group = Files.createDirectory(PIDS.resolve("pmfs-it-" + ProcessHandle.current().pid()));
+    group = new ControlGroup("pids");
     int[] sizes = Dataset.sizes(430, 5000);
     for (int i = 0; i < 8; i++) {
       sizes[50 * i] = (3 << 20) + i;
@@ -53,32 +50,18 @@ final class ThreadLimitIT {
   @AfterEach
   void removeGroup() {
     if (group != null) {
-      // What is in it goes to the one above; what is just ending stays for a moment.
-      Await.until("the group is gone", Duration.ofSeconds(30), this::isGone);
-    }
-  }
-
-  private boolean isGone() {
-    try {
-      for (String pid : Files.readAllLines(group.resolve("cgroup.procs"))) {
-        Files.writeString(PIDS.resolve("cgroup.procs"), pid);
-      }
-      Files.delete(group);
-      return true;
-    } catch (IOException e) {
-      return false;
+      group.close();
     }
   }
 
   /** From now on the daemon gets no more threads, and no processes. */
   private void limit(MountedPmfs mount) throws IOException {
-    Files.writeString(group.resolve("cgroup.procs"), Long.toString(mount.daemon()));
-    Files.writeString(
-        group.resolve("pids.max"), Files.readString(group.resolve("pids.current")).strip());
+    group.add(mount.daemon());
+    group.set("pids.max", group.get("pids.current"));
   }
 
   private void lift() throws IOException {
-    Files.writeString(group.resolve("pids.max"), "max");
+    group.set("pids.max", "max");
   }
 
   private void readAll(MountedPmfs mount) throws Exception {
@@ -176,7 +159,7 @@ final class ThreadLimitIT {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       long daemon = mount.daemon();
       ProcessHandle supervisor = ProcessHandle.of(daemon).orElseThrow().parent().orElseThrow();
-      Files.writeString(group.resolve("cgroup.procs"), Long.toString(supervisor.pid()));
+      group.add(supervisor.pid());
       limit(mount);
       mount.killDaemon();
       readAll(mount);
@@ -199,7 +182,7 @@ final class ThreadLimitIT {
     String place = mount.mountpoint().toString();
     ProcessHandle supervisor =
         ProcessHandle.of(mount.daemon()).orElseThrow().parent().orElseThrow();
-    Files.writeString(group.resolve("cgroup.procs"), Long.toString(supervisor.pid()));
+    group.add(supervisor.pid());
     limit(mount);
     mount.killDaemon();
     readAll(mount);

@@ -20,25 +20,16 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Mounts by an account without privileges, through fusermount3. */
 final class UserMountIT {
-  private Scratch code;
+  private AccountBed bed;
   private Account user;
   private Installation pmfs;
-  private List<String> asUser;
   private Dataset dataset;
 
   @BeforeEach
   void becomeAble() {
-    Machine.requireFuse();
-    Machine.requireRoot();
-    Machine.requireCommand("useradd");
-    Machine.requireCommand("setpriv");
-    Machine.requireCommand("fusermount3");
-    code = new Scratch();
-    user = new Account(code.directory("home").toString());
-    user.openFuse();
-    asUser = OtherUser.prefix(Integer.toString(user.uid()), Integer.toString(user.gid()));
-    pmfs = new Installation(Installation.launcherForAll(code), asUser);
-    pmfs.giveTo(user.uid(), user.gid());
+    bed = AccountBed.ofUser();
+    pmfs = bed.pmfs();
+    user = bed.user();
     dataset = Dataset.create(pmfs.directory("source"), Dataset.sizes(20, 10_000));
   }
 
@@ -48,22 +39,13 @@ final class UserMountIT {
 
   @AfterEach
   void putBack() {
-    try {
-      if (pmfs != null) {
-        pmfs.close();
-      }
-    } finally {
-      if (user != null) {
-        user.close();
-      }
-      if (code != null) {
-        code.close();
-      }
+    if (bed != null) {
+      bed.close();
     }
   }
 
   private Command byUser(String... line) {
-    List<String> all = new ArrayList<>(asUser);
+    List<String> all = new ArrayList<>(user.prefix());
     all.addAll(List.of(line));
     return Command.run(all.toArray(String[]::new));
   }

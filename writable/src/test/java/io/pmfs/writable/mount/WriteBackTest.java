@@ -52,12 +52,15 @@ final class WriteBackTest {
   @Test
   void busyDisk_delaysNoWriter() throws Exception {
     driver.calls.diskIsFree = new CountDownLatch(1);
-    Opened file = written("large", 8);
-    driver.calls.awaitWriteBack();
-    driver.close(file);
-    driver.close(written("other", 20));
-    driver.drainAll();
-    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
-    driver.calls.diskIsFree.countDown();
+    try {
+      Opened file = written("large", 8);
+      driver.calls.awaitWriteBack();
+      driver.close(file);
+      driver.close(written("other", 20));
+      driver.drainAll();
+      assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+    } finally {
+      driver.calls.diskIsFree.countDown();
+    }
   }
 }
