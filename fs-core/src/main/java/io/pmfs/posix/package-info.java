@@ -5,7 +5,8 @@
  * <p><b>Start reading</b> at {@link FsException} and {@link Errno}: the error of a file system
  * call, passed unchanged to the kernel. {@link DaemonThread} and {@link DaemonPool} create all
  * threads of the daemon. The rest stands alone: {@link OpenFileLimit} (how many files to keep
- * open), {@link MountedFileSystem} and {@link BlockDevice} (the device of a directory), {@link
+ * open), {@link AvailableMemory} and {@link MemoryGroup} (memory for the pages that a process
+ * reads), {@link MountedFileSystem} and {@link BlockDevice} (the device of a directory), {@link
  * RemainingFiles} (a walk through a tree that others change).
  *
  * <p><b>Threads.</b> All are daemon threads: none keeps the process alive. Exceptions and {@link

@@ -1,6 +1,7 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.posix.AvailableMemory;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.LentFile;
 import java.nio.file.Path;
@@ -56,8 +57,9 @@ final class BackingFiles {
   private static final int BORROWING = 4;
 
   /**
-   * Files that are lent and not copied yet may take one part in this many of the available memory:
-   * what the kernel reads is to stay there until it is copied, and so are the copies.
+   * Files that are lent and not copied yet may take one part in this many of the memory that is
+   * available to the reader: what the kernel reads is to stay there until it is copied, and so are
+   * the copies.
    */
   private static final int SHARE_OF_MEMORY = 4;
 
@@ -267,8 +269,10 @@ final class BackingFiles {
   /**
    * Opens a file; returns the id of its backing file, or {@link #NONE} to read it through the
    * daemon.
+   *
+   * @param reader the process or thread that opens it; 0 if unknown
    */
-  int open(long inode) throws FsException {
+  int open(long inode, long reader) throws FsException {
     if (isIdle(inode) && !isWhole(inode)) {
       copyGone(inode);
     }
@@ -280,7 +284,7 @@ final class BackingFiles {
       }
       goneBefore = copiesGone;
     }
-    Backing made = register(inode);
+    Backing made = register(inode, reader);
     Backing chosen;
     synchronized (this) {
       chosen = openKnown(inode);
@@ -395,7 +399,7 @@ final class BackingFiles {
   }
 
   /** Registers the file of a copy, open once and without a slot. */
-  private Backing register(long number) throws FsException {
+  private Backing register(long number, long reader) throws FsException {
     if (unavailable != null) {
       return Backing.throughUs();
     }
@@ -404,17 +408,17 @@ final class BackingFiles {
       if (fileSystem.hasCopyReadByUs(number)) {
         notFiles.increment();
         if (choice != null) {
-          choice.copyOpened(number, fileSystem.inode(number).attributes().size(), false);
+          choice.copyOpened(number, fileSystem.inode(number).attributes().size(), false, reader);
         }
         return Backing.throughUs();
       }
       if (choice != null) {
-        choice.fileOpened();
+        choice.fileOpened(reader);
       }
-      return fileSystem.lends() ? registerLent(number) : Backing.throughUs();
+      return fileSystem.lends() ? registerLent(number, reader) : Backing.throughUs();
     }
     long size = fileSystem.inode(number).attributes().size();
-    if (choice != null && !choice.copyOpened(number, size, true)) {
+    if (choice != null && !choice.copyOpened(number, size, true, reader)) {
       return Backing.throughUs();
     }
     try {
@@ -429,10 +433,10 @@ final class BackingFiles {
     return id == NONE ? Backing.throughUs() : new Backing(id, size, lent);
   }
 
-  private Backing registerLent(long number) throws FsException {
+  private Backing registerLent(long number, long reader) throws FsException {
     long size = fileSystem.inode(number).attributes().size();
     boolean passes = !lentRefused && size > 0 && (choice == null || choice.passes(size));
-    LentFile lent = passes ? borrow(number) : null;
+    LentFile lent = passes ? borrow(number, reader) : null;
     if (lent == null) {
       return Backing.throughUs();
     }
@@ -451,7 +455,7 @@ final class BackingFiles {
     return backing(id, size, lent);
   }
 
-  private @Nullable LentFile borrow(long number) {
+  private @Nullable LentFile borrow(long number, long reader) {
     try {
       if (!borrowing.tryAcquire(TURN_MS, TimeUnit.MILLISECONDS)) {
         return null;
@@ -461,7 +465,7 @@ final class BackingFiles {
       return null;
     }
     try {
-      return fileSystem.lend(number, ReadModeChoice.availableMemory() / SHARE_OF_MEMORY);
+      return fileSystem.lend(number, AvailableMemory.HERE.bytes(reader) / SHARE_OF_MEMORY);
     } finally {
       borrowing.release();
     }

@@ -12,6 +12,7 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.RequestLatencies;
 import io.pmfs.fuse.protocol.RequestListener;
 import io.pmfs.fuse.system.LibC;
+import io.pmfs.posix.AvailableMemory;
 import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -313,9 +314,7 @@ public final class KernelBridge implements Bridge {
     try {
       BackingLedger ledger = given == null ? null : new BackingLedger(given.ledger());
       ReadModeChoice choice =
-          readMode == ReadMode.AUTO
-              ? new ReadModeChoice(read, ReadModeChoice::availableMemory)
-              : null;
+          readMode == ReadMode.AUTO ? new ReadModeChoice(read, AvailableMemory.HERE::bytes) : null;
       return new BackingFiles(read, new DeviceRegistry(device), ledger, choice);
     } catch (IOException e) {
       throw new MountException(

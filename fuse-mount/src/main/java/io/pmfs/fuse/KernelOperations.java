@@ -160,7 +160,7 @@ final class KernelOperations implements RequestHandler {
       sendOpened(reply, BackingFiles.NONE, keepsPages);
       return;
     }
-    int id = backing.open(request.inode());
+    int id = backing.open(request.inode(), request.pid());
     if (id == BackingFiles.NONE && !isAsked && backing.leavesOpensToKernel()) {
       backing.release(request.inode());
       throw new FsException(Errno.ENOSYS, "open");

@@ -3,13 +3,10 @@ package io.pmfs.fuse;
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.system.Priority;
 import io.pmfs.posix.DaemonThread;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongSupplier;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -64,7 +61,7 @@ final class ReadModeChoice {
   private static final int KNOWN_FOR_EACH_OPENED = 2;
 
   private final PmfsFileSystem fileSystem;
-  private final LongSupplier availableMemory;
+  private final LongUnaryOperator availableMemory;
   private final Set<Long> opened = new HashSet<>(); // GUARDED_BY(this)
   private long largeRaw; // GUARDED_BY(this); bytes of large files that were opened, as raw copies
   private long largeOthers; // GUARDED_BY(this); and as others
@@ -79,9 +76,9 @@ final class ReadModeChoice {
   /**
    * Starts without a choice.
    *
-   * @param availableMemory bytes that the page cache may use
+   * @param availableMemory bytes that the page cache may use for a reader, by its process id
    */
-  ReadModeChoice(PmfsFileSystem fileSystem, LongSupplier availableMemory) {
+  ReadModeChoice(PmfsFileSystem fileSystem, LongUnaryOperator availableMemory) {
     this.fileSystem = fileSystem;
     this.availableMemory = availableMemory;
   }
@@ -96,10 +93,11 @@ final class ReadModeChoice {
    *
    * @param size of the file in bytes
    * @param raw whether the kernel could read the copy without the daemon
+   * @param reader the process that opens it; 0 if unknown
    * @return whether to pass the file through
    */
-  boolean copyOpened(long inode, long size, boolean raw) {
-    Chosen now = isFinal ? chosen : count(inode, size, raw);
+  boolean copyOpened(long inode, long size, boolean raw, long reader) {
+    Chosen now = isFinal ? chosen : count(inode, size, raw, reader);
     return raw && passes(now, size);
   }
 
@@ -113,7 +111,7 @@ final class ReadModeChoice {
   }
 
   /** Called when a file without a copy is opened. */
-  void fileOpened() {
+  void fileOpened(long reader) {
     if (isFinal) {
       return;
     }
@@ -124,34 +122,35 @@ final class ReadModeChoice {
         && fileSystem.lastNumber() >= count * KNOWN_FOR_EACH_OPENED) {
       // A million names take a second, which no reader should wait for.
       try {
-        DaemonThread.start("read-mode", this::look);
+        DaemonThread.start("read-mode", () -> look(reader));
       } catch (OutOfMemoryError e) {
         log.debug("no thread to predict copies: {}", e.toString());
       }
     }
   }
 
-  private void look() {
+  private void look(long reader) {
     Priority.lower();
     try {
       PmfsFileSystem.Copied expected = fileSystem.expectedCopies();
       if (expected != null) {
-        expect(expected);
+        expect(expected, reader);
       }
     } catch (RuntimeException e) {
       log.debug("cannot predict copies", e);
     }
   }
 
-  private synchronized void expect(PmfsFileSystem.Copied expected) {
+  private synchronized void expect(PmfsFileSystem.Copied expected, long reader) {
     long rawMean = expected.fileBytes() / Math.max(1, expected.files());
-    Chosen then = choose(expected.files(), expected.bytes(), rawMean, availableMemory.getAsLong());
+    Chosen then =
+        choose(expected.files(), expected.bytes(), rawMean, availableMemory.applyAsLong(reader));
     if (!isFinal && then.mode() == ReadMode.PAGE_CACHE) {
       choose(then);
     }
   }
 
-  private synchronized @Nullable Chosen count(long inode, long size, boolean raw) {
+  private synchronized @Nullable Chosen count(long inode, long size, boolean raw, long reader) {
     if (isFinal || opened.contains(inode)) {
       return chosen;
     }
@@ -171,7 +170,8 @@ final class ReadModeChoice {
       chosen = rawMean >= LARGE_FILE_BYTES ? large(rawMean) : null;
       return chosen;
     }
-    Chosen now = choose(copied.files(), copied.bytes(), rawMean, availableMemory.getAsLong());
+    Chosen now =
+        choose(copied.files(), copied.bytes(), rawMean, availableMemory.applyAsLong(reader));
     choose(now);
     return now;
   }
@@ -211,19 +211,5 @@ final class ReadModeChoice {
 
   private static double gib(long bytes) {
     return bytes / (double) (1L << 30);
-  }
-
-  /** MemAvailable of proc_meminfo(5); practically unlimited if it cannot be read. */
-  static long availableMemory() {
-    try {
-      for (String line : Files.readAllLines(Path.of("/proc/meminfo"))) {
-        if (line.startsWith("MemAvailable:")) {
-          return Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
-        }
-      }
-    } catch (IOException | NumberFormatException e) {
-      log.debug("/proc/meminfo: {}", e.getMessage());
-    }
-    return Long.MAX_VALUE;
   }
 }

@@ -107,28 +107,28 @@ final class BackingFilesTest {
 
   @Test
   void open_ofAStagedFile_isRegisteredOnceAndKept() throws Exception {
-    int id = files.open(small);
+    int id = files.open(small, 0);
     assertThat(id).isPositive();
-    assertThat(files.open(small)).isEqualTo(id);
+    assertThat(files.open(small, 0)).isEqualTo(id);
     files.release(small);
     files.release(small);
-    assertThat(files.open(small)).isEqualTo(id);
+    assertThat(files.open(small, 0)).isEqualTo(id);
     assertThat(kernel.registered).containsExactly(id);
     files.release(small);
   }
 
   @Test
   void open_ofACopyThatWasCutShort_isThroughUs() throws Exception {
-    int id = files.open(large);
+    int id = files.open(large, 0);
     assertThat(id).isPositive();
     Path copy = Objects.requireNonNull(fixture.fileSystem.copyFile(large));
     try (FileChannel file = FileChannel.open(copy, StandardOpenOption.WRITE)) {
       file.truncate(10);
     }
-    assertThat(files.open(large)).as("the kernel wants all opens to agree").isEqualTo(id);
+    assertThat(files.open(large, 0)).as("the kernel wants all opens to agree").isEqualTo(id);
     files.release(large);
     files.release(large);
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(kernel.registered).isEmpty();
     files.release(large);
   }
@@ -223,7 +223,7 @@ final class BackingFilesTest {
   }
 
   private BackingFiles choosing(long memory) {
-    ReadModeChoice choice = new ReadModeChoice(fixture.fileSystem, () -> memory);
+    ReadModeChoice choice = new ReadModeChoice(fixture.fileSystem, reader -> memory);
     return new BackingFiles(fixture.fileSystem, kernel, null, choice, 2);
   }
 
@@ -239,21 +239,21 @@ final class BackingFilesTest {
 
   @Test
   void open_whileItsCopyGoes_staysOnTheSameFile() throws Exception {
-    int id = files.open(small);
+    int id = files.open(small, 0);
     fixture.copies.drop(small);
-    assertThat(files.open(small)).isEqualTo(id);
+    assertThat(files.open(small, 0)).isEqualTo(id);
     assertThat(kernel.registered).as("looked up at every open").contains(id);
     files.release(small);
     assertThat(kernel.registered).contains(id);
     files.release(small);
     assertThat(kernel.registered).doesNotContain(id);
-    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
     files.release(small);
   }
 
   @Test
   void copy_goneWhileNotOpen_isUnregisteredAtOnce() throws Exception {
-    files.open(small);
+    files.open(small, 0);
     files.release(small);
     fixture.copies.drop(small);
     assertThat(kernel.registered).isEmpty();
@@ -262,12 +262,12 @@ final class BackingFilesTest {
   @Test
   void open_throughUs_staysSoUntilAllAreClosed() throws Exception {
     fixture.copies.drop(small);
-    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
     stage(small);
-    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
     files.release(small);
     files.release(small);
-    assertThat(files.open(small)).isPositive();
+    assertThat(files.open(small, 0)).isPositive();
     files.release(small);
   }
 
@@ -280,7 +280,7 @@ final class BackingFilesTest {
     stage(other);
     stage(another);
     for (long number : new long[] {small, large, other, another}) {
-      files.open(number);
+      files.open(number, 0);
     }
     assertThat(kernel.registered).as("open ones do not count").hasSize(4);
     for (long number : new long[] {small, large, other, another}) {
@@ -293,17 +293,17 @@ final class BackingFilesTest {
   void open_ofACopyCutShort_isThroughUs() throws Exception {
     Path copy = java.util.Objects.requireNonNull(fixture.fileSystem.copyFile(small));
     Files.write(copy, new byte[10]);
-    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
     files.release(small);
   }
 
   @Test
   void kernel_thatForbids_isNotAskedAgain() throws Exception {
     kernel.refusal = Errno.EPERM;
-    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(files.readModeReason()).contains("CAP_SYS_ADMIN");
     kernel.refusal = null;
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
     files.release(small);
     files.release(large);
   }
@@ -311,17 +311,17 @@ final class BackingFilesTest {
   @Test
   void kernel_thatIsShortOfMemory_isAskedAgain() throws Exception {
     kernel.refusal = Errno.ENOMEM;
-    assertThat(files.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(files.readMode()).isEqualTo(ReadMode.PASSTHROUGH);
     kernel.refusal = null;
-    assertThat(files.open(large)).isPositive();
+    assertThat(files.open(large, 0)).isPositive();
     files.release(small);
     files.release(large);
   }
 
   @Test
   void open_ofAnUnknownInode_failsAndCountsNothing() {
-    assertThatThrownBy(() -> files.open(987_654))
+    assertThatThrownBy(() -> files.open(987_654, 0))
         .isInstanceOfSatisfying(
             FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.ESTALE));
     files.release(987_654);
@@ -367,8 +367,8 @@ final class BackingFilesTest {
     int backed = 0;
     for (int i = 0; i < 20_000; i++) {
       long number = random.nextBoolean() ? small : large;
-      int first = files.open(number);
-      int second = files.open(number);
+      int first = files.open(number, 0);
+      int second = files.open(number, 0);
       assertThat(second).as("opens agree").isEqualTo(first);
       if (first != BackingFiles.NONE) {
         assertThat(kernel.registered).contains(first);
@@ -413,29 +413,29 @@ final class BackingFilesTest {
       throws Exception {
     Path ledger = directory.resolve("ledger");
     BackingFiles first = successor(ledger);
-    int id = first.open(small);
-    first.open(small);
+    int id = first.open(small, 0);
+    first.open(small, 0);
     fixture.copies.drop(large);
-    assertThat(first.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(first.open(large, 0)).isEqualTo(BackingFiles.NONE);
     stage(large);
     BackingFiles second = successor(ledger);
     fixture.copies.drop(small);
-    assertThat(second.open(small)).isEqualTo(id);
-    assertThat(second.open(large)).as("as the one before").isEqualTo(BackingFiles.NONE);
+    assertThat(second.open(small, 0)).isEqualTo(id);
+    assertThat(second.open(large, 0)).as("as the one before").isEqualTo(BackingFiles.NONE);
     second.release(small);
     BackingFiles third = successor(ledger);
     third.release(small);
     assertThat(kernel.registered).containsExactly(id);
     third.release(small);
     assertThat(kernel.registered).as("with the last close").isEmpty();
-    assertThat(third.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(third.open(small, 0)).isEqualTo(BackingFiles.NONE);
   }
 
   @Test
   void successor_ofAProcessWithIdleFiles_unregistersThem(@TempDir Path directory) throws Exception {
     Path ledger = directory.resolve("ledger");
     BackingFiles first = successor(ledger);
-    first.open(small);
+    first.open(small, 0);
     first.release(small);
     assertThat(kernel.registered).hasSize(1);
     successor(ledger);
@@ -453,7 +453,7 @@ final class BackingFilesTest {
     }
     BackingFiles first = new BackingFiles(fixture.fileSystem, kernel, full, null, 2);
 
-    assertThat(first.open(small)).isEqualTo(BackingFiles.NONE);
+    assertThat(first.open(small, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(kernel.registered).isEmpty();
   }
 

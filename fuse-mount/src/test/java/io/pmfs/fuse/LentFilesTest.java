@@ -109,9 +109,9 @@ final class LentFilesTest {
 
   @Test
   void open_ofALentFile_isRegisteredAndOnLoanAsLongAsItIsOpen() throws Exception {
-    int id = files.open(large);
+    int id = files.open(large, 0);
     assertThat(id).isPositive();
-    assertThat(files.open(large)).isEqualTo(id);
+    assertThat(files.open(large, 0)).isEqualTo(id);
     assertThat(asked).hasValue(1);
     assertThat(files.leftBytes()).isEqualTo(2 * KernelFixture.LARGE_SIZE);
     files.release(large);
@@ -125,8 +125,8 @@ final class LentFilesTest {
   @Test
   void open_ofAFileThatIsNotLent_isThroughUs_andOpensTheSourceOnce() throws Exception {
     Files.delete(lender.resolve("large"));
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(asked).hasValue(1);
     try (KernelSession session = fixture.session()) {
       assertThat(session.ask(Opcode.READ, large, KernelMessages.read(0, 4096)).error()).isZero();
@@ -139,7 +139,7 @@ final class LentFilesTest {
   @Test
   void open_ofALentFileOfAnotherSize_isThroughUs() throws Exception {
     Files.write(lender.resolve("large"), new byte[10]);
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(lent).isEmpty();
     files.release(large);
   }
@@ -147,7 +147,7 @@ final class LentFilesTest {
   @Test
   void open_thatTheKernelRefuses_isThroughUs() throws Exception {
     kernel.refusal = Errno.ENOMEM;
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(lent).isEmpty();
     files.release(large);
   }
@@ -155,7 +155,7 @@ final class LentFilesTest {
   @Test
   void open_whileTheSourceFails_isThroughUs() throws Exception {
     fixture.faulty.on(Operation.OPEN).fail(Errno.EACCES);
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
     fixture.faulty.clearFaults();
     files.release(large);
   }
@@ -165,7 +165,7 @@ final class LentFilesTest {
   void open_ofAFileThatWasReplaced_isThroughUs() throws Exception {
     Files.delete(fixture.source.resolve("large"));
     Files.move(fixture.source.resolve("small"), fixture.source.resolve("large"));
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(asked).hasValue(0);
     files.release(large);
   }
@@ -176,13 +176,13 @@ final class LentFilesTest {
         path -> {
           throw new OutOfMemoryError("of this test");
         });
-    assertThat(files.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
     files.release(large);
   }
 
   @Test
   void open_inAuto_asksForLargeFilesOnly() throws Exception {
-    ReadModeChoice choice = new ReadModeChoice(fixture.fileSystem, () -> 1L << 40);
+    ReadModeChoice choice = new ReadModeChoice(fixture.fileSystem, reader -> 1L << 40);
     files = new BackingFiles(fixture.fileSystem, kernel, null, choice);
     try (KernelSession session =
         new KernelSession(
@@ -205,11 +205,11 @@ final class LentFilesTest {
     Path ledger = directory.resolve("ledger");
     BackingFiles first =
         new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), null);
-    int id = first.open(large);
+    int id = first.open(large, 0);
     List.copyOf(lent).forEach(LentFile::close); // with their process
     BackingFiles second =
         new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), null);
-    assertThat(second.open(large)).isEqualTo(id);
+    assertThat(second.open(large, 0)).isEqualTo(id);
     assertThat(asked).hasValue(1);
     second.release(large);
     assertThat(kernel.registered).containsExactly(id);
@@ -226,7 +226,7 @@ final class LentFilesTest {
       assertThat(i).isLessThan(BackingLedger.PIECE_SLOTS);
     }
     BackingFiles first = new BackingFiles(fixture.fileSystem, kernel, full, null);
-    assertThat(first.open(large)).isEqualTo(BackingFiles.NONE);
+    assertThat(first.open(large, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(kernel.registered).isEmpty();
     assertThat(lent).isEmpty();
   }
@@ -240,19 +240,19 @@ final class LentFilesTest {
       BackingFiles ours = new BackingFiles(tiered.fileSystem, kernel, null, null);
       long number = tiered.inode("large");
       Hold copying = tiered.faulty.on(Operation.READ).by("fetch").hold();
-      int id = ours.open(number);
+      int id = ours.open(number, 0);
       assertThat(id).isPositive();
       assertThat(ours.leftSourceBytes()).isEqualTo(KernelFixture.LARGE_SIZE);
       copying.release();
       tiered.awaitStaged();
       assertThat(tiered.fileSystem.copyFile(number)).exists();
-      assertThat(ours.open(number)).isEqualTo(id);
+      assertThat(ours.open(number, 0)).isEqualTo(id);
       assertThat(ours.leftBytes()).isZero();
       ours.release(number);
       ours.release(number);
       assertThat(kernel.registered).isEmpty();
 
-      assertThat(ours.open(number)).isPositive().isNotEqualTo(id);
+      assertThat(ours.open(number, 0)).isPositive().isNotEqualTo(id);
       assertThat(ours.leftBytes()).isEqualTo(KernelFixture.LARGE_SIZE);
       assertThat(ours.leftSourceBytes()).isEqualTo(2 * KernelFixture.LARGE_SIZE);
       ours.release(number);
@@ -269,12 +269,12 @@ final class LentFilesTest {
       BackingFiles ours = new BackingFiles(tiered.fileSystem, kernel, null, null);
       long number = tiered.inode("large");
       kernel.refusal = Errno.ELOOP;
-      assertThat(ours.open(number)).isEqualTo(BackingFiles.NONE);
+      assertThat(ours.open(number, 0)).isEqualTo(BackingFiles.NONE);
       ours.release(number);
       kernel.refusal = null;
-      assertThat(ours.open(tiered.inode("small"))).isEqualTo(BackingFiles.NONE);
+      assertThat(ours.open(tiered.inode("small"), 0)).isEqualTo(BackingFiles.NONE);
       tiered.awaitStaged();
-      assertThat(ours.open(number)).isPositive();
+      assertThat(ours.open(number, 0)).isPositive();
       ours.release(number);
       ours.close();
     }
@@ -289,7 +289,7 @@ final class LentFilesTest {
       List<Future<Integer>> opens = new ArrayList<>();
       for (int i = 1; i <= 20; i++) {
         long number = fixture.inode("directory", "e" + i + "x".repeat(i));
-        opens.add(threads.submit(() -> files.open(number)));
+        opens.add(threads.submit(() -> files.open(number, 0)));
       }
       Await.until("16 are open", () -> opens.stream().filter(Future::isDone).count() >= 16);
       assertThat(hold.count()).isEqualTo(4);
@@ -312,8 +312,8 @@ final class LentFilesTest {
             threads.submit(
                 () -> {
                   for (int round = 0; round < 1000; round++) {
-                    int first = files.open(large);
-                    assertThat(files.open(large)).as("opens agree").isEqualTo(first);
+                    int first = files.open(large, 0);
+                    assertThat(files.open(large, 0)).as("opens agree").isEqualTo(first);
                     assertThat(kernel.registered).contains(first);
                     files.release(large);
                     files.release(large);

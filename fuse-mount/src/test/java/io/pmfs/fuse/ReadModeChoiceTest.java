@@ -26,9 +26,4 @@ final class ReadModeChoiceTest {
     assertThat(ReadModeChoice.choose(files, mib * MIB, rawKib << 10, memoryMib * MIB).mode())
         .isEqualTo(expected);
   }
-
-  @org.junit.jupiter.api.Test
-  void availableMemory_isPlausible() {
-    assertThat(ReadModeChoice.availableMemory()).isBetween(16 * MIB, 1L << 50);
-  }
 }

@@ -108,6 +108,26 @@ final class FirstReadIT {
     }
   }
 
+  /** What a job of little memory has read would be gone before it is copied, and be read twice. */
+  @Test
+  void file_largerThanAQuarterOfTheReadersMemory_isReadByTheDaemon() throws Exception {
+    try (ControlGroup job = new ControlGroup("memory");
+        MountedPmfs mount = pmfs.mount(dataset.root())) {
+      job.set("memory.limit_in_bytes", Integer.toString(3 * SIZE));
+      Command.run(
+              "sh",
+              "-c",
+              "echo $$ >\"$0\" && exec cmp \"$1\" \"$2\"",
+              job.processes().toString(),
+              mount.path(first.name()),
+              source().toString())
+          .expect(0);
+      assertThat(mount.status().number("recent.sourceLeftToKernel")).isZero();
+      Dataset.assertEqualBelow(mount.mountpoint(), dataset.items().get(1));
+      assertThat(mount.status().number("recent.sourceLeftToKernel")).isEqualTo(SIZE);
+    }
+  }
+
   /** Of another version than its attributes: the daemon reads it, and finds out. */
   @Test
   @OnRequest("cases")

@@ -38,7 +38,7 @@ final class PathCallsTest {
       daemon.dataset.MountTiers daemon.dataset.ServedDataset daemon.dataset.TransientCopies
       daemon.process.DaemonLog daemon.process.Supervision daemon.requests.AccessLogFile
       daemon.tasks.KeptTasks daemon.tasks.TaskFile daemon.tasks.TaskLists fuse.BackingLedger
-      fuse.DeviceRegistry fuse.DirectWrites fuse.ReadModeChoice fuse.system.DescriptorSocket
+      fuse.DeviceRegistry fuse.DirectWrites fuse.system.DescriptorSocket
       fuse.system.PassedFile fuse.system.PoolFile metadata.NumberMark metadata.RecordedCopies
       metadata.RocksNamespace metadata.StateDirectory mounts.Registration mounts.KnownMounts
       mounts.Registry places.DatasetDirectory places.DefaultTier places.DirectoryPlace
@@ -60,8 +60,8 @@ final class PathCallsTest {
       fuse.mounting.StaleMountGuard
       fuse.system.FileUsers fuse.system.GroupWriters fuse.system.Priority fuse.system.Spawn
       fuse.system.StandardStreams fuse.system.UnmappedGroups machine.MountTable machine.NativeText machine.UserNamespace
-      mounts.DaemonSharing mounts.MountViewers mounts.SchedulerJob posix.BlockDevice
-      posix.MountedFileSystem posix.OpenFileLimit
+      mounts.DaemonSharing mounts.MountViewers mounts.SchedulerJob posix.AvailableMemory
+      posix.BlockDevice posix.MemoryGroup posix.MountedFileSystem posix.OpenFileLimit
       """;
 
   /**

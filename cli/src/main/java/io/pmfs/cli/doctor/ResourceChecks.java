@@ -2,12 +2,11 @@ package io.pmfs.cli.doctor;
 
 import io.pmfs.machine.ByteSize;
 import io.pmfs.machine.Reason;
+import io.pmfs.posix.MemoryGroup;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /** Checks the limits on open files and memory, and the clock. One finding each. */
 final class ResourceChecks {
@@ -15,9 +14,6 @@ final class ResourceChecks {
 
   /** The needs of a daemon with default settings: heap, buffers, cached names, the JVM itself. */
   private static final long ENOUGH_MEMORY = 512L << 20;
-
-  /** The most ancestors of a control group that are checked. */
-  private static final int MAX_DEPTH = 64;
 
   private final Path root;
 
@@ -67,21 +63,17 @@ final class ResourceChecks {
   }
 
   private Finding groupMemory() {
-    Long limit = null;
+    long limit;
     try {
-      for (String line : Files.readAllLines(root.resolve("proc/self/cgroup"))) {
-        // Number, controllers, path: cgroups(7). Version 2 lists no controllers.
-        String[] parts = line.split(":", 3);
-        if (parts.length == 3 && parts[1].isEmpty()) {
-          limit = least(limit, limit("sys/fs/cgroup", parts[2], "memory.max"));
-        } else if (parts.length == 3 && Arrays.asList(parts[1].split(",", -1)).contains("memory")) {
-          limit = least(limit, limit("sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"));
-        }
-      }
+      limit =
+          MemoryGroup.of(root, "self").stream()
+              .mapToLong(MemoryGroup::limit)
+              .min()
+              .orElse(MemoryGroup.UNLIMITED);
     } catch (IOException e) {
       return ok("cgroup memory", "not known: " + Reason.of(e));
     }
-    if (limit == null) {
+    if (limit == MemoryGroup.UNLIMITED) {
       return ok("cgroup memory", "no limit");
     }
     String text = ByteSize.format(limit) + " for all processes of this job or service";
@@ -93,33 +85,6 @@ final class ResourceChecks {
                 + ": a daemon uses up to "
                 + ByteSize.format(ENOUGH_MEMORY)
                 + "; ask for more, or lower PMFS_HEAP, --buffer-memory and --metadata-memory");
-  }
-
-  /** The lowest limit of a group and its ancestors; null if unlimited. */
-  private @Nullable Long limit(String hierarchy, String group, String file) {
-    Path top = root.resolve(hierarchy);
-    Path directory = top.resolve(group.substring(group.startsWith("/") ? 1 : 0)).normalize();
-    if (!directory.startsWith(top)) {
-      // In a container the path may be the host's.
-      directory = top;
-    }
-    Long limit = null;
-    for (int depth = 0; depth < MAX_DEPTH && directory.startsWith(top); depth++) {
-      try {
-        String text = Files.readString(directory.resolve(file)).strip();
-        long bytes = text.equals("max") ? Long.MAX_VALUE : Long.parseLong(text);
-        // Version 1 reports no limit as the largest multiple of the page size.
-        limit = bytes > Long.MAX_VALUE / 2 ? limit : least(limit, bytes);
-      } catch (IOException | NumberFormatException e) {
-        // Absent or malformed; the ancestors still count.
-      }
-      directory = directory.resolveSibling("").normalize();
-    }
-    return limit;
-  }
-
-  private static @Nullable Long least(@Nullable Long one, @Nullable Long other) {
-    return one == null ? other : other == null ? one : Long.valueOf(Math.min(one, other));
   }
 
   /** Nodes of a cluster sign their requests with the time. */
