@@ -12,8 +12,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * How much memory the page cache may use for what a process reads: what the machine has available,
- * at most what the process's control groups leave. Pages count for the group that reads them first,
- * whoever serves them. Thread-safe.
+ * at most what the process's control groups leave. The kernel charges a page of a file to the group
+ * that reads it first. Thread-safe.
  */
 public final class AvailableMemory {
   private static final Logger log = LoggerFactory.getLogger(AvailableMemory.class);
@@ -62,7 +62,8 @@ public final class AvailableMemory {
           .mapToLong(MemoryGroup::available)
           .min()
           .orElse(MemoryGroup.UNLIMITED);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
+      // A group may have a name that is no path in this locale: no open fails for that.
       log.debug("the groups of process {}: {}", process, e.getMessage());
       return MemoryGroup.UNLIMITED;
     }

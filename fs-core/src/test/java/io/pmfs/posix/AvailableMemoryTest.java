@@ -69,6 +69,14 @@ final class AvailableMemoryTest {
     assertThat(mebibytes(7)).isEqualTo(15);
   }
 
+  /** Names of groups are their owners' choice. */
+  @Test
+  void groupWhoseNameIsNoPath_doesNotCount() throws IOException {
+    machine(1000);
+    write("proc/7/cgroup", "0::/a\0b\n");
+    assertThat(mebibytes(7)).isEqualTo(1000);
+  }
+
   @Test
   void readerThatIsUnknownOrGone_hasWhatTheMachineHas() throws IOException {
     machine(1000);

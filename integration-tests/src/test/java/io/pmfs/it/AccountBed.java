@@ -5,7 +5,8 @@ import java.util.List;
 
 /**
  * An account of its own, and an installation whose program lies where all users get to; skips the
- * test where these cannot be made. Close removes both.
+ * test where these cannot be made. Close removes both; if one cannot be made, its directories are
+ * removed at the end of the process.
  */
 final class AccountBed implements AutoCloseable {
   private final Scratch code;

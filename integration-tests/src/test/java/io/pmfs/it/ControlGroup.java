@@ -13,7 +13,7 @@ import java.util.List;
 final class ControlGroup implements AutoCloseable {
   private final Path group;
 
-  /** Skips the test where there is none, or no right to make one. */
+  /** Skips the test if the machine has no such controller, or the test may not make groups. */
   ControlGroup(String controller) throws IOException {
     Path above = Path.of("/sys/fs/cgroup", controller);
     assumeTrue(Files.isWritable(above), "needs cgroups of version 1 with " + controller);

@@ -70,7 +70,7 @@ final class ResourceChecks {
               .mapToLong(MemoryGroup::limit)
               .min()
               .orElse(MemoryGroup.UNLIMITED);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       return ok("cgroup memory", "not known: " + Reason.of(e));
     }
     if (limit == MemoryGroup.UNLIMITED) {
