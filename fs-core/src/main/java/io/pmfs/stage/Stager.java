@@ -293,8 +293,8 @@ public final class Stager implements AutoCloseable {
   }
 
   /**
-   * The file of a complete, verified copy, for a kernel that reads it without pmfs. If there is
-   * none, returns null and starts one if there is room.
+   * The file of a complete, verified copy, for a kernel that reads it without pmfs; null if there
+   * is none. Does not start one: it might be complete before the caller asks to {@link #lend}.
    */
   public @Nullable Path copyFile(Inode inode) {
     Path file = copies.file(inode);
@@ -306,17 +306,8 @@ public final class Stager implements AutoCloseable {
       eviction.touched(inode.number());
       return file;
     }
-    if (copies.isReadByUs(inode)) {
-      return null;
-    }
-    if (copies.has(inode)) {
+    if (!copies.isReadByUs(inode) && copies.has(inode)) {
       fetchThreads.verify(inode);
-    } else if (inode.attributes().size() > Blocks.SIZE) {
-      // A file of one block is fetched by the read that follows.
-      Fetch fetch = fetches.forReader(inode);
-      if (fetch != null) {
-        fetchThreads.queue(fetch);
-      }
     }
     return null;
   }

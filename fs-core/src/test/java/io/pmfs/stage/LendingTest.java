@@ -77,6 +77,18 @@ final class LendingTest {
     }
   }
 
+  /** However long the thread that opens a file pauses between the two questions. */
+  @Test
+  void lend_afterALookForACopy_isNotLateForTheCopy() throws Exception {
+    try (Stage stage = stage(ROOM)) {
+      Inode inode = stage.file("f", 1, 3L * BLOCK);
+      assertThat(stage.stager.copyFile(inode)).isNull();
+      stage.awaitIdle();
+      Objects.requireNonNull(stage.stager.lend(inode, ENOUGH)).close();
+      stage.awaitIdle();
+    }
+  }
+
   @Test
   void lend_ofASmallFile_isLeftToTheDaemon() throws Exception {
     try (Stage stage = stage(ROOM)) {
