@@ -29,12 +29,6 @@ final class KeptContent {
   private final NodeFiles files;
   private final Owner owner;
 
-  /**
-   * The owner's last attributes of files that are open here: programs that keep reading while the
-   * owner is away need them.
-   */
-  private final Map<Long, Node> recorded = new ConcurrentHashMap<>();
-
   /** The kept file of each handle of this process. */
   private final Map<Long, KeptFile> handles = new ConcurrentHashMap<>();
 
@@ -64,13 +58,14 @@ final class KeptContent {
     KeptFile file = files.find(inode, opened.generation());
     if (file != null) {
       use(opened.handle(), file);
-      recorded.put(inode, opened.node());
     } else if (begins && opened.node().attributes().size() == 0) {
-      KeptFile made = files.make(inode, opened.generation());
-      if (made != null) {
-        handles.put(opened.handle(), made);
-        recorded.put(inode, opened.node());
+      file = files.make(inode, opened.generation());
+      if (file != null) {
+        handles.put(opened.handle(), file);
       }
+    }
+    if (file != null) {
+      file.record(opened.node().attributes());
     }
   }
 
@@ -89,7 +84,6 @@ final class KeptContent {
   void release(long handle) {
     KeptFile file = handles.remove(handle);
     if (file != null) {
-      recorded.remove(file.id().inode());
       file.release();
     }
   }
@@ -100,23 +94,30 @@ final class KeptContent {
     if (file == null || file.isIdle()) {
       return null;
     }
-    Attributes shown = file.shown(recorded(inode).attributes());
+    Attributes shown = file.shown(recorded(file));
     return shown == null ? null : new Node(inode, shown);
   }
 
-  private Node recorded(long inode) throws FsException {
+  private Attributes recorded(KeptFile file) throws FsException {
     try {
-      Node now =
-          owner.ask(OwnerRequest.RECORDED, Message.request().number(inode), MessageReader::node);
-      recorded.replace(inode, now);
+      MessageWriter values = Message.request().number(file.id().inode());
+      Attributes now = owner.ask(OwnerRequest.RECORDED, values, MessageReader::node).attributes();
+      file.record(now);
       return now;
     } catch (FsException e) {
-      Node last = recorded.get(inode);
+      Attributes last = file.recorded();
       if (last == null || !(e.getCause() instanceof NodeAway)) {
         throw e;
       }
       return last;
     }
+  }
+
+  /** The attributes, without the owner, of a file that is open and kept here; else null. */
+  @Nullable Node known(long inode) throws FsException {
+    KeptFile file = files.latest(inode);
+    Attributes known = file == null ? null : file.known();
+    return known == null ? null : new Node(inode, known);
   }
 
   /**
@@ -193,9 +194,9 @@ final class KeptContent {
     if (floor < 0) {
       return false;
     }
-    if (handles.get(handle) != file) {
-      file.acquire();
-      handles.put(handle, file);
+    file.acquire();
+    if (handles.put(handle, file) == file) {
+      file.release(); // It was in use already, or is since another thread asked, too.
     }
     file.resume(asked, floor);
     return true;

@@ -47,6 +47,12 @@ public final class KeptFile {
   /** Whether the owner has the content, or it is no longer needed. */
   private volatile boolean isGone;
 
+  /**
+   * The owner's last attributes while it is in use: programs that keep reading while the owner is
+   * away need them.
+   */
+  private volatile @Nullable Attributes recorded;
+
   KeptFile(NodeData.Id id, LocalPlace place, InstantSource clock) {
     this.id = id;
     this.place = place;
@@ -86,22 +92,46 @@ public final class KeptFile {
     }
   }
 
+  @Nullable Attributes recorded() {
+    return recorded;
+  }
+
+  void record(Attributes attributes) {
+    recorded = attributes;
+  }
+
   /** The attributes while this node writes the file; null if it does not. */
   public @Nullable Attributes shown(Attributes recorded) throws FsException {
     lock.readLock().lock();
     try {
-      if (!isWriting || !data.isOpen()) {
-        return null;
-      }
-      Attributes shown = recorded.withSize(size, data.status().blocks());
-      if (!modified.isAfter(recorded.modificationTime())) {
-        return shown;
-      }
-      shown = shown.withTimes(recorded.accessTime(), modified);
-      return modified.isAfter(recorded.changeTime()) ? shown.withChangeTime(modified) : shown;
+      return isWriting ? withContent(recorded) : null;
     } finally {
       lock.readLock().unlock();
     }
+  }
+
+  /** The attributes as far as this node knows, while the file is in use; else null. */
+  @Nullable Attributes known() throws FsException {
+    lock.readLock().lock();
+    try {
+      Attributes last = recorded;
+      return last == null ? null : withContent(last);
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  /** Called with the lock held. */
+  private @Nullable Attributes withContent(Attributes recorded) throws FsException {
+    if (!data.isOpen()) {
+      return null;
+    }
+    Attributes shown = recorded.withSize(size, data.status().blocks());
+    if (!modified.isAfter(recorded.modificationTime())) {
+      return shown;
+    }
+    shown = shown.withTimes(recorded.accessTime(), modified);
+    return modified.isAfter(recorded.changeTime()) ? shown.withChangeTime(modified) : shown;
   }
 
   // ---- uses
@@ -159,6 +189,7 @@ public final class KeptFile {
   private void closeUnused() {
     if (users == 0) {
       data.close();
+      recorded = null;
     }
   }
 

@@ -107,12 +107,17 @@ public final class RemoteFileSystem extends OwnerCalls {
     try {
       return seen(ask(OwnerRequest.ATTRIBUTES, values, MessageReader::node));
     } catch (FsException e) {
-      Node known = sourceReads.known(inode);
-      if (known == null || !(e.getCause() instanceof NodeAway)) {
+      Node known = e.getCause() instanceof NodeAway ? known(inode) : null;
+      if (known == null) {
         throw e;
       }
       return known;
     }
+  }
+
+  private @Nullable Node known(long inode) throws FsException {
+    Node known = sourceReads.known(inode);
+    return known == null ? kept.known(inode) : known;
   }
 
   /**

@@ -421,6 +421,35 @@ class RemoteFileSystemTest {
   }
 
   @Test
+  void reading_whileTheOwnerIsAway_goesOnAfterAnotherCloseOfTheFile() throws Exception {
+    joinAgain();
+    Opened file = create(A);
+    long inode = file.node().inode();
+    write(file, 0, "kept");
+    remote.release(inode, remote.open(inode, OutputCalls.O_RDONLY, caller()).handle());
+    link.isCut = true;
+    assertThat(remote.attributes(inode).attributes().size()).isEqualTo(4);
+    assertThat(nodes.read(inode, file.handle(), 0, 100)).isEqualTo("kept");
+  }
+
+  /** The kernel asks for attributes before it reads. */
+  @Test
+  void reading_whileTheOwnerIsAway_goesOnInAFileThatWasWrittenHereBefore() throws Exception {
+    joinAgain();
+    String large = "x".repeat((1 << 20) + 1);
+    Opened file = create(A);
+    long inode = file.node().inode();
+    for (int at = 0; at < large.length(); at += 1 << 20) {
+      write(file, at, large.substring(at, Math.min(large.length(), at + (1 << 20))));
+    }
+    close(file);
+    Opened reader = remote.open(inode, OutputCalls.O_RDONLY, caller());
+    link.isCut = true;
+    assertThat(remote.attributes(inode).attributes().size()).isEqualTo(large.length());
+    assertThat(nodes.read(inode, reader.handle(), 0, 100)).isEqualTo(large.substring(0, 100));
+  }
+
+  @Test
   void attributes_whileTheOwnerIsAway_areKnownOfTheRoot() throws Exception {
     joinAgain();
     Node root = remote.attributes(ROOT);
