@@ -122,13 +122,19 @@ public final class AccessLists {
 
   private FileName of(Inode inode) throws FsException {
     FileName known = known(inode);
-    if (known != null) {
-      return known;
-    }
+    return known == null ? fetch(inode) : known;
+  }
+
+  /** A file's list, which is probably not kept yet. */
+  public FileName fetch(long number) throws FsException {
+    return fetch(importer.checked(number));
+  }
+
+  private FileName fetch(Inode inode) throws FsException {
     Lock lock = locks.get(inode.number());
     lock.lock();
     try {
-      known = known(inode);
+      FileName known = known(inode);
       return known == null ? ask(inode) : known;
     } finally {
       lock.unlock();

@@ -34,7 +34,7 @@ public final class KeptAttributes {
   /** The attributes of an inode. */
   public Map<FileName, byte[]> of(long number) throws FsException {
     Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
-    return kept == null ? ask(number) : kept;
+    return kept == null ? fetch(number) : kept;
   }
 
   /**
@@ -47,10 +47,11 @@ public final class KeptAttributes {
       return kept;
     }
     ahead.asked(number, directory);
-    return ask(number);
+    return fetch(number);
   }
 
-  private Map<FileName, byte[]> ask(long number) throws FsException {
+  /** The attributes of an inode, which are probably not kept yet. */
+  public Map<FileName, byte[]> fetch(long number) throws FsException {
     Lock lock = locks.get(number);
     lock.lock();
     try {

@@ -29,9 +29,13 @@ public final class Pace {
     this.nanoTime = nanoTime;
   }
 
+  public boolean isLimited() {
+    return bytesPerSecond != 0 || operationsPerSecond != 0;
+  }
+
   /** Waits until this much may be requested, or until the caller hurries or gives up. */
   public void await(long operations, long bytes, BooleanSupplier hurries) {
-    if (bytesPerSecond == 0 && operationsPerSecond == 0) {
+    if (!isLimited()) {
       return;
     }
     long wait = reserve(operations, bytes);

@@ -2,12 +2,16 @@ package io.pmfs.tasks;
 
 import java.util.ArrayDeque;
 import java.util.Queue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 
 /**
  * A queue, in order, between the walk that finds files and the threads that work on them. {@link
- * #put} blocks while it is full; taking waits only briefly, because there may be other work.
+ * #put} blocks while it is full, until it is half empty; taking waits only briefly, because there
+ * may be other work. A file wakes one thread: to wake all of them took most of a task's CPU time.
  */
 final class FileQueue {
   private static final long NOTHING_NOW = 0;
@@ -15,31 +19,50 @@ final class FileQueue {
   private static final int LIMIT = 1024;
   private static final long PATIENCE_MS = 20;
 
-  private final Queue<Long> files = new ArrayDeque<>(); // GUARDED_BY(this)
-  private boolean closed; // GUARDED_BY(this)
-  private boolean stopped; // GUARDED_BY(this)
-  private int taken; // GUARDED_BY(this)
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition hasFiles = lock.newCondition();
+  private final Condition hasRoom = lock.newCondition();
+  private final Queue<Long> files = new ArrayDeque<>(LIMIT); // GUARDED_BY(lock)
+  private boolean closed; // GUARDED_BY(lock)
+  private boolean stopped; // GUARDED_BY(lock)
+  private int taken; // GUARDED_BY(lock)
 
-  synchronized void put(long number) throws InterruptedException {
-    while (files.size() >= LIMIT && !stopped) {
-      wait();
-    }
-    if (!stopped) {
-      files.add(number);
-      notifyAll();
+  void put(long number) throws InterruptedException {
+    lock.lock();
+    try {
+      while (files.size() >= LIMIT && !stopped) {
+        hasRoom.await();
+      }
+      if (!stopped) {
+        files.add(number);
+        hasFiles.signal();
+      }
+    } finally {
+      lock.unlock();
     }
   }
 
   /** Declares that no more files will be put. */
-  synchronized void close() {
-    closed = true;
-    notifyAll();
+  void close() {
+    lock.lock();
+    try {
+      closed = true;
+      hasFiles.signalAll();
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Stops the queue: no more files are taken, and every waiting thread returns. */
-  synchronized void stop() {
-    stopped = true;
-    notifyAll();
+  void stop() {
+    lock.lock();
+    try {
+      stopped = true;
+      hasFiles.signalAll();
+      hasRoom.signalAll();
+    } finally {
+      lock.unlock();
+    }
   }
 
   /**
@@ -66,30 +89,43 @@ final class FileQueue {
   /**
    * The queue ends only when every taken file is done: until then waiting threads may help with it.
    */
-  private synchronized long take(boolean patient) throws InterruptedException {
-    for (boolean waits = patient; waits && files.isEmpty() && !isOver(); waits = false) {
-      wait(PATIENCE_MS);
+  private long take(boolean patient) throws InterruptedException {
+    lock.lock();
+    try {
+      for (boolean waits = patient; waits && files.isEmpty() && !isOver(); ) {
+        waits = hasFiles.await(PATIENCE_MS, TimeUnit.MILLISECONDS);
+      }
+      if (isOver()) {
+        return NOTHING_MORE;
+      }
+      Long number = files.poll();
+      if (number == null) {
+        return NOTHING_NOW;
+      }
+      taken++;
+      if (files.size() == LIMIT / 2) {
+        hasRoom.signalAll();
+      }
+      return number;
+    } finally {
+      lock.unlock();
     }
-    if (isOver()) {
-      return NOTHING_MORE;
-    }
-    Long number = files.poll();
-    if (number == null) {
-      return NOTHING_NOW;
-    }
-    taken++;
-    notifyAll();
-    return number;
   }
 
-  private synchronized boolean isOver() {
+  private void done() {
+    lock.lock();
+    try {
+      taken--;
+      if (isOver()) {
+        hasFiles.signalAll();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Called with the lock held. */
+  private boolean isOver() {
     return stopped || (closed && files.isEmpty() && taken == 0);
-  }
-
-  private synchronized void done() {
-    taken--;
-    if (isOver()) {
-      notifyAll();
-    }
   }
 }

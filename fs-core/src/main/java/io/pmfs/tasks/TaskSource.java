@@ -109,12 +109,12 @@ final class TaskSource implements AutoCloseable {
    * logged: later readers ask again.
    */
   void readExtendedAttributes(long number) {
-    if (!fileSystem.keptAttributes().isKept(number)) {
+    if (pace.isLimited() && !fileSystem.keptAttributes().isKept(number)) {
       pace.await(2, 0, cancelled);
     }
     try {
-      fileSystem.keptAttributes().of(number);
-      fileSystem.accessLists().of(number);
+      fileSystem.keptAttributes().fetch(number);
+      fileSystem.accessLists().fetch(number);
     } catch (FsException e) {
       log.debug("cannot cache extended attributes: {}", e.getMessage());
     }

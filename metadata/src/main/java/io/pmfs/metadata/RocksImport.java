@@ -149,10 +149,7 @@ final class RocksImport implements Namespace.DirectoryImport {
     batch.put(Family.INODES, Keys.number(number), Values.inode(inode));
     FileName list = entry.accessList();
     if (list != null) {
-      batch.put(
-          Family.XATTRS,
-          Keys.accessList(number),
-          Values.accessListOf(attributes.changeTime(), list));
+      namespace.attributes().putAccessList(batch, number, attributes.changeTime(), list);
     }
     putName(batch, name, number, attributes.type());
     if (entry.mayHaveOtherNames()) {

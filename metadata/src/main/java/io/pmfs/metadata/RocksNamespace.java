@@ -48,6 +48,7 @@ public final class RocksNamespace implements Namespace {
   private final Consumer<String> log;
   private final StateSession session;
   private final Database database;
+  private final AttributeRecords attributes;
   private final InodeNumbers numbers;
   private final Lineage lineage = new Lineage(new SecureRandom());
   private volatile RecentInodes recent = new RecentInodes();
@@ -131,6 +132,7 @@ public final class RocksNamespace implements Namespace {
     session = new StateSession(directory, found, id, bootId, mark.load(), log);
     database =
         new Database(place, found.store(), found.failure(), RocksFiles::openInMemory, memoryBytes);
+    attributes = new AttributeRecords(database);
     numbers = new InodeNumbers(database, mark, session.firstNumber());
     database.onChange(this::changed);
     if (found.failure() != null) {
@@ -394,12 +396,11 @@ public final class RocksNamespace implements Namespace {
           byte[] value = database.get(Family.INODES, key);
           Inode inode = value == null ? null : Values.inode(number, value);
           boolean linked = inode != null && isLinkTo(inode.identity(), number);
-          database.write(
+          attributes.remove(
+              number,
               batch -> {
                 batch.delete(Family.INODES, key);
                 batch.delete(Family.TARGETS, key);
-                batch.delete(Family.XATTRS, key);
-                batch.delete(Family.XATTRS, Keys.accessList(number));
                 for (Family family : Family.values()) {
                   if (family.grouped()) {
                     batch.deleteGroup(family, number);
@@ -434,29 +435,27 @@ public final class RocksNamespace implements Namespace {
 
   @Override
   public @Nullable Map<FileName, byte[]> extendedAttributes(long number) {
-    byte[] value = database.get(Family.XATTRS, Keys.number(number));
-    return value == null ? null : Values.extendedAttributes(value);
+    return attributes.extendedAttributes(number);
   }
 
   @Override
   public void putExtendedAttributes(long number, Map<FileName, byte[]> attributes) {
-    database.put(Family.XATTRS, Keys.number(number), Values.attributes(attributes));
+    this.attributes.putExtendedAttributes(number, attributes);
   }
 
   @Override
   public void removeExtendedAttributes(long number) {
-    database.delete(Family.XATTRS, Keys.number(number));
+    attributes.removeExtendedAttributes(number);
   }
 
   @Override
   public @Nullable FileName accessList(long number, Instant changeTime) {
-    byte[] value = database.get(Family.XATTRS, Keys.accessList(number));
-    return value == null ? null : Values.accessList(changeTime, value);
+    return attributes.accessList(number, changeTime);
   }
 
   @Override
   public void putAccessList(long number, Instant changeTime, FileName list) {
-    database.put(Family.XATTRS, Keys.accessList(number), Values.accessListOf(changeTime, list));
+    attributes.putAccessList(number, changeTime, list);
   }
 
   @Override
@@ -532,7 +531,11 @@ public final class RocksNamespace implements Namespace {
   @Override
   public void close() {
     boolean isClean = !database.hasFailed();
-    database.close(batch -> session.ending(numbers, isClean).forEach(batch::add));
+    database.close(
+        batch -> {
+          attributes.addUnwritten(batch);
+          session.ending(numbers, isClean).forEach(batch::add);
+        });
   }
 
   /** Entries replaced since a directory's last finished import; the caller holds the lock. */
@@ -543,6 +546,10 @@ public final class RocksNamespace implements Namespace {
   /** Call after reporting them. */
   void forgetReplacedIn(long directory) {
     replaced.remove(directory);
+  }
+
+  AttributeRecords attributes() {
+    return attributes;
   }
 
   Database database() {

@@ -5,7 +5,8 @@
  * <p><b>Start reading</b> at {@link Namespace}, the contract, and at its values {@link Inode},
  * {@link SourceEntry} and {@link CopyRecord}. {@link RocksNamespace} implements it: {@link Keys}
  * and {@link Values} are the layout (docs/formats.md), {@link Database} keeps the bytes, and {@link
- * RecentInodes} is its cache. {@link RocksImport} writes the names of one directory. {@link
+ * RecentInodes} is its cache. {@link RocksImport} writes the names of one directory, and {@link
+ * AttributeRecords} extended attributes and access-control lists, many at once. {@link
  * StateDirectory} opens the state, and {@link StateSession} decides what of it still holds. {@link
  * FileName}, {@link Attributes}, {@link PathText} and {@link PosixAcl} are values that the whole
  * program uses.

@@ -53,6 +53,12 @@ public final class RocksFiles {
   private static final int BLOCK_BYTES = 4096;
   private static final int TABLE_FORMAT = 5;
 
+  // RocksDB's own 256 MiB and 64 MiB are for larger buffers: each merge of four full ones, some 8
+  // MiB, would write up to a whole level again (docs/results/million-files.md).
+  private static final long FIRST_LEVEL_BYTES = 32L << 20;
+  private static final long FIRST_LEVEL_FILE_BYTES = 8L << 20;
+  private static final int NEXT_LEVEL_FILE_TIMES = 2;
+
   /** A path in RocksDB's in-memory environment. */
   private static final Path MEMORY = Path.of("/memory");
 
@@ -201,6 +207,9 @@ public final class RocksFiles {
             .setMaxWriteBufferNumber(MEMTABLES_PER_FAMILY)
             .setArenaBlockSize(ARENA_BLOCK_BYTES)
             .setCompressionType(CompressionType.LZ4_COMPRESSION)
+            .setMaxBytesForLevelBase(FIRST_LEVEL_BYTES)
+            .setTargetFileSizeBase(FIRST_LEVEL_FILE_BYTES)
+            .setTargetFileSizeMultiplier(NEXT_LEVEL_FILE_TIMES)
             .setTableFormatConfig(table);
     return family.grouped() ? options.useFixedLengthPrefixExtractor(Long.BYTES) : options;
   }
