@@ -30,9 +30,12 @@ class Run:
     pmfs: str  # the launcher and further options of mount
     begun: str
     command: str
+    rounds: int = 1
 
-    def same_place(self, other):
-        return (self.commit, self.machine, self.pmfs) == (other.commit, other.machine, other.pmfs)
+    def serves(self, wanted):
+        """Whether what was measured in this run is what the other one would measure, at least as often."""
+        same = (self.commit, self.machine, self.pmfs) == (wanted.commit, wanted.machine, wanted.pmfs)
+        return same and self.rounds >= wanted.rounds
 
 
 class Figure:
@@ -79,7 +82,7 @@ def this_run(arguments, words):
     described = machine.describe(machine.BUILD)
     place = "; ".join(line.split(": ", 1)[1] for line in described[:2])
     launcher = str(arguments.pmfs).removeprefix(f"{machine.ROOT}/")
-    return Run(commit(), place, " ".join([launcher, *arguments.pmfs_option]), now(), " ".join(words))
+    return Run(commit(), place, " ".join([launcher, *arguments.pmfs_option]), now(), " ".join(words), arguments.rounds)
 
 
 class Record:
@@ -110,6 +113,7 @@ class Measuring:
     def __init__(self, record, here, arguments, work):
         self.record, self.here, self.work = record, here, work
         self.quick, self.pmfs, self.pmfs_option = arguments.quick, arguments.pmfs, arguments.pmfs_option
+        self.rounds = arguments.rounds
         self.again = arguments.again
         self.wanted = []
 
@@ -124,7 +128,7 @@ class Measuring:
 
     def is_kept(self, name):
         found = self.record.comparisons.get(name)
-        return not self.again and found is not None and found.run.same_place(self.here)
+        return not self.again and found is not None and found.run.serves(self.here)
 
     def compare(self, name, measure):
         """Calls measure for the sides and keeps them."""
@@ -133,6 +137,19 @@ class Measuring:
         sides = measure()
         self.record.keep(Comparison(name, dataclasses.replace(self.here, begun=begun), sides))
         step(f"{self.record.path.stem}: {name}: measured in {time.monotonic() - start:.0f} s, kept in {self.record.path}")
+
+    def in_turn(self, sides, rounds=None):
+        """Calls, by name, the measurement of each side; each round begins with another one. The figures of a comparison."""
+        rounds = rounds or self.rounds
+        names, found = list(sides), {name: [] for name in sides}
+        for number in range(rounds):
+            first = number % len(names)
+            for name in names[first:] + names[:first]:
+                step(f"  round {number + 1} of {rounds}: {name}")
+                if not self.quick:
+                    machine.touch_memory()
+                found[name].append(sides[name]())
+        return found
 
     def finish(self):
         """Drops what nobody wants any more, such as comparisons of another size."""
@@ -150,18 +167,6 @@ def run_script(name, *words):
                 process.terminate()
                 process.wait()
             raise
-
-
-def in_turn(sides, rounds):
-    """Calls, by name, the measurement of each side; each round begins with another one. The figures of a comparison."""
-    names, found = list(sides), {name: [] for name in sides}
-    for number in range(rounds):
-        first = number % len(names)
-        for name in names[first:] + names[:first]:
-            step(f"  round {number + 1} of {rounds}: {name}")
-            machine.touch_memory()
-            found[name].append(sides[name]())
-    return found
 
 
 def panel(one, work, unit, name):

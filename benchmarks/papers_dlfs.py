@@ -16,7 +16,7 @@ import peers
 import systems
 
 SIZES = {"512 B": 512, "4 KiB": 4 << 10, "16 KiB": 16 << 10, "64 KiB": 64 << 10}
-READERS = [1, 4, 16, 64]
+READERS = [1, 4, 64]
 LOCAL, TAR, PEER = "source", "pmfs, tar", "pmfs, half from a peer"
 DROPPED, WARM = "everything dropped", "in memory"
 WARM_EPOCHS = 5
@@ -44,10 +44,10 @@ def measure_size(paper, name, work, places):
     packed = systems.Pmfs(tar, work, paper.pmfs, paper.pmfs_option, TAR)
     packed.directory, packed.tier = work / "mnt-tar", work / "tier-tar"
     compared = [systems.Source(source, work), image, systems.Pmfs(source, work, paper.pmfs, paper.pmfs_option), packed]
-    readers = READERS[::3] if paper.quick else READERS
+    readers = READERS[::2] if paper.quick else READERS
     sides = {system.name: partial(rates, system, source, readers) for system in compared}
     sides[PEER] = partial(rates_of_two_nodes, paper, places, source, work, tiers, readers)
-    paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 3))
+    paper.compare(name, lambda: paper.in_turn(sides))
 
 
 def rates(system, source, readers):

@@ -80,7 +80,7 @@ def measure(paper):
                         return starts([node.directory for node in nodes], places, device, before, lambda: clusters.settle(nodes))
 
                 sides = {DIRECT: lambda: starts([source] * count, places, device, bytes_read(device)), OURS: pmfs}
-                paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 3))
+                paper.compare(name, lambda: paper.in_turn(sides))
 
 
 def starts(directories, places, device, before, settle=lambda: None):

@@ -37,7 +37,7 @@ def measure(paper):
             image.prepare()
         compared = [systems.Source(source, work), *images, systems.Pmfs(source, work, paper.pmfs, paper.pmfs_option)]
         sides = {system.name: partial(rates, system) for system in compared}
-        paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 3))
+        paper.compare(name, lambda: paper.in_turn(sides))
     compress(paper)
 
 

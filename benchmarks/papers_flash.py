@@ -17,7 +17,7 @@ STALL, TO_DISK, TO_SOURCE = "stall", "written to the disk", "written to the sour
 
 def measure(paper):
     sizes = ["64 MiB"] if paper.quick else SIZES
-    amount = ["--size", "64M", "--files", "100", "--rounds", "1" if paper.quick else "3"]
+    amount = ["--size", "64M", "--files", "100", "--rounds", str(paper.rounds)]
     for name in paper.missing(sizes):
         written = paper.work / "outputs.json"
         words = ["--ways", ",".join(WAYS), "--step-size", SIZES[name], "--no-build", "--pmfs", paper.pmfs]

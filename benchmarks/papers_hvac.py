@@ -45,7 +45,7 @@ def measure(paper):
                     return round_of_pmfs(nodes, source, files)
 
             sides = {LOCAL: local_round, OURS: pmfs_round}
-            paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 3))
+            paper.compare(name, lambda: paper.in_turn(sides))
 
 
 def round_of_pmfs(nodes, source, files):

@@ -132,7 +132,10 @@ def largest(sustains, guess, limit):
             low = number
         else:
             high, above = number, True
-        number = (low + high) // 2 if above else min(low + max(low // 4, 1), limit)
+        if low == 0:
+            number = high - max(high // 4, 1)
+        else:
+            number = (low + high) // 2 if above else min(low + max(low // 4, 1), limit)
     return low
 
 

@@ -50,7 +50,7 @@ def measure(paper):
                     compute_us = MODELS[name.split(",")[0]] * made / BANDWIDTH / files * 1e6
                     words = ["--compute", round(compute_us), "--batch", batch]
                     sides = {way.name: partial(job, way, made, words, device) for way in ways(source, work, made, paper)}
-                    paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 2))
+                    paper.compare(name, lambda: paper.in_turn(sides))
 
 
 def ways(source, work, size, paper):

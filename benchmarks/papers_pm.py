@@ -56,7 +56,7 @@ def measure(paper):
                 pmfs(POOL, "pm", memory / "pool", pool="copies.pool"),
             ]
             sides = {way.name: partial(rates, way) for way in ways}
-            paper.compare(name, lambda: comparisons.in_turn(sides, 1 if paper.quick else 3))
+            paper.compare(name, lambda: paper.in_turn(sides))
 
 
 def named(system, name):

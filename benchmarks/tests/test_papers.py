@@ -24,7 +24,7 @@ class RecordTest(unittest.TestCase):
         self.path = Path(directory.name) / "results" / "papers-monarch.json"
 
     def measuring(self, here=None, again=False):
-        arguments = Namespace(quick=True, pmfs="pmfs", pmfs_option=[], again=again)
+        arguments = Namespace(quick=True, rounds=1, pmfs="pmfs", pmfs_option=[], again=again)
         return self.comparisons.Measuring(self.comparisons.Record(self.path), here or self.here, arguments, None)
 
     def test_comparison_outlives_the_call_that_measured_it(self):
@@ -48,6 +48,13 @@ class RecordTest(unittest.TestCase):
         same = dataclasses.replace(self.here, begun="2026-11-29 07:00:00", command="benchmarks/papers --all")
         self.assertEqual(self.measuring(same).missing(["a"]), [])
         self.assertEqual(self.measuring(again=True).missing(["a"]), ["a"])
+
+    def test_fewer_rounds_than_wanted_are_measured_again(self):
+        thrice = dataclasses.replace(self.here, rounds=3)
+        self.measuring().compare("a", lambda: {"source": [{"s": 1}]})
+        self.assertEqual(self.measuring(thrice).missing(["a"]), ["a"])
+        self.measuring(thrice).compare("a", lambda: {"source": [{"s": 1}] * 3})
+        self.assertEqual(self.measuring().missing(["a"]), [])
 
     def test_commit_names_the_code_and_not_the_pages(self):
         root = self.path.parent
@@ -98,9 +105,8 @@ class RecordTest(unittest.TestCase):
 
     def test_each_round_begins_with_another_side(self):
         calls = []
-        self.enterContext(mock.patch.object(self.comparisons.machine, "touch_memory"))
         sides = {name: lambda name=name: calls.append(name) or {"s": len(calls)} for name in "abc"}
-        found = self.comparisons.in_turn(sides, 2)
+        found = self.measuring().in_turn(sides, 2)
         self.assertEqual("".join(calls), "abcbca")
         self.assertEqual(found, {"a": [{"s": 1}, {"s": 6}], "b": [{"s": 2}, {"s": 4}], "c": [{"s": 3}, {"s": 5}]})
 
