@@ -134,5 +134,6 @@ final class TaskSource implements AutoCloseable {
   @Override
   public void close() {
     threads.shutdown();
+    namespace.recordAttributes();
   }
 }

@@ -12,8 +12,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Extended attributes and access-control lists by inode number. They only repeat what the source
- * said, so new ones are written in batches: a process that dies may lose the last batch, and asks
- * the source again. Removals are written at once. Thread-safe.
+ * said, so new ones are written in batches: a process that dies before {@link #writeAll} may lose
+ * the last batch, and its successor asks the source again. Removals are written at once.
+ * Thread-safe.
  */
 final class AttributeRecords {
   /** One write for each record, by many threads, took most of the time of importing metadata. */
@@ -81,21 +82,32 @@ final class AttributeRecords {
     int count = unwritten.size();
     boolean isUrgent = count >= MOST || value.length > LONG_BYTES;
     if (isUrgent || count >= BATCH || System.nanoTime() - writtenAt > PAUSE_NANOS) {
-      database.within(
-          () -> {
-            if (isUrgent) {
-              writing.lock();
-            } else if (!writing.tryLock()) {
-              return true;
-            }
-            try {
-              write();
-              return true;
-            } finally {
-              writing.unlock();
-            }
-          });
+      write(isUrgent);
     }
+  }
+
+  /** Writes what was put before; it survives the process then. */
+  void writeAll() {
+    if (!unwritten.isEmpty()) {
+      write(true);
+    }
+  }
+
+  private void write(boolean waits) {
+    database.within(
+        () -> {
+          if (waits) {
+            writing.lock();
+          } else if (!writing.tryLock()) {
+            return true;
+          }
+          try {
+            write();
+            return true;
+          } finally {
+            writing.unlock();
+          }
+        });
   }
 
   private void write() {

@@ -145,6 +145,12 @@ public interface Namespace extends AutoCloseable {
 
   void putAccessList(long number, Instant changeTime, FileName list);
 
+  /**
+   * Extended attributes and access-control lists that were put before survive the process from now
+   * on; without this call, the last of them may be lost.
+   */
+  void recordAttributes();
+
   /** The copies of an inode, at most one per tier, in no particular order. */
   List<CopyRecord> copies(long number);
 

@@ -459,6 +459,11 @@ public final class RocksNamespace implements Namespace {
   }
 
   @Override
+  public void recordAttributes() {
+    attributes.writeAll();
+  }
+
+  @Override
   public List<CopyRecord> copies(long number) {
     List<CopyRecord> copies = new ArrayList<>();
     database.scanGroup(

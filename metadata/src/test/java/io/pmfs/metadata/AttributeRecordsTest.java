@@ -126,6 +126,22 @@ final class AttributeRecordsTest {
   }
 
   @Test
+  void records_thatAreAskedToBeRecorded_outliveTheProcess() {
+    try (RocksNamespace namespace = open()) {
+      for (long number = 2; number < 20; number++) {
+        namespace.putExtendedAttributes(number, attributes(number));
+      }
+      namespace.recordAttributes();
+      try (RocksStore now =
+          RocksFiles.openReadOnly(state, List.of(Family.values()), MEMORY, Faults.NONE)) {
+        for (long number = 2; number < 20; number++) {
+          assertThat(now.get(Family.XATTRS, Keys.number(number))).isNotNull();
+        }
+      }
+    }
+  }
+
+  @Test
   void record_thatIsReplacedBeforeItIsWritten_isTheLaterOne() {
     try (RocksNamespace namespace = open()) {
       for (long number = 2; number < 20; number++) {
