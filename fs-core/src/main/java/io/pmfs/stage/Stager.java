@@ -294,7 +294,7 @@ public final class Stager implements AutoCloseable {
 
   /**
    * The file of a complete, verified copy, for a kernel that reads it without pmfs; null if there
-   * is none. Does not start one: it might be complete before the caller asks to {@link #lend}.
+   * is none. Starts no copy: the copy might be complete before the caller asks to {@link #lend}.
    */
   public @Nullable Path copyFile(Inode inode) {
     Path file = copies.file(inode);

@@ -11,7 +11,7 @@ import java.util.function.LongConsumer;
 /**
  * A queue, in order, between the walk that finds files and the threads that work on them. {@link
  * #put} blocks while it is full, until it is half empty; taking waits only briefly, because there
- * may be other work. A file wakes one thread: to wake all of them took most of a task's CPU time.
+ * may be other work. A file wakes one thread.
  */
 final class FileQueue {
   private static final long NOTHING_NOW = 0;

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 final class AttributeRecords {
-  /** One write for each record, by many threads, took most of the time of importing metadata. */
+  /** With one write for each record, a task's threads wait for each other. */
   private static final int BATCH = 64;
 
   /** As many may wait while another thread writes. */
