@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import clients
@@ -44,12 +45,12 @@ def libraries():
     return names
 
 
-def fill(directory):
+def fill(more, directory):
     (directory / "lib").mkdir()
     packages = directory / "packages"
     # Ends with 1 because some of Debian's links lead nowhere. What the program needs is checked by starting it.
     subprocess.run(["cp", "-rL", PACKAGES, packages], stderr=subprocess.DEVNULL, check=False)
-    for number in range(MORE_PACKAGES):
+    for number in range(more):
         shutil.copytree(packages, directory / f"more{number}", ignore=other_than_python)
     for name, path in libraries().items():
         shutil.copyfile(path, directory / "lib" / name)
@@ -69,8 +70,9 @@ def measure(paper):
         return
     tiers = paper.work / "tiers"
     tiers.mkdir()
+    make = partial(fill, 1 if paper.quick else MORE_PACKAGES)
     with clusters.namespaces(max(counts)) as places:
-        with clients.shared_source(places, paper.work, FILES, BYTES, fill, BANDWIDTH, OPERATIONS) as (source, device):
+        with clients.shared_source(places, paper.work, FILES, BYTES, make, BANDWIDTH, OPERATIONS) as (source, device):
             for name in names:
                 count = int(name.split()[0])
 
