@@ -82,7 +82,7 @@ def measure(paper):
                         return starts([node.directory for node in nodes], places, device, before, lambda: clusters.settle(nodes))
 
                 sides = {DIRECT: lambda: starts([source] * count, places, device, bytes_read(device)), OURS: pmfs}
-                paper.compare(name, lambda: paper.in_turn(sides))
+                paper.compare(name, lambda: paper.in_turn(sides, is_throttled=True))
 
 
 def starts(directories, places, device, before, settle=lambda: None):

@@ -50,7 +50,7 @@ def measure(paper):
                     compute_us = MODELS[name.split(",")[0]] * made / BANDWIDTH / files * 1e6
                     words = ["--compute", round(compute_us), "--batch", batch]
                     sides = {way.name: partial(job, way, made, words, device) for way in ways(source, work, made, paper)}
-                    paper.compare(name, lambda: paper.in_turn(sides))
+                    paper.compare(name, lambda: paper.in_turn(sides, is_throttled=True))
 
 
 def ways(source, work, size, paper):

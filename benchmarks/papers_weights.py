@@ -48,7 +48,7 @@ def measure(paper):
                         return load([node.directory for node in nodes], lambda: clusters.settle(nodes))
 
                 sides = {DIRECT: lambda: load([source] * count), OURS: pmfs}
-                paper.compare(name, lambda: paper.in_turn(sides, 1))
+                paper.compare(name, lambda: paper.in_turn(sides, 1, is_throttled=True))
 
 
 def tell(found):
