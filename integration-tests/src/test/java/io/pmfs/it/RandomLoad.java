@@ -38,7 +38,11 @@ final class RandomLoad {
       def where():
           return r.choice((0, 10, 4096, 65536, r.randrange(300000)))
       def put():
-          opened(os.O_WRONLY | os.O_CREAT | os.O_TRUNC, lambda f: os.write(f, some()))
+          def work(file):
+              os.write(file, some())
+              if r.random() < 0.3:
+                  os.setxattr(file, "user." + r.choice("xyz"), r.randbytes(20))
+          opened(os.O_WRONLY | os.O_CREAT | os.O_TRUNC, work)
       def append():
           opened(os.O_WRONLY | os.O_APPEND, lambda f: os.write(f, some()))
       def overwrite():

@@ -98,6 +98,27 @@ final class WritableIT {
     }
   }
 
+  /** As rsync, tar and cp do. */
+  @Test
+  void extendedAttribute_ofANewFileThatIsOpen_isAtTheSource() {
+    String program =
+        """
+        import os, sys
+        file = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY, 0o600)
+        os.setxattr(file, "user.key", b"value")
+        os.write(file, b"content")
+        os.fchmod(file, 0o444)
+        os.close(file)
+        """;
+    try (MountedPmfs mount = mount()) {
+      Command.run("python3", "-c", program, mount.path("file")).expect(0);
+      drain(mount);
+      assertThat(Posix.xattr(source.resolve("file").toString(), "user.key"))
+          .isEqualTo("value".getBytes(UTF_8));
+      assertSourceEquals(mount);
+    }
+  }
+
   /** Newer kernels write it without their page cache, and must drop what the reader has mapped. */
   @Test
   void life_ofAFileThatAnotherProcessMaps_isSeenAtOnce() {

@@ -44,6 +44,12 @@ public interface OutputCalls {
   /** Opens a directory below another one by a relative path without symbolic links. */
   int openDirectory(int base, FileName path) throws FsException;
 
+  /**
+   * Opens a file of any kind only to say which one is meant: for calls on its attributes, and as a
+   * directory in which the empty name is the file.
+   */
+  int openNode(int directory, FileName name) throws FsException;
+
   /** Opens or creates a regular file; opening something else fails. */
   int open(int directory, FileName name, int flags, int mode) throws FsException;
 
@@ -98,20 +104,20 @@ public interface OutputCalls {
   void rename(int directory, FileName name, int toDirectory, FileName toName, int flags)
       throws FsException;
 
-  void chmod(int directory, FileName name, int mode) throws FsException;
+  // Attributes are those of an open file: another program may give its name to another file.
 
-  void chown(int directory, FileName name, int uid, int gid) throws FsException;
+  void chmod(int file, int mode) throws FsException;
 
-  void setTimes(int directory, FileName name, Instant accessTime, Instant modificationTime)
-      throws FsException;
+  void chown(int file, int uid, int gid) throws FsException;
 
-  /** Lists the names of extended attributes; empty if the file system has none. */
-  Map<FileName, byte[]> extendedAttributes(int directory, FileName name) throws FsException;
+  void setTimes(int file, Instant accessTime, Instant modificationTime) throws FsException;
 
-  void setExtendedAttribute(int directory, FileName name, FileName attribute, byte[] value)
-      throws FsException;
+  /** All extended attributes; empty if the file system has none. */
+  Map<FileName, byte[]> extendedAttributes(int file) throws FsException;
 
-  void removeExtendedAttribute(int directory, FileName name, FileName attribute) throws FsException;
+  void setExtendedAttribute(int file, FileName attribute, byte[] value) throws FsException;
+
+  void removeExtendedAttribute(int file, FileName attribute) throws FsException;
 
   StoreStatistics statistics(int directory) throws FsException;
 

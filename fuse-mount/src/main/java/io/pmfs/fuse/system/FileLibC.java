@@ -34,17 +34,13 @@ public interface FileLibC {
 
   int chmod(@In byte[] path, int mode);
 
-  int fchown(int file, int uid, int gid);
-
   int fchownat(int directory, @In byte[] path, int uid, int gid, int flags);
 
   int utimensat(int directory, @In byte[] path, Pointer times, int flags);
 
-  int futimens(int file, Pointer times);
+  int setxattr(@In byte[] path, @In byte[] name, @In byte[] value, long size, int flags);
 
-  int lsetxattr(@In byte[] path, @In byte[] name, @In byte[] value, long size, int flags);
-
-  int lremovexattr(@In byte[] path, @In byte[] name);
+  int removexattr(@In byte[] path, @In byte[] name);
 
   @IgnoreError
   int setfsuid(int uid);

@@ -51,6 +51,13 @@ public final class LinuxOutputCalls implements OutputCalls {
   private static final FileName NO_NAME = FileName.of("");
   private static final int NO_FILE = -1;
 
+  /** What errors of open files are about. */
+  private static final FileName MODE = FileName.of("mode");
+
+  private static final FileName OWNER = FileName.of("owner");
+  private static final FileName TIMES = FileName.of("times");
+  private static final FileName EXTENDED = FileName.of("extended attributes");
+
   private static final ThreadLocal<Pointer> STATX =
       ThreadLocal.withInitial(() -> Memory.allocateDirect(Posix.RUNTIME, Posix.STATX_SIZE));
 
@@ -79,14 +86,12 @@ public final class LinuxOutputCalls implements OutputCalls {
             () -> unlink(NO_FILE, name),
             () -> rmdir(NO_FILE, name),
             () -> rename(NO_FILE, name, NO_FILE, name, 0),
-            () -> chmod(NO_FILE, name, 0),
-            () -> chmod(NO_FILE, NO_NAME, 0),
-            () -> chown(NO_FILE, name, 0, 0),
-            () -> chown(NO_FILE, NO_NAME, 0, 0),
-            () -> setTimes(NO_FILE, name, Instant.EPOCH, Instant.EPOCH),
-            () -> setTimes(NO_FILE, NO_NAME, Instant.EPOCH, Instant.EPOCH),
-            () -> setExtendedAttribute(NO_FILE, name, name, EMPTY),
-            () -> removeExtendedAttribute(NO_FILE, name, name))) {
+            () -> openNode(NO_FILE, name),
+            () -> chmod(NO_FILE, 0),
+            () -> chown(NO_FILE, 0, 0),
+            () -> setTimes(NO_FILE, Instant.EPOCH, Instant.EPOCH),
+            () -> setExtendedAttribute(NO_FILE, name, EMPTY),
+            () -> removeExtendedAttribute(NO_FILE, name))) {
       try {
         call.make();
         throw new IllegalStateException("a call without a file succeeded");
@@ -165,6 +170,17 @@ public final class LinuxOutputCalls implements OutputCalls {
       throw new FsException(Errno.EINVAL, name + ": not a name");
     }
     return Posix.terminated(name);
+  }
+
+  @Override
+  public int openNode(int directory, FileName name) throws FsException {
+    byte[] entry = entry(name);
+    int flags = Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
+    int file = (int) retried(() -> LIBC.openat(directory, entry, flags));
+    if (file < 0) {
+      throw Posix.failure(name);
+    }
+    return file;
   }
 
   @Override
@@ -409,89 +425,51 @@ public final class LinuxOutputCalls implements OutputCalls {
 
   // ---- attributes
 
-  /**
-   * A path for the kernel to a file below an open directory; only its last component may be a link.
-   */
-  private static byte[] viaProc(int directory, FileName name) throws FsException {
-    FileName below = FileName.of("/proc/self/fd/" + directory);
-    if (name.size() > 0 && !name.isEntry()) {
-      throw new FsException(Errno.EINVAL, name + ": not a name");
-    }
-    return Posix.terminated(name.size() == 0 ? below : below.resolve(name));
+  /** A path for the kernel to an open file itself, which may be a symbolic link. */
+  private static byte[] viaProc(int file) {
+    return Posix.terminated(FileName.of("/proc/self/fd/" + file));
   }
 
   @Override
-  public void chmod(int directory, FileName name, int mode) throws FsException {
-    if (name.size() == 0) {
-      byte[] path = viaProc(directory, name);
-      set(() -> FILES.chmod(path, mode), name);
-      return;
-    }
-    byte[] entry = entry(name);
-    int flags = Posix.O_PATH | Posix.O_NOFOLLOW | Posix.O_CLOEXEC;
-    int file = (int) retried(() -> LIBC.openat(directory, entry, flags));
-    if (file < 0) {
-      throw Posix.failure(name);
-    }
-    try {
-      byte[] path = viaProc(file, NO_NAME);
-      set(() -> FILES.chmod(path, mode), name);
-    } finally {
-      LIBC.close(file);
-    }
+  public void chmod(int file, int mode) throws FsException {
+    byte[] path = viaProc(file);
+    set(() -> FILES.chmod(path, mode), MODE);
   }
 
   @Override
-  public void chown(int directory, FileName name, int uid, int gid) throws FsException {
-    if (name.size() == 0) {
-      set(() -> FILES.fchown(directory, uid, gid), name);
-    } else {
-      byte[] entry = entry(name);
-      set(() -> FILES.fchownat(directory, entry, uid, gid, Posix.AT_SYMLINK_NOFOLLOW), name);
-    }
+  public void chown(int file, int uid, int gid) throws FsException {
+    set(() -> FILES.fchownat(file, EMPTY, uid, gid, Posix.AT_EMPTY_PATH), OWNER);
   }
 
   @Override
-  public void setTimes(int directory, FileName name, Instant accessTime, Instant modificationTime)
-      throws FsException {
+  public void setTimes(int file, Instant accessTime, Instant modificationTime) throws FsException {
     Pointer times = Memory.allocateDirect(Posix.RUNTIME, 32);
     times.putLongLong(0, accessTime.getEpochSecond());
     times.putLongLong(8, accessTime.getNano());
     times.putLongLong(16, modificationTime.getEpochSecond());
     times.putLongLong(24, modificationTime.getNano());
-    if (name.size() == 0) {
-      set(() -> FILES.futimens(directory, times), name);
-    } else {
-      byte[] entry = entry(name);
-      set(() -> FILES.utimensat(directory, entry, times, Posix.AT_SYMLINK_NOFOLLOW), name);
-    }
+    byte[] path = viaProc(file);
+    set(() -> FILES.utimensat(Posix.AT_FDCWD, path, times, 0), TIMES);
   }
 
   @Override
-  public Map<FileName, byte[]> extendedAttributes(int directory, FileName name) throws FsException {
-    int file = Beneath.HERE.open(directory, name, Posix.O_PATH);
-    try {
-      return ExtendedAttributes.of(file, name);
-    } finally {
-      LIBC.close(file);
-    }
+  public Map<FileName, byte[]> extendedAttributes(int file) throws FsException {
+    return ExtendedAttributes.of(file, EXTENDED);
   }
 
   @Override
-  public void setExtendedAttribute(int directory, FileName name, FileName attribute, byte[] value)
-      throws FsException {
-    byte[] path = viaProc(directory, name);
+  public void setExtendedAttribute(int file, FileName attribute, byte[] value) throws FsException {
+    byte[] path = viaProc(file);
     byte[] key = Posix.terminated(attribute);
     byte[] content = Arrays.copyOf(value, value.length + 1);
-    set(() -> FILES.lsetxattr(path, key, content, value.length, 0), attribute);
+    set(() -> FILES.setxattr(path, key, content, value.length, 0), attribute);
   }
 
   @Override
-  public void removeExtendedAttribute(int directory, FileName name, FileName attribute)
-      throws FsException {
-    byte[] path = viaProc(directory, name);
+  public void removeExtendedAttribute(int file, FileName attribute) throws FsException {
+    byte[] path = viaProc(file);
     byte[] key = Posix.terminated(attribute);
-    make(() -> FILES.lremovexattr(path, key), attribute);
+    make(() -> FILES.removexattr(path, key), attribute);
   }
 
   @Override

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.writable.OutputCalls;
@@ -11,6 +12,7 @@ import io.pmfs.writable.journal.Stat;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -98,13 +100,44 @@ class LinuxOutputCallsTest {
     Files.createSymbolicLink(directory.resolve("l"), Path.of("file"));
     Instant time = Instant.ofEpochSecond(1_000_000, 123_456_789);
     Stat before = calls.status(root, name("file"));
-    calls.setTimes(root, name("l"), time, time);
+    int link = calls.openNode(root, name("l"));
+    calls.setTimes(link, time, time);
     assertThat(calls.status(root, name("l")).attributes().modificationTime()).isEqualTo(time);
+    calls.chown(link, 7, 8);
+    assertThat(calls.status(root, name("l")).attributes().uid()).isEqualTo(7);
+    assertThatThrownBy(() -> calls.chmod(link, 0600)).isNotNull();
+    calls.close(link);
     assertThat(calls.status(root, name("file"))).isEqualTo(before);
-    assertThatThrownBy(() -> calls.chmod(root, name("l"), 0600)).isNotNull();
-    assertThat(calls.status(root, name("file"))).isEqualTo(before);
-    calls.chmod(root, name("file"), 0600);
-    assertThat(calls.status(root, name("file")).attributes().mode() & 07777).isEqualTo(0600);
+  }
+
+  @Test
+  void attributes_ofAnOpenNode_areThoseOfTheFileWhoeverRenamesIt() throws Exception {
+    Files.writeString(directory.resolve("file"), "x");
+    for (int flags : List.of(-1, OutputCalls.O_RDWR)) {
+      int file =
+          flags < 0 ? calls.openNode(root, name("file")) : calls.open(root, name("file"), flags, 0);
+      Files.move(directory.resolve("file"), directory.resolve("other"));
+      Files.writeString(directory.resolve("file"), "another program's");
+      Stat another = calls.status(root, name("file"));
+      Instant time = Instant.ofEpochSecond(1_000_000, 123_456_789);
+      calls.chmod(file, 0604);
+      calls.chown(file, 7, 8);
+      calls.setTimes(file, time, time);
+      calls.setExtendedAttribute(file, name("user.key"), new byte[] {1, 2});
+      assertThat(calls.extendedAttributes(file)).containsKey(name("user.key"));
+      Attributes there = calls.status(root, name("other")).attributes();
+      assertThat(there.mode() & 07777).isEqualTo(0604);
+      assertThat(List.of(there.uid(), there.gid())).isEqualTo(List.of(7, 8));
+      assertThat(there.modificationTime()).isEqualTo(time);
+      assertThat(calls.status(root, name("file"))).isEqualTo(another);
+      calls.removeExtendedAttribute(file, name("user.key"));
+      assertThat(calls.extendedAttributes(file)).doesNotContainKey(name("user.key"));
+      calls.close(file);
+      Files.move(
+          directory.resolve("other"),
+          directory.resolve("file"),
+          StandardCopyOption.REPLACE_EXISTING);
+    }
   }
 
   @Test

@@ -672,7 +672,7 @@ public final class Committer {
     if (isForGood(change, e.errno()) && done.size() == 1) {
       return step.givenUp(change, String.valueOf(e.getMessage()));
     }
-    if (isForbidden && step.actors().useDaemon(change)) {
+    if (isForbidden && !isInForeign(change) && step.actors().useDaemon(change)) {
       return null;
     }
     if (isRun || (isForGood(change, e.errno()) && lastOf(done).sequence() > singlyTo)) {
@@ -682,6 +682,15 @@ public final class Committer {
     refuse(firstOf(change, done), e);
     deferFirst(done);
     return null;
+  }
+
+  /** Whether a change is one of a directory that another program made, or of a name in it. */
+  private boolean isInForeign(Change change) throws FsException {
+    boolean isForeign = step.tree().isForeign(change.inode());
+    for (At name : change.names()) {
+      isForeign |= step.tree().isForeign(name.directory());
+    }
+    return isForeign;
   }
 
   /** The change that is reported as refused: the longest waiting of those made together. */

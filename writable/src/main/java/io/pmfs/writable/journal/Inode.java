@@ -65,6 +65,12 @@ public record Inode(
   /** It has several names at the source: {@link Tables#HOMES} has all of them. */
   public static final int HOMES = 64;
 
+  /**
+   * A directory that another program made in the place of this mount's: root does nothing in it for
+   * a user whom the source refuses.
+   */
+  public static final int FOREIGN = 128;
+
   public FileType type() {
     return attributes.type();
   }
@@ -75,6 +81,17 @@ public record Inode(
 
   public boolean isRegular() {
     return type() == FileType.REGULAR;
+  }
+
+  /**
+   * Whether a file under its name at the source may be shown as this node: it is the same, or has
+   * the rights that the kernel checks.
+   */
+  public boolean mayBe(Stat there) {
+    Stat known = seen;
+    return known == null
+        || known.isSameFile(there)
+        || attributes.giveSameAccess(there.attributes());
   }
 
   public boolean is(int flag) {

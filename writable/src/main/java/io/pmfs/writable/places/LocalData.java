@@ -213,7 +213,7 @@ public final class LocalData implements DataFile {
   @Override
   public void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
     if (descriptor >= 0) {
-      calls.setTimes(descriptor, Inode.NO_NAME, accessTime, modificationTime);
+      calls.setTimes(descriptor, accessTime, modificationTime);
     }
   }
 

@@ -73,7 +73,7 @@ final class SourcePlace extends LocalPlace {
       Attributes times = before.attributes();
       Stat now = root.status(Inode.NO_NAME);
       if (!now.attributes().modificationTime().equals(times.modificationTime())) {
-        calls.setTimes(root.file(), Inode.NO_NAME, times.accessTime(), times.modificationTime());
+        calls.setTimes(root.file(), times.accessTime(), times.modificationTime());
       }
     } catch (FsException e) {
       log.debug("the times of the source's root: {}", e.getMessage());

@@ -1,6 +1,6 @@
 package io.pmfs.writable.steps;
 
-import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileType;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
@@ -95,18 +95,24 @@ public final class Completion {
     if (!intent.isOf(there)) {
       return;
     }
-    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
+    try (SourceTree.Directory directory = step.open(inode.homeParent());
+        SourceTree.Directory node = directory.node(inode.homeName(), there)) {
       if (change instanceof Change.Content content && isUnchanged(inode, there)) {
-        agree(directory, inode.homeName(), content);
+        agree(node, content);
       } else if (change instanceof Change.Made made) {
-        setAttributes(directory, inode.homeName(), made);
+        setAttributes(node, made, true);
       }
     }
   }
 
   private void touch(Inode inode) throws FsException {
-    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
-      step.times().touchMoved(directory, inode.homeName(), inode.number());
+    Stat seen = inode.seen();
+    if (seen == null) {
+      return;
+    }
+    try (SourceTree.Directory directory = step.open(inode.homeParent());
+        SourceTree.Directory node = directory.node(inode.homeName(), seen)) {
+      step.times().touchMoved(node, inode.number());
     }
   }
 
@@ -127,22 +133,29 @@ public final class Completion {
    * Sets the attributes of an existing file. Changes of them may be made together with the content,
    * or be later than the attempt that copied it.
    */
-  void agree(SourceTree.Directory directory, FileName name, Change.Content change)
-      throws FsException {
+  void agree(SourceTree.Directory node, Change.Content change) throws FsException {
     try (OutputCalls.Acting acting = step.actors().as(change)) {
-      attributes.set(directory, name, change.attributes(), acting);
+      attributes.set(node, change.attributes(), acting);
     }
   }
 
-  /** Sets the attributes of a new node other than a regular file. */
-  void setAttributes(SourceTree.Directory directory, FileName name, Change.Made change)
+  /**
+   * Sets the attributes of a new node other than a regular file.
+   *
+   * @param isOwn false if the source has owners of its own, or if another user may have replaced it
+   */
+  void setAttributes(SourceTree.Directory node, Change.Made change, boolean isOwn)
       throws FsException {
+    Attributes wanted = change.attributes();
     try (OutputCalls.Acting acting = step.actors().as(change)) {
-      attributes.setRights(directory, name, change.attributes(), acting);
-      if (change.attributes().type() != FileType.DIRECTORY) {
-        attributes.setTimes(directory, name, change.attributes(), acting);
+      if (!isOwn) {
+        attributes.setAsActor(node, wanted);
+      } else if (wanted.type() == FileType.DIRECTORY) {
+        attributes.setRights(node, wanted, acting);
+      } else {
+        attributes.set(node, wanted, acting);
       }
     }
-    step.times().touchMoved(directory, name, change.inode());
+    step.times().touchMoved(node, change.inode());
   }
 }

@@ -97,8 +97,10 @@ public final class ContentStep {
       Stat there = Step.find(directory, name);
       if (there != null && step.versions().isMade(there, null, change)) {
         copies.discard(change);
-        return appeared(
-            change, directory, where, name, () -> completion.agree(directory, name, change));
+        try (SourceTree.Directory node = directory.node(name, there)) {
+          return appeared(
+              change, directory, where, name, node, () -> completion.agree(node, change));
+        }
       }
       boolean isEarlier = there != null && step.versions().isOwnVersion(there, change.inode());
       Copies.Copy copy = finish(copies.take(change), change);
@@ -107,16 +109,16 @@ public final class ContentStep {
         step.tree().beginMove();
         if (isEarlier) {
           rename(change, from, copy, directory, new At(where, name));
-          return appeared(change, directory, where, name);
+          return appeared(change, directory, where, name, copy);
         }
         if (step.renameFreeAs(change, from, copy.name(), directory, name)) {
           temporaries.used(change);
-          return appeared(change, directory, where, name);
+          return appeared(change, directory, where, name, copy);
         }
         FileName beside =
             step.makeBeside(
                 name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
-        return appeared(change, directory, where, beside)
+        return appeared(change, directory, where, beside, copy)
             .and(step.aside(change.inode(), where))
             .and(
                 step.conflict(
@@ -126,9 +128,22 @@ public final class ContentStep {
   }
 
   private Recording appeared(
-      Change.Content change, SourceTree.Directory directory, long where, FileName name)
+      Change.Content change,
+      SourceTree.Directory directory,
+      long where,
+      FileName name,
+      Copies.Copy copy)
       throws FsException {
-    return appeared(change, directory, where, name, () -> {});
+    try (SourceTree.Directory node = node(directory, name, copy)) {
+      return appeared(change, directory, where, name, node, () -> {});
+    }
+  }
+
+  /** Opens a copy under its final name; ESTALE if another program has replaced it already. */
+  private static SourceTree.Directory node(
+      SourceTree.Directory directory, FileName name, Copies.Copy copy) throws FsException {
+    Stat made = copy.made();
+    return made == null ? directory.node(name) : directory.node(name, made);
   }
 
   private Recording appeared(
@@ -136,6 +151,7 @@ public final class ContentStep {
       SourceTree.Directory directory,
       long where,
       FileName name,
+      SourceTree.Directory node,
       Step.Rest rest)
       throws FsException {
     Recording rested =
@@ -147,13 +163,13 @@ public final class ContentStep {
               rest.make();
               step.sync(directory);
             });
-    return named(change, directory, where, name).and(rested);
+    return named(change, where, name, node).and(rested);
   }
 
   private Recording named(
-      Change.Content change, SourceTree.Directory directory, long where, FileName name)
+      Change.Content change, long where, FileName name, SourceTree.Directory node)
       throws FsException {
-    Stat there = directory.status(name);
+    Stat there = node.status(Inode.NO_NAME);
     return step.added(change.inode(), where, name, there).and(drained(change, there));
   }
 
@@ -191,7 +207,9 @@ public final class ContentStep {
           throw new FsException(Errno.EEXIST, at.name().toString());
         }
         temporaries.used(change);
-        recording = recording.and(named(change, directory, at.directory(), at.name()));
+        try (SourceTree.Directory node = node(directory, at.name(), made.get(i))) {
+          recording = recording.and(named(change, at.directory(), at.name(), node));
+        }
       }
       directories.add(at.directory());
     }
@@ -286,20 +304,22 @@ public final class ContentStep {
       }
       copies.discard(change);
       temporaries.intendAppend(change, inode.homeParent());
-      int file = openToWrite(change, directory, inode.homeName());
+      int file = openToWrite(change, directory, inode.homeName(), there);
       if (file < 0) {
         return replace(change, inode);
       }
+      SourceTree.Directory node = step.tree().opened(file);
+      Stat now;
       try {
         if (!step.versions().isMade(there, inode.seen(), change)) {
           calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
         }
-        completion.agree(directory, inode.homeName(), change);
+        completion.agree(node, change);
         calls.sync(file, false);
+        now = node.status(Inode.NO_NAME);
       } finally {
         calls.close(file);
       }
-      Stat now = directory.status(inode.homeName());
       return Step.seen(inode.number(), now).and(drained(change, now));
     }
   }
@@ -310,6 +330,24 @@ public final class ContentStep {
    *
    * @return -1 if its mode forbids it even to root
    */
+  private int openToWrite(
+      Change.Content change, SourceTree.Directory directory, FileName name, Stat expected)
+      throws FsException {
+    int file = -1;
+    try {
+      file = openToWrite(change, directory, name);
+      if (file >= 0) {
+        step.tree().opened(file).require(expected, name);
+      }
+      return file;
+    } catch (FsException e) {
+      if (file >= 0) {
+        calls.close(file);
+      }
+      throw e;
+    }
+  }
+
   private int openToWrite(Change.Content change, SourceTree.Directory directory, FileName name)
       throws FsException {
     try (OutputCalls.Acting acting = step.actors().as(change)) {
@@ -360,8 +398,15 @@ public final class ContentStep {
     /** Names of another file, or of changed content. */
     final List<At> foreign = new ArrayList<>();
 
+    /** What the names lead to. */
+    final Map<At, Stat> there = new HashMap<>();
+
     /** Whether the previous version has names unknown to the mount. */
     boolean hasOthers;
+
+    Stat get(At home) {
+      return Objects.requireNonNull(there.get(home));
+    }
   }
 
   private Found look(Change.Content change, Inode inode) throws FsException {
@@ -374,6 +419,9 @@ public final class ContentStep {
     for (At home : homes) {
       try (SourceTree.Directory directory = step.open(home.directory())) {
         Stat there = Step.find(directory, home.name());
+        if (there != null) {
+          found.there.put(home, there);
+        }
         if (there == null) {
           found.gone.add(home);
         } else if (isMade(there, change, inode)) {
@@ -409,19 +457,22 @@ public final class ContentStep {
     }
     if (!found.old.isEmpty()
         && (found.hasOthers || step.versions().isOverwriting(inode.number()))) {
-      return overwrite(change, found.old.get(0)).and(without(change, found.gone));
+      return overwrite(change, found, found.old.get(0));
     }
     At made = found.made.isEmpty() ? null : found.made.get(0);
+    Stat version = made == null ? null : found.there.get(made);
     if (made != null) {
       copies.discard(change);
       step.tree().beginMove();
     } else {
       At first = found.old.get(0);
-      if (!putOver(change, first)) {
-        return overwrite(change, first).and(without(change, found.gone));
+      version = putOver(change, found, first);
+      if (version == null) {
+        return overwrite(change, found, first);
       }
       found.made.add(found.old.remove(0));
     }
+    Stat there = Objects.requireNonNull(version);
     Recording kept = Recording.NOTHING;
     for (At home : found.old) {
       if (putOver(change, found.made.get(0), home)) {
@@ -447,16 +498,20 @@ public final class ContentStep {
             null,
             () -> {
               if (made != null) {
-                agree(change, made);
+                agree(change, made, there);
               }
               syncHomes(found.made);
             });
-    return replaced(change, found.made).and(without(change, found.gone)).and(kept).and(rested);
+    return replaced(change, found.made, there)
+        .and(without(change, found.gone))
+        .and(kept)
+        .and(rested);
   }
 
-  private void agree(Change.Content change, At home) throws FsException {
-    try (SourceTree.Directory directory = step.open(home.directory())) {
-      completion.agree(directory, home.name(), change);
+  private void agree(Change.Content change, At home, Stat there) throws FsException {
+    try (SourceTree.Directory directory = step.open(home.directory());
+        SourceTree.Directory node = directory.node(home.name(), there)) {
+      completion.agree(node, change);
     }
   }
 
@@ -491,20 +546,21 @@ public final class ContentStep {
   /**
    * Renames a complete copy over a name.
    *
-   * @return false if neither the writer nor the daemon may change the directory
+   * @return the copy; null if neither the writer nor the daemon may change the directory
    */
-  private boolean putOver(Change.Content change, At home) throws FsException {
+  private @Nullable Stat putOver(Change.Content change, Found found, At home) throws FsException {
     try (SourceTree.Directory directory = step.open(home.directory())) {
       Copies.Copy copy = finish(copies.take(change), change);
       temporaries.prove(List.of(copy));
       try (SourceTree.Directory from = step.open(copy.directory())) {
-        copyExtended(directory, home.name(), from, copy.name());
+        copyExtended(directory, home.name(), found.get(home), from, copy);
         step.tree().beginMove();
         rename(change, from, copy, directory, home);
       }
-      return true;
+      return copy.made();
     } catch (FsException e) {
-      return refused(change, e);
+      refuse(change, e);
+      return null;
     }
   }
 
@@ -517,16 +573,16 @@ public final class ContentStep {
       }
       return true;
     } catch (FsException e) {
-      return refused(change, e);
+      refuse(change, e);
+      return false;
     }
   }
 
-  private boolean refused(Change.Content change, FsException e) throws FsException {
+  private void refuse(Change.Content change, FsException e) throws FsException {
     if (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM) {
       throw e;
     }
     temporaries.removeTemporary(change);
-    return false;
   }
 
   private void rename(
@@ -537,16 +593,25 @@ public final class ContentStep {
       At home)
       throws FsException {
     attributes.asWriter(
-        change, () -> calls.rename(from.file(), copy.name(), to.file(), home.name(), 0));
+        change,
+        step.tree().isForeign(home.directory()),
+        () -> calls.rename(from.file(), copy.name(), to.file(), home.name(), 0));
     temporaries.used(change);
   }
 
-  private Recording replaced(Change.Content change, List<At> homes) throws FsException {
+  /**
+   * Records that these names lead to a new version.
+   *
+   * @param version it
+   */
+  private Recording replaced(Change.Content change, List<At> homes, Stat version)
+      throws FsException {
     Recording recording = Recording.NOTHING;
     for (At home : homes) {
       step.times().disturb(change, home.directory());
-      try (SourceTree.Directory directory = step.open(home.directory())) {
-        Stat stat = directory.status(home.name());
+      try (SourceTree.Directory directory = step.open(home.directory());
+          SourceTree.Directory node = directory.node(home.name(), version)) {
+        Stat stat = node.status(Inode.NO_NAME);
         recording =
             recording
                 .and(Step.seen(change.inode(), stat))
@@ -565,12 +630,19 @@ public final class ContentStep {
   }
 
   private void copyExtended(
-      SourceTree.Directory directory, FileName name, SourceTree.Directory to, FileName toName)
+      SourceTree.Directory directory,
+      FileName name,
+      Stat there,
+      SourceTree.Directory from,
+      Copies.Copy copy)
       throws FsException {
-    for (Map.Entry<FileName, byte[]> attribute :
-        calls.extendedAttributes(directory.file(), name).entrySet()) {
-      if (attribute.getKey().toString().startsWith("user.")) {
-        calls.setExtendedAttribute(to.file(), toName, attribute.getKey(), attribute.getValue());
+    try (SourceTree.Directory old = directory.node(name, there);
+        SourceTree.Directory made = node(from, copy.name(), copy)) {
+      for (Map.Entry<FileName, byte[]> attribute :
+          calls.extendedAttributes(old.file()).entrySet()) {
+        if (attribute.getKey().toString().startsWith("user.")) {
+          calls.setExtendedAttribute(made.file(), attribute.getKey(), attribute.getValue());
+        }
       }
     }
   }
@@ -580,23 +652,27 @@ public final class ContentStep {
    * previous version, or because its directory cannot be changed. The file is never shorter than
    * the shorter version.
    */
-  private Recording overwrite(Change.Content change, At home) throws FsException {
+  private Recording overwrite(Change.Content change, Found found, At home) throws FsException {
     copies.discard(change);
     try (SourceTree.Directory directory = step.open(home.directory())) {
       temporaries.intendOverwrite(change, home.directory());
-      int file = openToWrite(change, directory, home.name());
+      int file = openToWrite(change, directory, home.name(), found.get(home));
       if (file < 0) {
         throw new FsException(Errno.EACCES, home.name().toString());
       }
+      SourceTree.Directory node = step.tree().opened(file);
+      Stat now;
       try {
         calls.truncate(file, copies.transferOver(change, file));
-        completion.agree(directory, home.name(), change);
+        completion.agree(node, change);
         calls.sync(file, false);
+        now = node.status(Inode.NO_NAME);
       } finally {
         calls.close(file);
       }
-      Stat now = directory.status(home.name());
-      return Step.seen(change.inode(), now).and(drained(change, now));
+      return Step.seen(change.inode(), now)
+          .and(drained(change, now))
+          .and(without(change, found.gone));
     }
   }
 
@@ -613,7 +689,10 @@ public final class ContentStep {
           step.makeBeside(
               name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));
       Recording rested = step.finish(change, inode.homeParent(), directory);
-      Stat stat = directory.status(beside);
+      Stat stat;
+      try (SourceTree.Directory node = node(directory, beside, copy)) {
+        stat = node.status(Inode.NO_NAME);
+      }
       long where = inode.homeParent();
       return rested.and(
           update -> {

@@ -218,7 +218,7 @@ public final class Copies implements AutoCloseable {
       try (OutputCalls.Acting acting = actors.as(change)) {
         file = calls.open(directory.file(), name, flags, TEMPORARY_MODE);
       } catch (FsException e) {
-        if (change.isFirst() || e.errno() != Errno.EACCES) {
+        if (change.isFirst() || e.errno() != Errno.EACCES || tree.isForeign(where)) {
           throw e;
         }
         // The writer may change the file, but not its directory.
@@ -233,10 +233,10 @@ public final class Copies implements AutoCloseable {
             acting.close();
           }
           // Not by name, because others may change the directory.
-          attributes.setAnnounced(tree.opened(file), Inode.NO_NAME, change, acting);
+          attributes.setAnnounced(tree.opened(file), change, acting);
         }
         calls.sync(file, false);
-        Stat made = calls.status(file, Inode.NO_NAME);
+        Stat made = tree.opened(file).status(Inode.NO_NAME);
         return new Copy(change, where, name, change.attributes(), made);
       } catch (FsException e) {
         temporaries.giveBack(directory, change, e);
@@ -262,6 +262,7 @@ public final class Copies implements AutoCloseable {
     try (SourceTree.Directory to = tree.open(where)) {
       int source = calls.open(from.file(), name, OutputCalls.O_RDONLY, 0);
       try {
+        tree.opened(source).require(there, name);
         int file;
         try (OutputCalls.Acting acting = actors.as(change)) {
           file = calls.open(to.file(), temporary, flags, TEMPORARY_MODE);
@@ -271,13 +272,10 @@ public final class Copies implements AutoCloseable {
           DataCopy.copy(calls, source, file, 0, size, pace::take);
           calls.truncate(file, size);
           SourceTree.Directory opened = tree.opened(file);
-          for (Map.Entry<FileName, byte[]> attribute :
-              calls.extendedAttributes(source, Inode.NO_NAME).entrySet()) {
-            attributes.setExtended(opened, Inode.NO_NAME, attribute.getKey(), attribute.getValue());
-          }
-          attributes.set(opened, Inode.NO_NAME, there.attributes(), () -> {});
+          attributes.setExtended(opened, calls.extendedAttributes(source));
+          attributes.set(opened, there.attributes(), () -> {});
           calls.sync(file, false);
-          Stat made = calls.status(file, Inode.NO_NAME);
+          Stat made = opened.status(Inode.NO_NAME);
           return new Copy(change, where, temporary, there.attributes(), made);
         } catch (FsException e) {
           temporaries.giveBack(to, change, e);
@@ -298,7 +296,9 @@ public final class Copies implements AutoCloseable {
     FileName name = temporaries.name(change.sequence());
     try (SourceTree.Directory directory = tree.open(home.directory())) {
       attributes.asWriter(
-          change, () -> calls.link(directory.file(), home.name(), directory.file(), name));
+          change,
+          tree.isForeign(home.directory()),
+          () -> calls.link(directory.file(), home.name(), directory.file(), name));
       return new Copy(change, home.directory(), name, change.attributes(), null);
     }
   }

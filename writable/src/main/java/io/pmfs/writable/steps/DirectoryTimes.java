@@ -1,7 +1,6 @@
 package io.pmfs.writable.steps;
 
 import io.pmfs.metadata.Attributes;
-import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.WritableFileSystem;
@@ -116,7 +115,7 @@ public final class DirectoryTimes {
       }
       Instant wanted = inode.attributes().modificationTime();
       if (!wanted.equals(there.attributes().modificationTime())) {
-        setTimes(directory, Inode.NO_NAME, inode.attributes());
+        setTimes(directory, inode.attributes());
         there = directory.status(Inode.NO_NAME);
       }
       return touched(number, there);
@@ -134,11 +133,10 @@ public final class DirectoryTimes {
   }
 
   /** Gives a moved directory the times that the mount shows. */
-  public void touchMoved(SourceTree.Directory directory, FileName name, long number)
-      throws FsException {
+  public void touchMoved(SourceTree.Directory node, long number) throws FsException {
     Inode inode = state.find(number);
     if (inode != null && inode.isDirectory()) {
-      setTimes(directory, name, inode.attributes());
+      setTimes(node, inode.attributes());
     }
   }
 
@@ -169,10 +167,9 @@ public final class DirectoryTimes {
   }
 
   /** Sets a directory's times, if its owner and file system allow that. */
-  private void setTimes(SourceTree.Directory directory, FileName name, Attributes wanted)
-      throws FsException {
+  private void setTimes(SourceTree.Directory node, Attributes wanted) throws FsException {
     try {
-      tree.calls().setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
+      tree.calls().setTimes(node.file(), wanted.accessTime(), wanted.modificationTime());
     } catch (FsException e) {
       switch (e.errno()) {
         case EPERM, EACCES, EBADF, EINVAL, EOPNOTSUPP, EROFS, ENOENT -> {}

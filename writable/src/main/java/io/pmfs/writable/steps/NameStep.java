@@ -14,7 +14,6 @@ import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.tree.Homes;
 import io.pmfs.writable.tree.SourceTree;
-import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -58,32 +57,35 @@ public final class NameStep {
         temporaries.intend(change, change.at().directory());
       }
       boolean isMade = as(change, () -> calls.mkdir(directory.file(), name, mode(change)));
-      Stat there = directory.status(name);
-      if (there.attributes().type() != FileType.DIRECTORY) {
-        return makeBeside(
-            change,
-            directory,
-            free -> as(change, () -> calls.mkdir(directory.file(), free, mode(change))));
-      }
-      boolean isOwn =
-          isMade || isAgain || there.attributes().modificationTime().isAfter(made(change));
-      Recording made =
-          made(
+      try (SourceTree.Directory node = directory.node(name)) {
+        Stat there = node.status(Inode.NO_NAME);
+        if (there.attributes().type() != FileType.DIRECTORY) {
+          return makeBeside(
               change,
               directory,
-              name,
-              isOwn ? there : null,
-              () -> {
-                if (isOwn) {
-                  completion.setAttributes(directory, name, change);
-                }
-              });
-      return isMade ? made.and(update -> step.tree().addEmpty(change.inode())) : made;
+              free -> as(change, () -> calls.mkdir(directory.file(), free, mode(change))));
+        }
+        boolean mayBeOwn = step.actors().mayHaveMade(change, there.attributes(), isMade);
+        if (isMade || (isAgain && mayBeOwn)) {
+          Recording made =
+              made(
+                  change,
+                  directory,
+                  name,
+                  node,
+                  mayBeOwn ? there : null,
+                  () -> completion.setAttributes(node, change, mayBeOwn));
+          return made.and(Step.owned(change.inode(), mayBeOwn))
+              .and(isMade ? update -> step.tree().addEmpty(change.inode()) : Recording.NOTHING);
+        }
+        Recording merged = made(change, directory, name, node, null, () -> {});
+        return mayBeOwn
+            ? merged
+            : merged
+                .and(Step.adopted(change.inode(), there))
+                .and(step.conflict(change, "another user made this directory, and keeps it"));
+      }
     }
-  }
-
-  private static Instant made(Change.Made change) {
-    return change.attributes().changeTime();
   }
 
   private static int mode(Change.Made change) {
@@ -145,25 +147,35 @@ public final class NameStep {
     try (SourceTree.Directory directory = step.open(change.at().directory())) {
       FileName name = change.at().name();
       boolean isMade = as(change, () -> maker.make(directory, name));
-      Stat there = directory.status(name);
-      if (!isMade && !isOurs.test(directory, name, there)) {
-        return makeBeside(change, directory, free -> as(change, () -> maker.make(directory, free)));
+      try (SourceTree.Directory node = directory.node(name)) {
+        Stat there = node.status(Inode.NO_NAME);
+        boolean isOwn = step.actors().mayHaveMade(change, there.attributes(), isMade);
+        boolean isTaken = isMade || isOwn || there.attributes().type() == FileType.SYMBOLIC_LINK;
+        if (!isTaken || !isOurs.test(directory, name, there)) {
+          return makeBeside(
+              change, directory, free -> as(change, () -> maker.make(directory, free)));
+        }
+        return made(
+            change,
+            directory,
+            name,
+            node,
+            isOwn ? there : null,
+            () -> completion.setAttributes(node, change, isOwn));
       }
-      return made(
-          change, directory, name, there, () -> completion.setAttributes(directory, name, change));
     }
   }
 
-  private Recording made(Change.Named change, SourceTree.Directory directory, FileName name)
-      throws FsException {
-    return made(change, directory, name, null, () -> {});
-  }
-
-  /** Completes a node that has its name. */
+  /**
+   * Completes a node that has its name.
+   *
+   * @param node it, opened
+   */
   private Recording made(
       Change.Named change,
       SourceTree.Directory directory,
       FileName name,
+      SourceTree.Directory node,
       @Nullable Stat made,
       Step.Rest rest)
       throws FsException {
@@ -177,18 +189,20 @@ public final class NameStep {
               rest.make();
               step.sync(directory);
             });
-    return step.added(change.inode(), where, name, directory.status(name)).and(rested);
+    return step.added(change.inode(), where, name, node.status(Inode.NO_NAME)).and(rested);
   }
 
   private Recording makeBeside(
       Change.Made change, SourceTree.Directory directory, Step.Making making) throws FsException {
     FileName beside = step.makeBeside(change.at().name(), making);
-    return made(change, directory, beside)
-        .and(step.aside(change.inode(), change.at().directory()))
-        .and(renamedInMount(change.inode(), change.at().directory(), beside))
-        .and(
-            step.conflict(
-                change, "another program created this name; yours is saved as " + beside));
+    try (SourceTree.Directory node = directory.node(beside)) {
+      return made(change, directory, beside, node, null, () -> {})
+          .and(step.aside(change.inode(), change.at().directory()))
+          .and(renamedInMount(change.inode(), change.at().directory(), beside))
+          .and(
+              step.conflict(
+                  change, "another program created this name; yours is saved as " + beside));
+    }
   }
 
   private static Recording renamedInMount(long number, long directory, FileName name) {
@@ -212,7 +226,7 @@ public final class NameStep {
         SourceTree.Directory directory = step.open(change.at().directory())) {
       FileName name = change.at().name();
       Stat linked = Step.find(source, from);
-      if (linked == null) {
+      if (linked == null || !isThis(inode, linked)) {
         return step.conflict(change, "another program removed the linked file");
       }
       boolean isMade = as(change, () -> calls.link(source.file(), from, directory.file(), name));
@@ -234,9 +248,19 @@ public final class NameStep {
       Change.Link change, Inode inode, Stat before, SourceTree.Directory directory, FileName name)
       throws FsException {
     long where = change.at().directory();
-    Recording rested = step.finish(change, where, directory);
-    Stat now = step.after(inode, before, directory.status(name), false);
-    return step.added(inode.number(), where, name, now).and(rested);
+    try (SourceTree.Directory node = directory.node(name, before)) {
+      Recording rested = step.finish(change, where, directory);
+      Stat now = step.after(inode, before, node.status(Inode.NO_NAME), false);
+      return step.added(inode.number(), where, name, now).and(rested);
+    }
+  }
+
+  /** Whether the source's file is this node. */
+  private boolean isThis(Inode inode, Stat there) throws FsException {
+    Stat seen = inode.seen();
+    return seen == null
+        || seen.isSameFile(there)
+        || step.versions().isOwnVersion(there, inode.number());
   }
 
   // ---- removing
@@ -383,70 +407,73 @@ public final class NameStep {
     }
     boolean isRoot = inode.number() == WritableFileSystem.ROOT;
     try (SourceTree.Directory directory =
-        step.open(isRoot ? WritableFileSystem.ROOT : inode.homeParent())) {
-      FileName name = isRoot ? Inode.NO_NAME : inode.homeName();
-      Stat there = Step.find(directory, name);
-      Stat seen = inode.seen();
-      if (there == null || seen == null || !seen.isSameFile(there)) {
-        return step.conflict(
-            change, "another program replaced this file; its attributes were not changed");
+            step.open(isRoot ? WritableFileSystem.ROOT : inode.homeParent());
+        SourceTree.Directory node =
+            step.node(directory, isRoot ? Inode.NO_NAME : inode.homeName(), inode.seen())) {
+      if (node == null) {
+        return replaced(change);
       }
+      Stat there = node.status(Inode.NO_NAME);
       try {
-        setAttributesAs(directory, name, change, there);
+        setAttributesAs(node, change, there, inode.is(Inode.FOREIGN));
       } catch (FsException e) {
-        step.recordNow(seenAfter(inode, there, directory, name)); // Some may be set already.
+        step.recordNow(seenAfter(inode, there, node)); // Some may be set already.
         throw e;
       }
-      return seenAfter(inode, there, directory, name);
+      Recording seen = seenAfter(inode, there, node);
+      return inode.is(Inode.FOREIGN)
+          ? seen.and(Step.adopted(inode.number(), node.status(Inode.NO_NAME)))
+          : seen;
     }
   }
 
-  private Recording seenAfter(
-      Inode inode, Stat before, SourceTree.Directory directory, FileName name) throws FsException {
-    Stat now = directory.status(name);
+  private Recording replaced(Change change) throws FsException {
+    return step.conflict(
+        change, "another program replaced this file; its attributes were not changed");
+  }
+
+  private Recording seenAfter(Inode inode, Stat before, SourceTree.Directory node)
+      throws FsException {
+    Stat now = node.status(Inode.NO_NAME);
     return Step.seen(inode.number(), step.after(inode, before, now, false));
   }
 
   /** The kernel has allowed the change; the process may have had more groups than its user. */
   private void setAttributesAs(
-      SourceTree.Directory directory, FileName name, Change.SetAttributes change, Stat there)
+      SourceTree.Directory node, Change.SetAttributes change, Stat there, boolean isForeign)
       throws FsException {
     try (OutputCalls.Acting acting = step.actors().as(change)) {
-      setAttributes(directory, name, change, there, acting);
+      setAttributes(node, change, there, acting);
       return;
     } catch (FsException e) {
-      if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES) {
+      if (isForeign || (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES)) {
         throw e;
       }
     }
     try (OutputCalls.Acting daemon = () -> {}) {
-      setAttributes(directory, name, change, there, daemon);
+      setAttributes(node, change, there, daemon);
     }
   }
 
   private void setAttributes(
-      SourceTree.Directory directory,
-      FileName name,
-      Change.SetAttributes change,
-      Stat there,
-      OutputCalls.Acting acting)
+      SourceTree.Directory node, Change.SetAttributes change, Stat there, OutputCalls.Acting acting)
       throws FsException {
     Attributes wanted = change.attributes();
     Attributes found = there.attributes();
     if (change.sets(Change.SetAttributes.OWNER)
         && (found.uid() != wanted.uid() || found.gid() != wanted.gid())) {
-      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+      calls.chown(node.file(), wanted.uid(), wanted.gid());
     }
     boolean setsMode = change.sets(Change.SetAttributes.MODE);
     if (!setsMode && change.sets(Change.SetAttributes.OWNER)) {
-      int now = directory.status(name).attributes().mode();
+      int now = node.status(Inode.NO_NAME).attributes().mode();
       setsMode = ((now ^ wanted.mode()) & SET_ID) != 0;
     }
     if (setsMode && wanted.type() != FileType.SYMBOLIC_LINK) {
-      attributes.setMode(directory, name, wanted, acting);
+      attributes.setMode(node, wanted, acting);
     }
     if (change.setsTimes()) {
-      calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime());
+      calls.setTimes(node.file(), wanted.accessTime(), wanted.modificationTime());
     }
   }
 
@@ -455,30 +482,32 @@ public final class NameStep {
     if (inode == null || !inode.hasHome()) {
       return Recording.NOTHING;
     }
-    try (SourceTree.Directory directory = step.open(inode.homeParent())) {
-      FileName name = inode.homeName();
-      Stat there = directory.status(name);
-      setExtendedAs(directory, name, change);
-      return seenAfter(inode, there, directory, name);
+    try (SourceTree.Directory directory = step.open(inode.homeParent());
+        SourceTree.Directory node = step.node(directory, inode.homeName(), inode.seen())) {
+      if (node == null) {
+        return replaced(change);
+      }
+      Stat there = node.status(Inode.NO_NAME);
+      setExtendedAs(node, change);
+      return seenAfter(inode, there, node);
     }
   }
 
-  private void setExtendedAs(
-      SourceTree.Directory directory, FileName name, Change.SetExtended change) throws FsException {
+  private void setExtendedAs(SourceTree.Directory node, Change.SetExtended change)
+      throws FsException {
     try (OutputCalls.Acting acting = step.actors().as(change)) {
       FileName value = change.value();
       if (value != null) {
-        calls.setExtendedAttribute(directory.file(), name, change.name(), value.bytes());
+        calls.setExtendedAttribute(node.file(), change.name(), value.bytes());
       } else {
-        removeExtended(directory, name, change.name());
+        removeExtended(node, change.name());
       }
     }
   }
 
-  private void removeExtended(SourceTree.Directory directory, FileName name, FileName attribute)
-      throws FsException {
+  private void removeExtended(SourceTree.Directory node, FileName attribute) throws FsException {
     try {
-      calls.removeExtendedAttribute(directory.file(), name, attribute);
+      calls.removeExtendedAttribute(node.file(), attribute);
     } catch (FsException e) {
       if (e.errno() != Errno.ENODATA) {
         throw e;

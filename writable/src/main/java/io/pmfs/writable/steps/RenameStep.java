@@ -14,6 +14,7 @@ import io.pmfs.writable.tree.Homes;
 import io.pmfs.writable.tree.Listing;
 import io.pmfs.writable.tree.SourceTree;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** Renames at the source. Used by one thread. */
@@ -132,7 +133,7 @@ public final class RenameStep {
       boolean isSame = target != null && seen != null && seen.isSameFile(target);
       if (target != null && (isSame || isCopied(change, target))) {
         // Done before a crash.
-        return moved(move, move.toName(), target, true);
+        return moved(move, move.toName(), target, target, true);
       }
       return moving == null && inode.isRemoved()
           ? step.removed(inode.number(), from.directory(), from.name()).and(removeReplaced(change))
@@ -140,36 +141,37 @@ public final class RenameStep {
     }
     if (isCopied(change, target)) {
       removeOld(move);
-      return moved(move, move.toName(), moving, false);
+      return moved(move, move.toName(), Objects.requireNonNull(target), moving, false);
     }
     if (target != null && target.isSameFile(moving)) {
       // Two names of one file: rename(2) would do nothing, but the mount has lost one of them.
-      calls.unlink(move.left.file(), from.name());
-      return moved(move, move.toName(), moving, false);
+      removeOld(move);
+      return moved(move, move.toName(), moving, moving, false);
     }
-    boolean isMoved;
+    Stat there = null;
     try {
       Inode other = move.other;
-      isMoved =
+      boolean isMoved =
           tryMove(move, move.left, from.name(), target)
               || (other != null
                   && other.isDirectory()
                   && temporaries.clear(other.number())
                   && tryMove(move, move.left, from.name(), target));
+      there = isMoved ? moving : null;
     } catch (FsException e) {
       if (e.errno() != Errno.EXDEV || !isOnlyName(inode, moving)) {
         throw e;
       }
-      isMoved = moveCopy(move, target, moving);
+      there = moveCopy(move, target, moving);
     }
-    if (isMoved) {
-      return moved(move, move.toName(), moving, false);
+    if (there != null) {
+      return moved(move, move.toName(), there, moving, false);
     }
     FileName beside =
         step.makeBeside(
             move.toName(),
             free -> step.renameFreeAs(change, move.left, from.name(), move.entered, free));
-    return moved(move.replacingNothing(), beside, moving, false)
+    return moved(move.replacingNothing(), beside, moving, moving, false)
         .and(step.aside(inode.number(), change.to().directory()))
         .and(
             update -> {
@@ -192,13 +194,18 @@ public final class RenameStep {
     }
   }
 
-  /** Renames between file systems or projects by copying the file and removing the old one. */
-  private boolean moveCopy(Move move, @Nullable Stat target, Stat moving) throws FsException {
+  /**
+   * Renames between file systems or projects by copying the file and removing the old one.
+   *
+   * @return the copy; null if another program's file has the name
+   */
+  private @Nullable Stat moveCopy(Move move, @Nullable Stat target, Stat moving)
+      throws FsException {
     FileName name = move.from.name();
     Copies.Copy copy = copies.duplicate(move.change, move.left, name, moving);
     temporaries.prove(List.of(copy));
     if (!tryMove(move, move.entered, copy.name(), target)) {
-      return false;
+      return null;
     }
     temporaries.used(move.change);
     step.sync(move.entered);
@@ -206,7 +213,7 @@ public final class RenameStep {
     if (old != null && old.isUnchanged(moving)) {
       removeOld(move);
     }
-    return true;
+    return copy.made();
   }
 
   private boolean isCopied(Change.Rename change, @Nullable Stat target) throws FsException {
@@ -261,10 +268,19 @@ public final class RenameStep {
    * Completes a rename that is made at the source.
    *
    * @param name which the source has now
+   * @param there the file that was given that name
    * @param before the node's state before it
    * @param isMade whether it was made before this step began
    */
-  private Recording moved(Move move, FileName name, Stat before, boolean isMade)
+  private Recording moved(Move move, FileName name, Stat there, Stat before, boolean isMade)
+      throws FsException {
+    try (SourceTree.Directory node = move.entered.node(name, there)) {
+      return moved(move, name, node, before, isMade);
+    }
+  }
+
+  private Recording moved(
+      Move move, FileName name, SourceTree.Directory node, Stat before, boolean isMade)
       throws FsException {
     Change.Rename change = move.change;
     Inode inode = move.inode;
@@ -282,9 +298,9 @@ public final class RenameStep {
               if (from.directory() != change.to().directory()) {
                 step.sync(move.left);
               }
-              step.times().touchMoved(to, name, inode.number());
+              step.times().touchMoved(node, inode.number());
             });
-    Stat stat = step.after(inode, before, to.status(name), isMade);
+    Stat stat = step.after(inode, before, node.status(Inode.NO_NAME), isMade);
     At there = new At(change.to().directory(), name);
     Recording replaced =
         other == null
@@ -351,19 +367,27 @@ public final class RenameStep {
         calls.rename(directory.file(), name, to.file(), toName, OutputCalls.RENAME_EXCHANGE);
       }
     }
-    Recording rested =
-        step.finish(
-            change,
-            change.from().directory(),
-            null,
-            () -> {
-              step.sync(directory);
-              step.sync(to);
-              step.times().touchMoved(to, toName, inode.number());
-              step.times().touchMoved(directory, name, other.number());
-            });
-    Stat now = step.after(inode, isDone ? second : first, to.status(toName), isDone);
-    Stat otherNow = step.after(other, isDone ? first : second, directory.status(name), isDone);
+    Stat before = isDone ? second : first;
+    Stat otherBefore = isDone ? first : second;
+    Recording rested;
+    Stat now;
+    Stat otherNow;
+    try (SourceTree.Directory node = to.node(toName, before);
+        SourceTree.Directory otherNode = directory.node(name, otherBefore)) {
+      rested =
+          step.finish(
+              change,
+              change.from().directory(),
+              null,
+              () -> {
+                step.sync(directory);
+                step.sync(to);
+                step.times().touchMoved(node, inode.number());
+                step.times().touchMoved(otherNode, other.number());
+              });
+      now = step.after(inode, before, node.status(Inode.NO_NAME), isDone);
+      otherNow = step.after(other, otherBefore, otherNode.status(Inode.NO_NAME), isDone);
+    }
     At from = new At(change.from().directory(), name);
     At there = new At(change.to().directory(), toName);
     return rested.and(

@@ -7,6 +7,7 @@ import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.journal.Change;
+import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.tree.Extended;
 import io.pmfs.writable.tree.SourceTree;
 import java.util.Map;
@@ -36,56 +37,64 @@ final class SourceAttributes {
     void make() throws FsException;
   }
 
-  /** Makes a call as the writer, who may change the file, but perhaps not its directory. */
-  void asWriter(Change.Content change, Call call) throws FsException {
+  /**
+   * Makes a call as the writer, who may change the file, but perhaps not its directory.
+   *
+   * @param isForeign whether root may not do it then
+   */
+  void asWriter(Change.Content change, boolean isForeign, Call call) throws FsException {
     try (OutputCalls.Acting acting = actors.as(change)) {
       call.make();
       return;
     } catch (FsException e) {
-      if (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM) {
+      if (isForeign || (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM)) {
         throw e;
       }
     }
     call.make();
   }
 
-  void setAnnounced(
-      SourceTree.Directory directory,
-      FileName name,
-      Change.Content change,
-      OutputCalls.Acting acting)
+  /**
+   * Sets what a content brings.
+   *
+   * @param node the file, which the empty name is; so in all following methods
+   */
+  void setAnnounced(SourceTree.Directory node, Change.Content change, OutputCalls.Acting acting)
       throws FsException {
     FileName extended = change.extended();
     if (extended != null) {
-      for (Map.Entry<FileName, byte[]> attribute : Extended.decode(extended.bytes()).entrySet()) {
-        setExtended(directory, name, attribute.getKey(), attribute.getValue());
-      }
+      setExtended(node, Extended.decode(extended.bytes()));
     }
-    set(directory, name, change.attributes(), acting);
+    set(node, change.attributes(), acting);
   }
 
-  void setExtended(SourceTree.Directory directory, FileName name, FileName attribute, byte[] value)
+  void setExtended(SourceTree.Directory node, Map<FileName, byte[]> attributes) throws FsException {
+    for (Map.Entry<FileName, byte[]> attribute : attributes.entrySet()) {
+      setExtended(node, attribute.getKey(), attribute.getValue());
+    }
+  }
+
+  private void setExtended(SourceTree.Directory node, FileName attribute, byte[] value)
       throws FsException {
     try {
-      calls.setExtendedAttribute(directory.file(), name, attribute, value);
+      calls.setExtendedAttribute(node.file(), attribute, value);
     } catch (FsException e) {
       switch (e.errno()) {
         case EPERM, EINVAL, EOPNOTSUPP, ENAMETOOLONG, E2BIG, ERANGE ->
-            log.warn("the source cannot store {} of {}: {}", attribute, name, e.getMessage());
+            log.warn("the source cannot store {}: {}", attribute, e.getMessage());
         default -> throw e;
       }
     }
   }
 
-  void giveAway(SourceTree.Directory directory, FileName name, Attributes wanted)
-      throws FsException {
+  private void giveAway(SourceTree.Directory node, Attributes wanted) throws FsException {
     try {
-      calls.chown(directory.file(), name, wanted.uid(), wanted.gid());
+      calls.chown(node.file(), wanted.uid(), wanted.gid());
     } catch (FsException e) {
       if (e.errno() != Errno.EPERM && e.errno() != Errno.EINVAL) {
         throw e;
       }
-      log.debug("the source does not change the owner of {}: {}", name, e.getMessage());
+      log.debug("the source does not change an owner: {}", e.getMessage());
     }
   }
 
@@ -94,58 +103,76 @@ final class SourceAttributes {
    * mount's kernel has allowed the bit, and a process may have more groups than its user, so the
    * daemon sets it.
    */
-  void setMode(
-      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+  void setMode(SourceTree.Directory node, Attributes wanted, OutputCalls.Acting acting)
       throws FsException {
     int mode = wanted.mode() & PERMISSIONS;
-    calls.chmod(directory.file(), name, mode);
-    if ((mode & SET_GROUP_ID) != 0
-        && (directory.status(name).attributes().mode() & SET_GROUP_ID) == 0) {
+    calls.chmod(node.file(), mode);
+    if ((mode & SET_GROUP_ID) != 0 && (mode(node) & SET_GROUP_ID) == 0) {
       acting.close();
-      calls.chmod(directory.file(), name, mode);
+      calls.chmod(node.file(), mode);
     }
+  }
+
+  private static int mode(SourceTree.Directory node) throws FsException {
+    return node.status(Inode.NO_NAME).attributes().mode();
   }
 
   /**
    * Sets owner, mode and times, in an order in which no call undoes another. A value that the
    * source does not accept does not stop the content.
    */
-  void set(
-      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+  void set(SourceTree.Directory node, Attributes wanted, OutputCalls.Acting acting)
       throws FsException {
-    setRights(directory, name, wanted, acting);
-    setTimes(directory, name, wanted, acting);
+    setRights(node, wanted, acting);
+    setTimes(node, wanted, acting);
   }
 
-  void setRights(
-      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+  void setRights(SourceTree.Directory node, Attributes wanted, OutputCalls.Acting acting)
       throws FsException {
-    Attributes there = directory.status(name).attributes();
+    Attributes there = node.status(Inode.NO_NAME).attributes();
     if (there.uid() != wanted.uid() || there.gid() != wanted.gid()) {
       // Only root can give files away; the writer may be another user.
       acting.close();
-      giveAway(directory, name, wanted);
-      there = directory.status(name).attributes();
+      giveAway(node, wanted);
+      there = node.status(Inode.NO_NAME).attributes();
     }
     if (wanted.type() != FileType.SYMBOLIC_LINK
         && ((there.mode() ^ wanted.mode()) & PERMISSIONS) != 0) {
-      setIfTaken("mode", name, acting, () -> setMode(directory, name, wanted, acting));
+      setIfTaken("mode", acting, () -> setMode(node, wanted, acting));
     }
   }
 
-  void setTimes(
-      SourceTree.Directory directory, FileName name, Attributes wanted, OutputCalls.Acting acting)
+  void setTimes(SourceTree.Directory node, Attributes wanted, OutputCalls.Acting acting)
       throws FsException {
     setIfTaken(
         "times",
-        name,
         acting,
-        () ->
-            calls.setTimes(directory.file(), name, wanted.accessTime(), wanted.modificationTime()));
+        () -> calls.setTimes(node.file(), wanted.accessTime(), wanted.modificationTime()));
+  }
+
+  /** Sets mode and times as far as the actor may: the node may be another user's. */
+  void setAsActor(SourceTree.Directory node, Attributes wanted) throws FsException {
+    if (wanted.type() != FileType.SYMBOLIC_LINK
+        && ((mode(node) ^ wanted.mode()) & PERMISSIONS) != 0) {
+      setIfTaken("mode", () -> calls.chmod(node.file(), wanted.mode() & PERMISSIONS));
+    }
+    setIfTaken(
+        "times", () -> calls.setTimes(node.file(), wanted.accessTime(), wanted.modificationTime()));
+  }
+
+  private static void setIfTaken(String what, Call call) throws FsException {
+    try {
+      call.make();
+    } catch (FsException e) {
+      if (e.errno() != Errno.EPERM) {
+        throw e;
+      }
+      log.debug("the source does not change {}: {}", what, e.getMessage());
+    }
   }
 
   /** Makes a call as the writer, then as the daemon; ignores its failure after that. */
-  private static void setIfTaken(String what, FileName name, OutputCalls.Acting acting, Call call)
+  private static void setIfTaken(String what, OutputCalls.Acting acting, Call call)
       throws FsException {
     try {
       call.make();
@@ -157,13 +184,6 @@ final class SourceAttributes {
     }
     // Only the owner may set the times of a file that others can write.
     acting.close();
-    try {
-      call.make();
-    } catch (FsException e) {
-      if (e.errno() != Errno.EPERM) {
-        throw e;
-      }
-      log.debug("the source does not change the {} of {}: {}", what, name, e.getMessage());
-    }
+    setIfTaken(what, call);
   }
 }

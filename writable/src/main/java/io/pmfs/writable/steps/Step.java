@@ -169,26 +169,52 @@ public final class Step {
       throw why;
     }
     try (SourceTree.Directory above = open(parent)) {
-      try {
-        calls.mkdir(above.file(), name, inode.attributes().mode() & PERMISSIONS);
-        conflicts.add(path(parent, name), "vanished from the source; created again", false);
+      boolean isMade = makeAgain(above, name, inode.attributes());
+      try (SourceTree.Directory node = above.node(name)) {
+        Stat stat = node.status(Inode.NO_NAME);
+        if (stat.attributes().type() != FileType.DIRECTORY) {
+          throw why;
+        }
+        if (isMade && stat.attributes().uid() == inode.attributes().uid()) {
+          attributes.setRights(node, inode.attributes(), () -> {});
+          stat = node.status(Inode.NO_NAME);
+        }
+        Stat there = stat;
+        Recording again =
+            update ->
+                update.put(Homes.seen(update, update.inode(number).withHome(parent, name), there));
+        recordNow(isMade ? again : again.and(adopted(number, there)));
+      }
+      String reason =
+          isMade
+              ? "vanished from the source; created again"
+              : "another user made a directory in the place of this one, and keeps it";
+      conflicts.add(path(parent, name), reason, false);
+      tree.forget(number);
+      tree.forget(parent);
+    }
+  }
+
+  /** Creates a directory as its owner or, if the source refuses that, as the daemon. */
+  private boolean makeAgain(SourceTree.Directory above, FileName name, Attributes wanted)
+      throws FsException {
+    int mode = wanted.mode() & PERMISSIONS;
+    try {
+      try (OutputCalls.Acting acting = calls.actAs(wanted.uid(), wanted.gid())) {
+        calls.mkdir(above.file(), name, mode);
+        return true;
       } catch (FsException e) {
-        if (e.errno() != Errno.EEXIST) {
+        if (e.errno() != Errno.EACCES && e.errno() != Errno.EPERM) {
           throw e;
         }
       }
-      Stat stat = above.status(name);
-      if (stat.attributes().type() != FileType.DIRECTORY) {
-        throw why;
+      calls.mkdir(above.file(), name, mode);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EEXIST) {
+        throw e;
       }
-      try (State.Held held = state.hold()) {
-        State.Update update = state.update();
-        Inode now = update.inode(number).withHome(parent, name);
-        update.put(Homes.seen(update, now, stat));
-        update.commit();
-      }
-      tree.forget(number);
-      tree.forget(parent);
+      return false;
     }
   }
 
@@ -262,6 +288,29 @@ public final class Step {
       }
       return null;
     }
+  }
+
+  /** Opens a node under its name at the source; null if that is gone or another program's. */
+  public SourceTree.@Nullable Directory node(
+      SourceTree.Directory directory, FileName name, @Nullable Stat seen) throws FsException {
+    if (seen == null) {
+      return null;
+    }
+    SourceTree.Directory node = null;
+    boolean isSame = false;
+    try {
+      node = directory.node(name);
+      isSame = node.status(Inode.NO_NAME).isSameFile(seen);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+    } finally {
+      if (node != null && !isSame) {
+        node.close();
+      }
+    }
+    return isSame ? node : null;
   }
 
   // ---- names
@@ -368,6 +417,31 @@ public final class Step {
     };
   }
 
+  /** Records that a directory is another program's: the mount shows the rights that it has. */
+  static Recording adopted(long number, Stat there) {
+    return update -> {
+      Inode inode = update.find(number);
+      if (inode != null) {
+        Attributes now = there.attributes();
+        Attributes rights = inode.attributes().withOwner(now.uid(), now.gid()).withMode(now.mode());
+        update.put(inode.with(rights).withFlag(Inode.FOREIGN, true));
+      }
+    };
+  }
+
+  /**
+   * Records whether a new directory has the owner who made it. If not, the source has owners of its
+   * own, or another program has replaced it already.
+   */
+  static Recording owned(long number, boolean isOwn) {
+    return update -> {
+      Inode inode = update.find(number);
+      if (inode != null && !isOwn) {
+        update.put(inode.withFlag(Inode.FOREIGN, true));
+      }
+    };
+  }
+
   public static Recording seen(long number, Stat stat) {
     return update -> {
       Inode inode = update.find(number);
@@ -447,7 +521,10 @@ public final class Step {
       return recording;
     }
     Stat there = tree.statusAtHome(inode);
-    return recording.and(takenBack(set, after(inode, there, there, false)));
+    Stat seen = inode.seen();
+    return seen == null || !seen.isSameFile(there)
+        ? recording
+        : recording.and(takenBack(set, after(inode, there, there, false)));
   }
 
   /** Shows the source's attributes again, unless they were changed since. */

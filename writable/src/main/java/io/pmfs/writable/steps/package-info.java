@@ -9,6 +9,9 @@
  * ({@link io.pmfs.writable.journal.Intent}), never by size and time; {@link
  * io.pmfs.writable.steps.OwnVersions} compares a file with them.
  *
+ * <p>What is done to a file is done to an open one ({@link
+ * io.pmfs.writable.tree.SourceTree.Directory#node}): other users may give its name to another.
+ *
  * <p>What follows when a change was made, a sync or the setting of rights and times, is the rest of
  * a step. If that fails, the change is recorded as made and waits for its rest only ({@link
  * io.pmfs.writable.steps.Completion}). Times of a directory that cannot be set become a change of

@@ -140,8 +140,10 @@ public final class Extended {
     if (!inode.hasHome()) {
       return Map.of();
     }
-    try (SourceTree.Directory directory = tree.openNow(inode.homeParent())) {
-      return calls.extendedAttributes(directory.file(), inode.homeName());
+    try (SourceTree.Directory directory = tree.openNow(inode.homeParent());
+        SourceTree.Directory node = directory.node(inode.homeName())) {
+      boolean isShown = inode.mayBe(node.status(Inode.NO_NAME));
+      return isShown ? calls.extendedAttributes(node.file()) : Map.of();
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;

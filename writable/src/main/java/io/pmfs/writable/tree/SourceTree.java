@@ -335,6 +335,35 @@ public final class SourceTree implements AutoCloseable {
       return stat(calls.status(file, name));
     }
 
+    /**
+     * Opens whatever has a name, as a directory in which the empty name is it. What is done there
+     * is done to that node, whoever renames it meanwhile.
+     *
+     * @throws FsException ENOENT if nothing has the name
+     */
+    public Directory node(FileName name) throws FsException {
+      return name.size() == 0 ? shared() : new Directory(calls.openNode(file, name), true);
+    }
+
+    /** Like {@link #node}; ESTALE if it is not the expected one. */
+    public Directory node(FileName name, Stat expected) throws FsException {
+      Directory node = node(name);
+      try {
+        node.require(expected, name);
+        return node;
+      } catch (FsException e) {
+        node.close();
+        throw e;
+      }
+    }
+
+    /** Fails with ESTALE unless this is the expected node, which was just seen under a name. */
+    public void require(Stat expected, FileName name) throws FsException {
+      if (!status(Inode.NO_NAME).isSameFile(expected)) {
+        throw new FsException(Errno.ESTALE, name + ": another program replaced it just now");
+      }
+    }
+
     public FileName readSymbolicLink(FileName name) throws FsException {
       return calls.readSymbolicLink(file, name);
     }
@@ -352,12 +381,27 @@ public final class SourceTree implements AutoCloseable {
     return new Directory(file, false);
   }
 
-  /** Opens the directory with this number; ENOENT if it is not at the source. */
+  /** Opens the directory with this number; ENOENT if it is not at the source any more. */
   public Directory open(long number) throws FsException {
     try {
-      return still(() -> new Directory(calls.openDirectory(root(), relativePath(number)), true));
+      return still(() -> openSame(number));
     } catch (FsException e) {
       failed(e);
+      throw e;
+    }
+  }
+
+  /** Another directory at that place is not this one, unless it gives the same rights. */
+  private Directory openSame(long number) throws FsException {
+    Directory directory = new Directory(calls.openDirectory(root(), relativePath(number)), true);
+    Inode inode = number == WritableFileSystem.ROOT ? null : state.find(number);
+    try {
+      if (inode != null && !inode.mayBe(directory.status(Inode.NO_NAME))) {
+        throw new FsException(Errno.ENOENT, "another program replaced directory " + number);
+      }
+      return directory;
+    } catch (FsException e) {
+      directory.close();
       throw e;
     }
   }
@@ -378,6 +422,12 @@ public final class SourceTree implements AutoCloseable {
 
   private static boolean isMissing(FsException e) {
     return e.errno() == Errno.ENOENT || e.errno() == Errno.ENOTDIR;
+  }
+
+  /** Whether root must not do in a directory what the source refuses to a user. */
+  public boolean isForeign(long number) throws FsException {
+    Inode inode = state.find(number);
+    return inode != null && inode.is(Inode.FOREIGN);
   }
 
   /** The project whose quota counts new files in a directory; 0 if none is known. */

@@ -68,6 +68,9 @@ final class FakeCalls implements OutputCalls {
     long project;
     boolean isSource;
 
+    /** Only its user may change it or the names in it. */
+    boolean isClosed;
+
     /** The root below which it is. */
     @Nullable Path root;
 
@@ -103,6 +106,10 @@ final class FakeCalls implements OutputCalls {
   private final Map<Path, Node> roots;
   private final Map<Path, Node> unmounted = new HashMap<>();
   private final Map<Integer, Node> open = new HashMap<>();
+
+  /** The names of nodes that are open for their attributes. */
+  private final Map<Integer, FileName> opened = new HashMap<>();
+
   private final Path source;
   private final ThreadLocal<Integer> acting = new ThreadLocal<>();
   private int nextFile = 3;
@@ -278,6 +285,7 @@ final class FakeCalls implements OutputCalls {
   /** A process has died: its descriptors are closed. */
   synchronized void closeAll() {
     open.clear();
+    opened.clear();
   }
 
   synchronized int openCount() {
@@ -473,6 +481,13 @@ final class FakeCalls implements OutputCalls {
   }
 
   @Override
+  public synchronized int openNode(int directory, FileName name) throws FsException {
+    int file = newFile(child(directory, name));
+    opened.put(file, name);
+    return file;
+  }
+
+  @Override
   public synchronized int open(int directory, FileName name, int flags, int mode)
       throws FsException {
     Node parent = node(directory);
@@ -502,8 +517,14 @@ final class FakeCalls implements OutputCalls {
     if (parent.children.containsKey(name)) {
       throw new FsException(Errno.EEXIST, name.toString());
     }
+    if (parent.isClosed && isStranger(parent)) {
+      throw new FsException(Errno.EACCES, name.toString());
+    }
     requireRoom(parent, name.toString());
     Node made = newNode(mode);
+    Integer user = acting.get();
+    made.uid = user == null ? 0 : user;
+    made.gid = made.uid;
     made.isSource = parent.isSource;
     made.root = parent.root;
     parent.children.put(name, made);
@@ -524,13 +545,15 @@ final class FakeCalls implements OutputCalls {
       awaitSource();
     }
     open.remove(file);
+    opened.remove(file);
   }
 
   @Override
   public synchronized Stat status(int directory, FileName name) throws FsException {
     Node node = child(directory, name);
+    FileName known = name.size() == 0 ? nameOf(directory) : name;
     if (node.isSource) {
-      watcher.looking(name);
+      watcher.looking(known);
     }
     Stat stat =
         new Stat(
@@ -549,7 +572,7 @@ final class FakeCalls implements OutputCalls {
                 node.modified,
                 node.changed),
             node.protection);
-    watcher.looked(name);
+    watcher.looked(known);
     return stat;
   }
 
@@ -810,68 +833,84 @@ final class FakeCalls implements OutputCalls {
             && above.children.values().stream().anyMatch(child -> isWithin(child, node)));
   }
 
+  /** A file that is open for its attributes; tests know it by the name it was opened by. */
+  private Node attributes(int file, String call) throws FsException {
+    Node node = node(file);
+    before(node, call, nameOf(file));
+    requireOwner(node, call);
+    return node;
+  }
+
+  private void changed(Node node, int file, String call) throws FsException {
+    node.changed = now();
+    after(node, call, nameOf(file));
+  }
+
+  private FileName nameOf(int file) {
+    return opened.getOrDefault(file, Inode.NO_NAME);
+  }
+
+  /** Only in a directory of its user, because most tests are not about rights. */
+  private void requireOwner(Node node, String call) throws FsException {
+    if (node.isClosed && isStranger(node)) {
+      throw new FsException(Errno.EPERM, call);
+    }
+  }
+
+  private boolean isStranger(Node node) {
+    Integer user = acting.get();
+    return user != null && user != 0 && user != node.uid;
+  }
+
   @Override
-  public synchronized void chmod(int directory, FileName name, int mode) throws FsException {
-    Node node = child(directory, name);
-    before(node, "chmod", name);
+  public synchronized void chmod(int file, int mode) throws FsException {
+    Node node = attributes(file, "chmod");
     // As Linux does, without an error: the user, whose group has the same number, is not in it.
     boolean isOutside = acting.get() != null && acting.get() != 0 && acting.get() != node.gid;
     node.mode = (node.mode & ~07777) | (isOutside ? mode & ~02000 : mode);
-    node.changed = now();
-    after(node, "chmod", name);
+    changed(node, file, "chmod");
   }
 
   @Override
-  public synchronized void chown(int directory, FileName name, int uid, int gid)
-      throws FsException {
-    Node node = child(directory, name);
-    before(node, "chown", name);
+  public synchronized void chown(int file, int uid, int gid) throws FsException {
+    Node node = attributes(file, "chown");
     node.uid = uid;
     node.gid = gid;
-    node.changed = now();
-    after(node, "chown", name);
+    changed(node, file, "chown");
   }
 
   @Override
-  public synchronized void setTimes(
-      int directory, FileName name, Instant accessTime, Instant modificationTime)
+  public synchronized void setTimes(int file, Instant accessTime, Instant modificationTime)
       throws FsException {
-    Node node = child(directory, name);
-    before(node, "utimes", name);
+    Node node = attributes(file, "utimes");
     node.accessed = kept(accessTime);
     node.modified = kept(modificationTime);
-    node.changed = now();
-    after(node, "utimes", name);
+    changed(node, file, "utimes");
   }
 
   @Override
-  public synchronized Map<FileName, byte[]> extendedAttributes(int directory, FileName name)
-      throws FsException {
-    Map<FileName, byte[]> found = new LinkedHashMap<>(child(directory, name).extended);
-    watcher.looked(name);
+  public synchronized Map<FileName, byte[]> extendedAttributes(int file) throws FsException {
+    Map<FileName, byte[]> found = new LinkedHashMap<>(node(file).extended);
+    watcher.looked(nameOf(file));
     return found;
   }
 
   @Override
-  public synchronized void setExtendedAttribute(
-      int directory, FileName name, FileName attribute, byte[] value) throws FsException {
-    Node node = child(directory, name);
-    before(node, "setxattr", name);
+  public synchronized void setExtendedAttribute(int file, FileName attribute, byte[] value)
+      throws FsException {
+    Node node = attributes(file, "setxattr");
     node.extended.put(attribute, value);
-    node.changed = now();
-    after(node, "setxattr", name);
+    changed(node, file, "setxattr");
   }
 
   @Override
-  public synchronized void removeExtendedAttribute(int directory, FileName name, FileName attribute)
+  public synchronized void removeExtendedAttribute(int file, FileName attribute)
       throws FsException {
-    Node node = child(directory, name);
-    before(node, "removexattr", name);
+    Node node = attributes(file, "removexattr");
     if (node.extended.remove(attribute) == null) {
       throw new FsException(Errno.ENODATA, attribute.toString());
     }
-    node.changed = now();
-    after(node, "removexattr", name);
+    changed(node, file, "removexattr");
   }
 
   @Override

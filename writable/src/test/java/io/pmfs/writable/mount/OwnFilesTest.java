@@ -52,7 +52,7 @@ class OwnFilesTest {
     int file = driver.calls.open(root, Driver.name(path), flags, 0644);
     driver.calls.write(file, Driver.bytes(text), 0);
     driver.calls.truncate(file, text.length());
-    driver.calls.setTimes(root, Driver.name(path), TIME, TIME);
+    driver.calls.setTimes(file, TIME, TIME);
     driver.calls.close(file);
     driver.calls.close(root);
   }
