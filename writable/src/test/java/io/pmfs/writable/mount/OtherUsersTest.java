@@ -145,7 +145,7 @@ final class OtherUsersTest {
     assertThat(theirs.mode & 07777).isEqualTo(0700);
   }
 
-  /** The user may have no right to make it, so that root does, and finds the other's. */
+  /** The source refuses it to the user; before root makes it, the other user has. */
   @Test
   void directoryOfAnotherUser_thatRootFinds_staysTheirs() throws Exception {
     driver.mkdir("closed");
@@ -154,8 +154,18 @@ final class OtherUsersTest {
     driver.mkdir("closed/d");
     FakeCalls.Node theirs = close(new FakeCalls.Node(1, 0040700, Instant.now()));
     theirs.isSource = true;
-    closed.children.put(Driver.name("d"), theirs);
+    int[] attempts = {0};
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) {
+            if (call.equals("mkdir") && name.equals(Driver.name("d")) && ++attempts[0] == 2) {
+              closed.children.put(name, theirs);
+            }
+          }
+        });
     driver.drainAll();
+    assertThat(attempts[0]).isEqualTo(2);
     assertThat(theirs.uid).isEqualTo(OTHER);
     assertThat(theirs.mode & 07777).isEqualTo(0700);
   }
