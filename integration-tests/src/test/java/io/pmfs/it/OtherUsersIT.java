@@ -70,8 +70,13 @@ final class OtherUsersIT {
       assertThat(OtherUser.run("cat", mount.path("shared/d/key")).exit()).isNotZero();
       assertThat(pmfs.run("status", mount.mountpoint().toString()).out())
           .contains("shared/d/file", "another user made this directory");
-      pmfs.run("umount", "--no-drain", mount.mountpoint().toString());
-      mount.ended();
+
+      String mountpoint = mount.mountpoint().toString();
+      pmfs.run("drain", "--acknowledge", mountpoint);
+      pmfs.run("drain", "--drop", "shared/d/file", mountpoint).expect(0);
+      pmfs.run("drain", mountpoint).expect(0);
+      assertThat(Installation.files(source))
+          .noneMatch(file -> file.toString().contains("pmfs-tmp"));
     }
   }
 

@@ -14,7 +14,9 @@ import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
+import io.pmfs.writable.steps.Copies;
 import io.pmfs.writable.steps.Step;
+import io.pmfs.writable.steps.Temporaries;
 import io.pmfs.writable.tree.Extended;
 import io.pmfs.writable.tree.Names;
 import java.util.ArrayList;
@@ -33,13 +35,23 @@ public final class Refused {
   private final OutputFiles files;
   private final UnreportedFailures unreported;
   private final Retries retries;
+  private final Copies copies;
+  private final Temporaries temporaries;
 
-  public Refused(Step step, OutputFiles files, UnreportedFailures unreported, Retries retries) {
+  public Refused(
+      Step step,
+      OutputFiles files,
+      UnreportedFailures unreported,
+      Retries retries,
+      Copies copies,
+      Temporaries temporaries) {
     this.state = step.state();
     this.step = step;
     this.files = files;
     this.unreported = unreported;
     this.retries = retries;
+    this.copies = copies;
+    this.temporaries = temporaries;
   }
 
   /** Retries the refused changes at and below a path; returns their paths. */
@@ -113,9 +125,21 @@ public final class Refused {
         }
         all.add(locked);
       }
+      removeCopies(dropped);
       dropLocked(dropped, nodes);
     } finally {
       all.forEach(OutputFiles.Locked::close);
+    }
+  }
+
+  /** Contents may have been copied ahead of a turn that they do not get any more. */
+  private void removeCopies(Map<Long, Change> dropped) throws FsException {
+    for (Change change : dropped.values()) {
+      if (change instanceof Change.Content content) {
+        copies.discard(content);
+      } else {
+        temporaries.settle(List.of(change));
+      }
     }
   }
 
@@ -146,7 +170,9 @@ public final class Refused {
       for (Change change : dropped.values()) {
         update.done(change);
         update.afterwards(() -> unreported.forget(change.inode()));
-        update.delete(Tables.INTENTS, Tables.key(change.sequence()));
+        if (!temporaries.isLeft(change)) {
+          update.delete(Tables.INTENTS, Tables.key(change.sequence()));
+        }
         for (At name : change.names()) {
           update.deleteName(name.directory(), name.name());
           step.tree().forget(name.directory());
