@@ -294,7 +294,8 @@ public final class Stager implements AutoCloseable {
 
   /**
    * The file of a complete, verified copy, for a kernel that reads it without pmfs; null if there
-   * is none. Starts no copy: the copy might be complete before the caller asks to {@link #lend}.
+   * is none. This method starts no copy: it might be complete before the caller asks to {@link
+   * #lend}.
    */
   public @Nullable Path copyFile(Inode inode) {
     Path file = copies.file(inode);

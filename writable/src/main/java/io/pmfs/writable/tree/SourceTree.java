@@ -336,8 +336,8 @@ public final class SourceTree implements AutoCloseable {
     }
 
     /**
-     * Opens whatever has a name, as a directory in which the empty name is it. What is done there
-     * is done to that node, whoever renames it meanwhile.
+     * Opens the node that has a name now; the empty name in the result is that node. A program that
+     * renames it meanwhile does not change which node the caller works on.
      *
      * @throws FsException ENOENT if nothing has the name
      */
