@@ -346,14 +346,20 @@ public final class Drain implements AutoCloseable {
     long refusedBefore = refusals.get();
     isHurried = true;
     long pass = committer.retries().ask();
-    while (state.committed() < until || isDeferred(until)) {
+    while (true) {
+      // In this order: what is left after the pass was tried in it.
+      boolean hasEnded = committer.retries().hasEnded(pass);
+      long committed = state.committed();
+      if (committed >= until && !isDeferred(until)) {
+        break;
+      }
       long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
       boolean isStopped = stopped != null && refusals.get() > refusedBefore + 1;
-      boolean isTried = state.committed() >= until && committer.retries().hasEnded(pass);
+      boolean isTried = committed >= until && hasEnded;
       if (left <= 0 || closed || isStopped || isTried) {
         return false;
       }
-      state.awaitChange(state.head(), state.committed(), Math.min(left, WAIT_MILLIS));
+      state.awaitChange(state.head(), committed, Math.min(left, WAIT_MILLIS));
     }
     tidyUp();
     return conflicts.givenUpCount() == 0 && unclosed.count() == 0;

@@ -271,7 +271,12 @@ public final class State implements AutoCloseable {
   }
 
   public long waitingCount() {
-    return head - committed + deferred.size();
+    lock.lock(); // A change that is being deferred is counted once.
+    try {
+      return head - committed + deferred.size();
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Whether the source lacks a change; 0 stands for none. */

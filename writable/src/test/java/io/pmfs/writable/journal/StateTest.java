@@ -2,14 +2,19 @@ package io.pmfs.writable.journal;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.metadata.FileName;
 import io.pmfs.posix.FsException;
 import io.pmfs.table.TableStore;
 import java.nio.file.Path;
 import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class StateTest {
+  private static final int CHANGES = 20_000;
+
   @TempDir Path directory;
 
   private State open() throws FsException {
@@ -36,6 +41,50 @@ class StateTest {
     try (State state = open();
         State.Held held = state.hold()) {
       assertThat(state.update().newNumber()).isGreaterThan(last);
+    }
+  }
+
+  /** A change that is being deferred is not counted twice. */
+  @Test
+  void waitingCount_whileChangesAreDeferred_staysTheSame() throws Exception {
+    try (State state = open()) {
+      List<Change> changes = journal(state);
+      Thread deferring = new Thread(() -> defer(state, changes), "deferring");
+      deferring.start();
+      while (deferring.isAlive()) {
+        assertThat(state.waitingCount()).isEqualTo(CHANGES);
+      }
+      assertThat(state.deferred().size()).isEqualTo(CHANGES);
+    }
+  }
+
+  @SuppressWarnings("try")
+  private static List<Change> journal(State state) throws FsException {
+    List<Change> changes = new ArrayList<>();
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      for (int i = 1; i <= CHANGES; i++) {
+        Change.Head head = new Change.Head(i, i, 0, 0, 0);
+        Change change = new Change.Link(head, new At(Inode.ROOT, FileName.of("link " + i)));
+        update.journal(change);
+        changes.add(change);
+      }
+      update.commit();
+    }
+    return changes;
+  }
+
+  @SuppressWarnings("try")
+  private static void defer(State state, List<Change> changes) {
+    for (Change change : changes) {
+      try (State.Held held = state.hold()) {
+        State.Update update = state.update();
+        update.defer(change, null);
+        update.committed(change.sequence());
+        update.commit();
+      } catch (FsException e) {
+        throw new IllegalStateException(e);
+      }
     }
   }
 }

@@ -96,6 +96,8 @@ class OwnFilesTest {
     driver.calls.close(root);
     other("theirs", "them");
     assertThat(numberAtSource("theirs")).isEqualTo(before);
+    // A listing that took long is used for longer.
+    Await.until("the mount sees it", () -> driver.find("theirs") != null);
     long number = driver.node("theirs").inode();
     driver.drainAll();
     driver.put("theirs", "ours");
@@ -126,7 +128,6 @@ class OwnFilesTest {
     assertThat(driver.mount().drainStatus().conflicts()).isOne();
   }
 
-  /** Only what a former process began to make can be its own. */
   /** The source has lost one of two names of the file, whose change is still to come. */
   private void replaceOneOfTwoNames() throws FsException {
     driver.link("before", "linked");
