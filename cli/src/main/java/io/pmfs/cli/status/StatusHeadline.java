@@ -70,8 +70,8 @@ final class StatusHeadline {
             : String.format(
                 Locale.ROOT,
                 outputs.conflicts() == 1
-                    ? "another program changed %,d file at the source; both versions are there"
-                    : "another program changed %,d files at the source; both versions are there",
+                    ? "another program changed %,d file or directory, too; its change was kept"
+                    : "another program changed %,d files or directories, too; its changes were kept",
                 outputs.conflicts()));
     add("source", source(report));
   }

@@ -250,7 +250,7 @@ public final class DrainCommand implements Callable<Integer> {
         outputs.conflicts() == 0
             ? ""
             : count(outputs.conflicts(), "conflict")
-                + ": another program changed the same file at the source; both versions are there"
+                + ": another program changed the same file or directory; its change was kept"
                 + "; pmfs drain --acknowledge stops reporting this";
     return outputs.isDrained() && outputs.refused() == 0 && !conflicts.isEmpty()
         ? conflicts

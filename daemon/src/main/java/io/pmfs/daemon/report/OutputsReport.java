@@ -42,8 +42,8 @@ public record OutputsReport(
         long localBytes,
     @Figure(
             value =
-                "files that another program changed at the source; pmfs kept the mount's version"
-                    + " beside them",
+                "files and directories that another program changed at the source, too; its changes"
+                    + " were kept",
             metric = "pmfs_outputs_conflicts")
         long conflicts,
     @Figure(
