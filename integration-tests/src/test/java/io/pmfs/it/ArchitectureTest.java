@@ -86,7 +86,7 @@ final class ArchitectureTest {
       fuse.mounting   -> fuse.protocol fuse.system posix
       fuse.protocol   -> fuse.system source memory posix metadata
       fuse.system     -> writable writable.journal tier source memory posix metadata
-      writable.remote -> writable.mount writable.places writable writable.journal source memory posix metadata
+      writable.remote -> writable.mount writable.places writable.tree writable writable.journal source memory posix metadata
       writable.mount  -> writable.drain writable.steps writable.data writable.places writable.tree writable writable.journal source memory posix metadata table
       writable.drain  -> writable.steps writable.data writable.places writable.tree writable writable.journal posix metadata
       writable.steps  -> writable.data writable.places writable.tree writable writable.journal posix metadata

@@ -414,6 +414,29 @@ final class WritableNodesIT {
     drain(owner());
   }
 
+  /** Names are asked of the owner, content that only the source has is read by the node itself. */
+  @Test
+  void program_whoseSourceHangs_endsWithASignal() throws Exception {
+    Files.createDirectory(source.resolve("unseen"));
+    try (NodeView view = new NodeView(source)) {
+      mountBoth();
+      shell(other(), "ls -l").expect(0);
+      view.stop();
+      try {
+        for (String program : new String[] {"ls unseen", "cat old"}) {
+          long begin = System.nanoTime();
+          assertThat(shell(other(), "timeout -k 20 -s INT 3 " + program).exit()).isEqualTo(124);
+          assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(SOON.dividedBy(4));
+        }
+      } finally {
+        view.go();
+      }
+      shell(other(), "ls unseen; grep was old").expect(0);
+      other().unmount();
+      owner().unmount();
+    }
+  }
+
   @Test
   @OnRequest("cases")
   void mount_withoutTheOwner_saysWhereToMountFirst() {

@@ -5,6 +5,7 @@ import io.pmfs.posix.FsException;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /**
  * The thread that serves each kernel request, so that a signal to a program interrupts its waiting
@@ -18,6 +19,21 @@ public final class Interrupts {
 
   private final Map<Long, Thread> serving = new ConcurrentHashMap<>();
   private final Set<Thread> interrupted = ConcurrentHashMap.newKeySet();
+  private final Consumer<Thread> passOn;
+
+  /** Of requests that check for themselves while they wait. */
+  public Interrupts() {
+    this(thread -> {});
+  }
+
+  /**
+   * Of requests that also wait elsewhere.
+   *
+   * @param passOn called with the thread whose request was interrupted; must not wait
+   */
+  public Interrupts(Consumer<Thread> passOn) {
+    this.passOn = passOn;
+  }
 
   /** Registers the calling thread as the one that serves a request. */
   public void begin(long unique) {
@@ -37,8 +53,14 @@ public final class Interrupts {
         unique,
         (key, thread) -> {
           interrupted.add(thread);
+          passOn.accept(thread);
           return thread;
         });
+  }
+
+  /** Whether the calling thread's request was interrupted. */
+  public boolean isInterrupted() {
+    return !interrupted.isEmpty() && interrupted.contains(Thread.currentThread());
   }
 
   /**
@@ -47,7 +69,7 @@ public final class Interrupts {
    * @throws FsException with EINTR if the calling thread's request was interrupted
    */
   public void check(String what) throws FsException {
-    if (!interrupted.isEmpty() && interrupted.contains(Thread.currentThread())) {
+    if (isInterrupted()) {
       throw new FsException(Errno.EINTR, what);
     }
   }

@@ -12,7 +12,7 @@ final class Message {
    * Version of the message format: a checksum over samples of all messages, so that nodes with
    * different formats reject each other. MessageTest computes it.
    */
-  static final int VERSION = 966963972;
+  static final int VERSION = 1915518286;
 
   /** Limit of entries in one listing. */
   static final int LISTED = 1024;
@@ -22,6 +22,9 @@ final class Message {
 
   /** Offset of the kernel's request number in the head. */
   static final int UNIQUE_AT = ERA_AT + Long.BYTES;
+
+  private static final int NUMBER_AT = UNIQUE_AT + Long.BYTES;
+  static final int HEAD_BYTES = NUMBER_AT + Long.BYTES;
 
   private Message() {}
 
@@ -33,9 +36,10 @@ final class Message {
    * @param node the number of the node's session; 0 before it has joined
    * @param era a number that grows whenever the node gives up a request
    * @param unique the number of the kernel's request; 0 if the request is idempotent
+   * @param number the node's number of this request, by which it can be interrupted
    */
-  record Head(int version, int node, long era, long unique) {
-    static final Head NONE = new Head(0, 0, 0, 0);
+  record Head(int version, int node, long era, long unique, long number) {
+    static final Head NONE = new Head(0, 0, 0, 0, 0);
 
     boolean isOurVersion() {
       return version == VERSION;
@@ -44,11 +48,11 @@ final class Message {
 
   /** A request without values yet. */
   static MessageWriter request() {
-    return new MessageWriter().small(VERSION).small(0).number(0).number(0);
+    return new MessageWriter().small(VERSION).small(0).number(0).number(0).number(0);
   }
 
-  static void from(int node, long era, byte[] request) {
-    ByteBuffer.wrap(request).putInt(NODE_AT, node).putLong(ERA_AT, era);
+  static void from(int node, long era, long number, byte[] request) {
+    ByteBuffer.wrap(request).putInt(NODE_AT, node).putLong(ERA_AT, era).putLong(NUMBER_AT, number);
   }
 
   /**

@@ -133,7 +133,7 @@ final class MessageReader {
   // ---- values of the file system
 
   Message.Head head() throws IOException {
-    head = new Message.Head(small(), small(), number(), number());
+    head = new Message.Head(small(), small(), number(), number(), number());
     return head;
   }
 

@@ -1,18 +1,25 @@
 package io.pmfs.writable.remote;
 
+import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.remote.RemoteFileSystem.Self;
 import java.io.IOException;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Sends requests to the owner of a writable mount, and repeats them while it does not answer, for
  * as long as its daemon may take to be replaced. Thread-safe.
  */
 final class Owner {
+  private static final Logger log = LoggerFactory.getLogger(Owner.class);
 
   /** Reads an answer without values. */
   static final MessageReader.Reading<Boolean> NOTHING = in -> true;
@@ -20,12 +27,22 @@ final class Owner {
   private static final long FIRST_PAUSE_MILLIS = 20;
   private static final long LONGEST_PAUSE_MILLIS = 500;
 
+  /** How often an interrupt is repeated, because it may overtake its request. */
+  private static final long INTERRUPT_MILLIS = 100;
+
   private final OwnerLink link;
   private final Self self;
   private final long patienceMillis;
 
   /** Grows whenever a request is given up; starts above that of an earlier process. */
   private final AtomicLong era = new AtomicLong(System.currentTimeMillis());
+
+  private final AtomicLong numbers = new AtomicLong();
+
+  /** The number of the request that each thread waits for. */
+  private final Map<Thread, Long> waiting = new ConcurrentHashMap<>();
+
+  private final Interrupts interrupts = new Interrupts(this::interrupt);
 
   /** The number of this node's session; 0 before it has joined. */
   private volatile int node;
@@ -75,6 +92,7 @@ final class Owner {
       long patience, OwnerRequest request, MessageWriter values, MessageReader.Reading<T> result)
       throws FsException {
     byte[] body = values.toBytes();
+    long number = numbers.incrementAndGet();
     long pause = FIRST_PAUSE_MILLIS;
     long begin = System.nanoTime();
     long now = era.get();
@@ -82,8 +100,8 @@ final class Owner {
       try {
         int asking = node;
         now = era.get();
-        Message.from(asking, now, body);
-        Message.Answer answer = Message.Answer.of(link.ask(request.title, body));
+        Message.from(asking, now, number, body);
+        Message.Answer answer = Message.Answer.of(exchange(request, number, body));
         lostSince = 0;
         switch (answer.kind()) {
           case RESULT -> {
@@ -115,6 +133,19 @@ final class Owner {
     }
   }
 
+  private byte[] exchange(OwnerRequest request, long number, byte[] body) throws IOException {
+    Thread self = Thread.currentThread();
+    waiting.put(self, number);
+    try {
+      if (interrupts.isInterrupted()) {
+        interrupt(self);
+      }
+      return link.ask(request.title, body);
+    } finally {
+      waiting.remove(self);
+    }
+  }
+
   /** How long the owner has not answered, if a request started then is also unanswered. */
   private long awayMillis(long begin) {
     long since = lostSince;
@@ -141,7 +172,7 @@ final class Owner {
     }
     byte[] joining =
         Message.request().id(self.member()).id(self.session()).text(self.name()).toBytes();
-    Message.from(0, era.get(), joining);
+    Message.from(0, era.get(), 0, joining);
     Message.Answer answer = Message.Answer.of(link.ask(OwnerRequest.JOIN.title, joining));
     switch (answer.kind()) {
       case RESULT -> {
@@ -152,5 +183,36 @@ final class Owner {
       case FAILURE -> throw answer.in().failure();
       default -> throw new IOException("the owner rejected the request");
     }
+  }
+
+  // ---- interrupts
+
+  Interrupts interrupts() {
+    return interrupts;
+  }
+
+  /** The owner interrupts the request that a thread waits for, if it waits for one. */
+  private void interrupt(Thread asking) {
+    Long number = waiting.get(asking);
+    if (number == null) {
+      return;
+    }
+    try {
+      DaemonThread.start("pmfs-owner-interrupt", () -> interrupt(asking, number));
+    } catch (OutOfMemoryError e) {
+      log.debug("a request goes on in spite of a signal: {}", e.toString());
+    }
+  }
+
+  private void interrupt(Thread asking, Long number) {
+    byte[] body = Message.request().number(number).toBytes();
+    Message.from(node, era.get(), 0, body);
+    do {
+      try {
+        link.ask(OwnerRequest.INTERRUPT.title, body);
+      } catch (IOException e) {
+        log.debug("interrupting a request: {}", e.getMessage());
+      }
+    } while (sleep(INTERRUPT_MILLIS) && number.equals(waiting.get(asking)));
   }
 }

@@ -24,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 enum OwnerRequest {
   JOIN(OwnerRequest::ofASession),
   END_SESSION(OwnerRequest::ofASession),
+
+  /** Interrupts another request of the node. */
+  INTERRUPT(OwnerRequest::ofASession),
   FORGET((fs, in, out) -> in.list(MessageReader::number).forEach(inode -> fs.forget(inode, 1))),
 
   LOOKUP((fs, in, out) -> out.optional(fs.lookup(in.number(), in.name()), MessageWriter::node)),

@@ -18,9 +18,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,6 +42,10 @@ public final class OwnerServer {
   private static final int MOST_NODES = 4096;
 
   private static final int MOST_ANSWERS = 16_384;
+
+  /** How often requests that a node gave up are interrupted, while the next one waits for them. */
+  private static final long INTERRUPT_MILLIS = 50;
+
   private static final Duration KEPT = Duration.ofMinutes(5);
 
   private final WritableMount mount;
@@ -47,6 +54,9 @@ public final class OwnerServer {
   /** Answers to changes, by the numbers of their requests. */
   private final Cache<Long, CompletableFuture<byte[]>> made =
       CacheBuilder.newBuilder().maximumSize(MOST_ANSWERS).expireAfterWrite(KEPT).build();
+
+  /** Numbers of requests among the mount's own; kernels use positive ones. */
+  private final AtomicLong keys = new AtomicLong();
 
   private final Map<UUID, Joined> joined = new HashMap<>(); // GUARDED_BY(this)
 
@@ -59,6 +69,7 @@ public final class OwnerServer {
     /** Held shared by each request, and exclusively to end an era. */
     final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
 
+    final Set<Running> running = ConcurrentHashMap.newKeySet();
     volatile long era;
 
     /** Time since which it is away; 0 if it is present. */
@@ -69,6 +80,13 @@ public final class OwnerServer {
       this.era = era;
     }
   }
+
+  /**
+   * A request of a node that is being answered.
+   *
+   * @param key by which the mount can interrupt it
+   */
+  private record Running(Message.Head head, long key) {}
 
   public OwnerServer(WritableMount mount) {
     this(mount, System::nanoTime);
@@ -98,11 +116,19 @@ public final class OwnerServer {
       if (asker == null) {
         return empty(Message.Kind.NOT_JOINED);
       }
+      if (request == OwnerRequest.INTERRUPT) {
+        long number = in.number();
+        interrupt(asker, running -> running.number() == number);
+        return empty(Message.Kind.RESULT);
+      }
       return request.waits()
-          ? performOnce(request, head, in)
+          ? performOnce(asker, request, head, in)
           : answerInTime(asker, request, head, in);
     } catch (IOException e) {
       throw new IllegalArgumentException(title + ": " + e.getMessage(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Message.failure(new FsException(Errno.EINTR, "the mount ends", e));
     }
   }
 
@@ -112,9 +138,12 @@ public final class OwnerServer {
 
   /** A request that a node gave up may arrive late; it must not run among later requests. */
   private byte[] answerInTime(
-      Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
+      Joined asker, OwnerRequest request, Message.Head head, MessageReader in)
+      throws InterruptedException {
     if (head.era() > asker.era) {
-      asker.lock.writeLock().lock();
+      while (!asker.lock.writeLock().tryLock(INTERRUPT_MILLIS, TimeUnit.MILLISECONDS)) {
+        interrupt(asker, running -> running.era() < head.era());
+      }
       try {
         asker.era = Math.max(asker.era, head.era());
       } finally {
@@ -130,9 +159,17 @@ public final class OwnerServer {
         end(head.node());
         return empty(Message.Kind.RESULT);
       }
-      return performOnce(request, head, in);
+      return performOnce(asker, request, head, in);
     } finally {
       asker.lock.readLock().unlock();
+    }
+  }
+
+  private void interrupt(Joined asker, Predicate<Message.Head> which) {
+    for (Running one : asker.running) {
+      if (which.test(one.head())) {
+        mount.interrupts().interrupt(one.key());
+      }
     }
   }
 
@@ -237,9 +274,10 @@ public final class OwnerServer {
   // ---- requests to the file system
 
   /** Gives the same answer to a repeated request, also while the first one is running. */
-  private byte[] performOnce(OwnerRequest request, Message.Head head, MessageReader in) {
+  private byte[] performOnce(
+      Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
     if (head.unique() == 0) {
-      return perform(request, in);
+      return perform(asker, request, head, in);
     }
     CompletableFuture<byte[]> own = new CompletableFuture<>();
     long unique = new Caller(head.unique(), 0, 0, 0).on(head.node()).unique();
@@ -248,15 +286,18 @@ public final class OwnerServer {
       return before.join();
     }
     try {
-      own.complete(perform(request, in));
+      own.complete(perform(asker, request, head, in));
     } finally {
       own.completeExceptionally(new IllegalStateException("the request failed"));
     }
     return own.join();
   }
 
-  private byte[] perform(OwnerRequest request, MessageReader in) {
+  private byte[] perform(Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
+    Running running = new Running(head, keys.decrementAndGet());
     try {
+      mount.interrupts().begin(running.key());
+      asker.running.add(running);
       return request.make(mount, in);
     } catch (FsException e) {
       return Message.failure(e);
@@ -266,6 +307,9 @@ public final class OwnerServer {
       Thread.currentThread().interrupt();
     } catch (RuntimeException | Error e) {
       log.error("cannot answer a node's {}", request.title, e);
+    } finally {
+      asker.running.remove(running);
+      mount.interrupts().end(running.key());
     }
     return Message.failure(new FsException(Errno.EIO, "the owner failed; see its log"));
   }

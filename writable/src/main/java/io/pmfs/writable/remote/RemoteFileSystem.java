@@ -5,6 +5,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
@@ -21,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * then fail with EIO; open files stay readable if their content is here or at the source.
  * Thread-safe.
  */
-public final class RemoteFileSystem extends OwnerCalls {
+public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Holder {
   /**
    * Longer than the replacement of a daemon takes, and shorter than this node's supervisor
    * tolerates silence: a waiting change locks its directory, and in the root all paths.
@@ -49,7 +50,7 @@ public final class RemoteFileSystem extends OwnerCalls {
   private RemoteFileSystem(Owner owner, Self self) {
     super(owner);
     this.kept = new KeptContent(self.files(), owner);
-    this.sourceReads = new SourceReads(self.calls(), self.source());
+    this.sourceReads = new SourceReads(self.calls(), self.source(), owner.interrupts());
     this.upkeep = new Upkeep(owner, kept);
   }
 
@@ -67,6 +68,11 @@ public final class RemoteFileSystem extends OwnerCalls {
     RemoteFileSystem remote = new RemoteFileSystem(new Owner(link, self, patienceMillis), self);
     remote.upkeep.start(isResumed ? null : patience.toMillis());
     return remote;
+  }
+
+  @Override
+  public Interrupts interrupts() {
+    return owner.interrupts();
   }
 
   // ---- names and attributes

@@ -7,6 +7,7 @@ import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.OutputCalls.Acting;
 import io.pmfs.writable.WritableFileSystem.AtSource;
@@ -14,12 +15,16 @@ import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.journal.Stat;
+import io.pmfs.writable.places.CopyBuffers;
+import io.pmfs.writable.tree.SourceLooks;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -33,14 +38,21 @@ import org.slf4j.LoggerFactory;
  * <p>The owner identifies the file; this node's own source checks permissions: the file is opened
  * there as each user who reads it. If that fails, or the attributes at the source differ from the
  * owner's, the content is read through the owner.
+ *
+ * <p>Each call at the source has its own thread, because the source may hang: a signal ends the
+ * request.
  */
 final class SourceReads {
   private static final Logger log = LoggerFactory.getLogger(SourceReads.class);
   private static final int COUNTERS = 256;
   private static final FileName NO_NAME = FileName.of("");
 
+  /** How often a request that waits for another one checks whether it was interrupted. */
+  private static final long POLL_MILLIS = 50;
+
   private final OutputCalls calls;
   private final Path source;
+  private final SourceLooks looks;
 
   /** By inode; changed only under this object's lock. */
   private final Map<Long, SourceFile> files = new ConcurrentHashMap<>();
@@ -50,9 +62,10 @@ final class SourceReads {
   /** Counts of changes by this node's programs, by the low bits of the inode. */
   private final AtomicLongArray changes = new AtomicLongArray(COUNTERS);
 
-  SourceReads(OutputCalls calls, Path source) {
+  SourceReads(OutputCalls calls, Path source, Interrupts interrupts) {
     this.calls = calls;
     this.source = source;
+    this.looks = new SourceLooks(0, 0, interrupts); // Nothing is cached here.
   }
 
   /** A handle that reads a file, and its user. */
@@ -61,6 +74,13 @@ final class SourceReads {
       return (long) uid << Integer.SIZE | Integer.toUnsignedLong(gid);
     }
   }
+
+  /**
+   * What opening a file has led to.
+   *
+   * @param file -1 if it failed
+   */
+  private record Opening(int file, @Nullable FsException failure) {}
 
   /** A version of a file, opened by its first reader. */
   private final class SourceFile {
@@ -101,7 +121,7 @@ final class SourceReads {
       if (isOver && lock.writeLock().tryLock()) {
         try {
           if (file >= 0) {
-            calls.close(file);
+            looks.closeLater(file, calls::close);
             file = -1;
           }
         } finally {
@@ -112,47 +132,62 @@ final class SourceReads {
 
     /** Returns false if the content must be read through the owner. */
     boolean read(Reader by, long offset, int size, ReadSink sink) throws FsException {
-      lock.readLock().lock();
       try {
-        return !isOver && admits(by) && readOpen(offset, size, sink);
+        return admits(by) && readOpen(offset, size, sink);
       } finally {
-        lock.readLock().unlock();
         closeUnread();
       }
     }
 
-    private boolean admits(Reader by) {
+    private boolean admits(Reader by) throws FsException {
       Boolean isAdmitted = admitted.get(by.user());
       return isAdmitted == null ? opens(by) : isAdmitted;
     }
 
     /** Opens the file as a user who reads it for the first time. */
-    private boolean opens(Reader by) {
-      lock.readLock().unlock();
-      lock.writeLock().lock();
+    private boolean opens(Reader by) throws FsException {
+      await(lock.writeLock());
       try {
-        if (isOver) {
-          return false;
+        Boolean isAdmitted = admitted.get(by.user());
+        if (isAdmitted != null || isOver) {
+          return isAdmitted != null && isAdmitted;
         }
-        int opened = open(by);
-        if (file < 0) {
-          file = opened;
+        Opening opening = looks.await(() -> tryToOpen(by), this::closeUnwanted);
+        FsException failure = opening.failure();
+        if (failure == null) {
+          take(opening.file());
         } else {
-          calls.close(opened);
+          log.debug("inode {} is read through the owner: {}", inode, failure.getMessage());
+          if (failure.errno() != Errno.EACCES) {
+            isOver = true;
+          }
         }
-        admitted.put(by.user(), true);
-        return true;
-      } catch (FsException e) {
-        log.debug("inode {} is read through the owner: {}", inode, e.getMessage());
-        if (e.errno() == Errno.EACCES) {
-          admitted.put(by.user(), false);
-        } else {
-          isOver = true;
-        }
-        return false;
+        admitted.put(by.user(), failure == null);
+        return failure == null;
       } finally {
-        lock.readLock().lock();
         lock.writeLock().unlock();
+      }
+    }
+
+    private void take(int opened) {
+      if (file < 0) {
+        file = opened;
+      } else {
+        looks.closeLater(opened, calls::close);
+      }
+    }
+
+    private Opening tryToOpen(Reader by) {
+      try {
+        return new Opening(open(by), null);
+      } catch (FsException e) {
+        return new Opening(-1, e);
+      }
+    }
+
+    private void closeUnwanted(Opening opening) {
+      if (opening.file() >= 0) {
+        calls.close(opening.file());
       }
     }
 
@@ -185,22 +220,54 @@ final class SourceReads {
     }
 
     private boolean readOpen(long offset, int size, ReadSink sink) throws FsException {
-      int wanted = (int) Math.min(size, Math.max(0, version.size() - offset));
-      ByteBuffer buffer = sink.buffer(wanted);
-      buffer.position(0).limit(wanted);
-      int count;
+      long left = Math.max(0, version.size() - offset);
+      int wanted = (int) Math.min(Math.min(size, CopyBuffers.BYTES), left);
+      ByteBuffer bytes;
+      await(lock.readLock());
       try {
-        count = wanted == 0 ? 0 : calls.read(file, buffer, offset);
+        if (isOver) {
+          return false;
+        }
+        bytes = looks.await(() -> bytes(offset, wanted), CopyBuffers::give);
+      } finally {
+        lock.readLock().unlock();
+      }
+      try {
+        if (bytes.remaining() < wanted) {
+          isOver = true; // Another program has shortened it.
+          return false;
+        }
+        OwnerCalls.pass(bytes, sink);
+        return true;
+      } finally {
+        CopyBuffers.give(bytes);
+      }
+    }
+
+    /**
+     * Reads into separate memory, as a hanging read may outlive its request, which has the lock.
+     */
+    private ByteBuffer bytes(long offset, int wanted) {
+      ByteBuffer bytes = CopyBuffers.take().limit(wanted);
+      int count = 0;
+      try {
+        count = wanted == 0 ? 0 : calls.read(file, bytes, offset);
       } catch (FsException e) {
         log.debug("inode {} is read through the owner: {}", inode, e.getMessage());
-        count = -1;
       }
-      if (count < wanted) {
-        isOver = true; // Another program has shortened it.
-        return false;
+      return bytes.position(0).limit(count);
+    }
+
+    /** Takes a part of the lock, whose holder may wait for the source. */
+    private void await(Lock part) throws FsException {
+      try {
+        while (!part.tryLock(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+          looks.checkInterrupted();
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new FsException(Errno.EINTR, "waiting for inode " + inode, e);
       }
-      OwnerCalls.pass(buffer.position(0).limit(count), sink);
-      return true;
     }
   }
 
@@ -298,5 +365,6 @@ final class SourceReads {
 
   void close() {
     files.values().forEach(this::end);
+    looks.end();
   }
 }

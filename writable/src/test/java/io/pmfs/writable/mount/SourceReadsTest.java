@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
@@ -101,7 +102,7 @@ class SourceReadsTest {
     assertThat(read(two)).isEqualTo("text");
     assertThat(nodes.openCount()).isEqualTo(before + 1);
     nodes.remote.release(two.node().inode(), two.handle());
-    assertThat(nodes.openCount()).isEqualTo(before);
+    Await.until("it is closed", () -> nodes.openCount() == before);
     assertThat(isOwnerAsked()).isFalse();
   }
 

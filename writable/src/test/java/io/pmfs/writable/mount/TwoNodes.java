@@ -25,11 +25,12 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /** The owner of a writable mount and another node of it, in one process. */
@@ -74,8 +75,8 @@ final class TwoNodes implements AutoCloseable {
     @Nullable Happening beforeFinding;
 
     byte[] onItsWay = {};
-    final List<String> asked = new ArrayList<>();
-    private final Map<String, byte[]> last = new HashMap<>();
+    final List<String> asked = Collections.synchronizedList(new ArrayList<>());
+    private final Map<String, byte[]> last = new ConcurrentHashMap<>();
     final List<String> askedOfNode = new ArrayList<>();
 
     @Override
@@ -245,6 +246,15 @@ final class TwoNodes implements AutoCloseable {
     calls.setAway(failure);
   }
 
+  /** The node's calls at the source hang, but not the owner's. */
+  void setSourceHanging(boolean hangs) {
+    calls.setHanging(hangs);
+  }
+
+  void awaitSourceHanging() throws InterruptedException {
+    calls.awaitHanging();
+  }
+
   /** The node's disk is exchanged while its mount goes on. */
   void loseFiles() throws FsException {
     files.remove(files.idle());
@@ -329,8 +339,11 @@ final class TwoNodes implements AutoCloseable {
     }
 
     @Override
-    public void accept(ReadResult piece) {
+    public void accept(ReadResult piece) throws IOException {
       size = piece.size();
+      ByteBuffer bytes = ByteBuffer.allocate(size); // The piece may be in the buffer already.
+      piece.copyTo(bytes);
+      buffer.clear().put(bytes.flip());
     }
 
     @Override

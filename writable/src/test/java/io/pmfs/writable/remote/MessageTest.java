@@ -130,7 +130,7 @@ class MessageTest {
   void value_thatEndsEarly_isMalformed() throws Exception {
     for (Sample<?> sample : samples()) {
       byte[] whole = sample.bytes();
-      for (int size = 24; size < whole.length; size++) {
+      for (int size = Message.HEAD_BYTES; size < whole.length; size++) {
         byte[] part = Arrays.copyOf(whole, size);
         assertThatThrownBy(() -> sample.read(part)).isInstanceOf(IOException.class);
       }

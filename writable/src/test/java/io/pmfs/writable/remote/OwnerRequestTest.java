@@ -67,7 +67,9 @@ class OwnerRequestTest {
       } catch (Exception e) {
         throw new IOException(e);
       }
-      byte[] bytes = Arrays.copyOfRange(body, 16, body.length + answer.length - Integer.BYTES);
+      byte[] asked = body.clone();
+      Message.from(0, 0, 0, asked);
+      byte[] bytes = Arrays.copyOfRange(asked, 16, body.length + answer.length - Integer.BYTES);
       int size = answer.length - Integer.BYTES;
       System.arraycopy(answer, Integer.BYTES, bytes, body.length - 16, size);
       requests.put(request, bytes);
@@ -255,6 +257,7 @@ class OwnerRequestTest {
         EnumSet.of(
             OwnerRequest.JOIN,
             OwnerRequest.END_SESSION,
+            OwnerRequest.INTERRUPT,
             OwnerRequest.FORGET,
             // By a node that keeps content: KeptContentTest.
             OwnerRequest.CREATE_HERE,
