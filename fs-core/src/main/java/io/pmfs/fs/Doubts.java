@@ -77,6 +77,10 @@ final class Doubts {
     return marks.get(number) == STALE;
   }
 
+  boolean hasOldPages(long number) {
+    return marks.get(number) == REFRESHED;
+  }
+
   /** Whether the kernel may keep its pages of a file that is opened. */
   boolean keepsPages(long number) {
     return !marks.compareAndSet(number, REFRESHED, PROVED);

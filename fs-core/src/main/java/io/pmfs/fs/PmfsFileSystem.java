@@ -256,6 +256,20 @@ public final class PmfsFileSystem {
    *     and opens it again
    */
   public boolean open(long number) throws FsException {
+    return open(number, () -> {});
+  }
+
+  /** Makes sure that the kernel gets the answer to a request. */
+  public interface Promise {
+    void make() throws FsException;
+  }
+
+  /**
+   * The same for a request that may be ended early.
+   *
+   * @param promise made before the kernel is told, once, to drop its pages
+   */
+  public boolean open(long number, Promise promise) throws FsException {
     Doubts doubts = importer.doubts();
     Inode inode = importer.checked(number);
     if (inode.attributes().type() != FileType.REGULAR || !source.isSecondHand()) {
@@ -265,6 +279,10 @@ public final class PmfsFileSystem {
       prove(inode);
     }
     requireCurrent(number);
+    if (!doubts.hasOldPages(number)) {
+      return true;
+    }
+    promise.make();
     return doubts.keepsPages(number);
   }
 
@@ -310,7 +328,7 @@ public final class PmfsFileSystem {
     }
   }
 
-  /** Called before a file's attributes are read for the kernel. */
+  /** Called before a file's attributes are read for the kernel, which must get them. */
   public void refresh(long number) {
     importer.doubts().refresh(number);
   }

@@ -71,6 +71,26 @@ final class KernelOperations implements RequestHandler {
   }
 
   @Override
+  public boolean mayEndEarly(Opcode opcode) {
+    return switch (opcode) {
+      case READ,
+          LOOKUP,
+          GETATTR,
+          READDIRPLUS,
+          READDIR,
+          LSEEK,
+          READLINK,
+          GETXATTR,
+          LISTXATTR,
+          STATFS,
+          STATX,
+          OPEN ->
+          true;
+      default -> false;
+    };
+  }
+
+  @Override
   public void answer(Opcode opcode, KernelRequest request, KernelReply reply) throws FsException {
     switch (opcode) {
       case READ -> read(request, reply);
@@ -128,14 +148,21 @@ final class KernelOperations implements RequestHandler {
   }
 
   /** The inode with the mode that the kernel sees. */
-  private Inode inode(long number) throws FsException {
-    fileSystem.refresh(number);
+  private Inode inode(long number, KernelReply reply) throws FsException {
+    refresh(number, reply);
     return shown(fileSystem.inode(number));
   }
 
+  private void refresh(long number, KernelReply reply) throws FsException {
+    if (fileSystem.isStale(number)) {
+      reply.keep();
+      fileSystem.refresh(number);
+    }
+  }
+
   /** Like {@link #inode}; null if only another node has described the file so far. */
-  private @Nullable Inode verifiedInode(long number) throws FsException {
-    fileSystem.refresh(number);
+  private @Nullable Inode verifiedInode(long number, KernelReply reply) throws FsException {
+    refresh(number, reply);
     Inode inode = fileSystem.verifiedInode(number);
     return inode == null ? null : shown(inode);
   }
@@ -155,7 +182,7 @@ final class KernelOperations implements RequestHandler {
     if (!isAsked && (backing == null || backing.leavesOpensToKernel())) {
       throw new FsException(Errno.ENOSYS, "open");
     }
-    boolean keepsPages = fileSystem.open(request.inode());
+    boolean keepsPages = fileSystem.open(request.inode(), reply::keep);
     if (backing == null) {
       sendOpened(reply, BackingFiles.NONE, keepsPages);
       return;
@@ -206,7 +233,7 @@ final class KernelOperations implements RequestHandler {
     if (entry == null) {
       KernelProtocol.putNoEntry(out, KernelReply.BODY, validSeconds);
     } else {
-      Inode inode = inode(entry.inode());
+      Inode inode = inode(entry.inode(), reply);
       KernelProtocol.putEntry(out, KernelReply.BODY, inode, validSeconds);
     }
     reply.send(KernelProtocol.ENTRY_OUT_SIZE);
@@ -222,13 +249,13 @@ final class KernelOperations implements RequestHandler {
   }
 
   private void getattr(KernelRequest request, KernelReply reply) throws FsException {
-    Inode inode = inode(request.inode());
+    Inode inode = inode(request.inode(), reply);
     KernelProtocol.putAttributesReply(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.ATTR_OUT_SIZE);
   }
 
   private void statx(KernelRequest request, KernelReply reply) throws FsException {
-    Inode inode = inode(request.inode());
+    Inode inode = inode(request.inode(), reply);
     KernelProtocol.putStatx(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.STATX_OUT_SIZE);
   }
@@ -322,7 +349,7 @@ final class KernelOperations implements RequestHandler {
       }
       if (prefix > 0) {
         try {
-          Inode inode = verifiedInode(entry.inode());
+          Inode inode = verifiedInode(entry.inode(), reply);
           if (inode == null) {
             // Compared when looked up: most readers of a directory need the attributes of few
             // files.

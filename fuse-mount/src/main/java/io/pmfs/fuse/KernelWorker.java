@@ -3,6 +3,7 @@ package io.pmfs.fuse;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fuse.protocol.AnswerBuffers;
+import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
@@ -13,6 +14,7 @@ import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.nio.ByteBuffer;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongPredicate;
 import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -82,6 +84,28 @@ final class KernelWorker implements Runnable {
   /** The request that this worker handles. */
   KernelRequest request() {
     return request;
+  }
+
+  /** The request without an answer, if there is one that waits so long. Thread-safe. */
+  @Nullable AskedRequest waiting(long leastNanos, long now) {
+    return reply.isAwaited() ? request.waiting(leastNanos, now) : null;
+  }
+
+  /**
+   * Ends the request if it waits so long and its program was killed. Thread-safe.
+   *
+   * @param isKilled whether the thread with an id was killed
+   */
+  void endIfKilled(long leastNanos, long now, LongPredicate isKilled) throws FsException {
+    long number = reply.interruptible(); // Not repeated: if it still holds, all between is its own.
+    AskedRequest asked = number == 0 ? null : request.waiting(leastNanos, now);
+    Opcode opcode = asked == null ? null : request.opcode();
+    if (asked != null
+        && opcode != null
+        && handler.mayEndEarly(opcode)
+        && isKilled.test(asked.pid())) {
+      reply.interrupt(number);
+    }
   }
 
   @Override

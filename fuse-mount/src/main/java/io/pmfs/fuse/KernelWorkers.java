@@ -3,7 +3,7 @@ package io.pmfs.fuse;
 import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
-import io.pmfs.fuse.protocol.KernelRequest;
+import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
@@ -53,7 +53,7 @@ final class KernelWorkers {
   private final AtomicBoolean hasFailed = new AtomicBoolean();
   private final RequestGate gate = new RequestGate();
   private final AtomicInteger running = new AtomicInteger();
-  private final List<KernelRequest> requests = new CopyOnWriteArrayList<>();
+  private final List<KernelWorker> workers = new CopyOnWriteArrayList<>();
   private final Relief relief = new Relief(new Crew());
   private boolean hasWarned; // Used by the thread of `relief`.
 
@@ -145,6 +145,7 @@ final class KernelWorkers {
       }
     }
     startRelief();
+    startKilledPrograms();
     serve(own);
   }
 
@@ -158,6 +159,21 @@ final class KernelWorkers {
     } catch (OutOfMemoryError e) {
       log.error("cannot add threads while others wait: {}", e.getMessage());
     }
+  }
+
+  private void startKilledPrograms() {
+    if (!handler.mayEndEarly(Opcode.LOOKUP)) {
+      return;
+    }
+    try {
+      new KilledPrograms(workers, this::isServing).start();
+    } catch (OutOfMemoryError e) {
+      log.error("killed programs end only when the source answers: {}", e.getMessage());
+    }
+  }
+
+  private boolean isServing() {
+    return running.get() > 0 && gate.isOpen() && !hasEnded.get();
   }
 
   /** Makes the kernel resend the requests that the previous process had taken and not answered. */
@@ -207,7 +223,7 @@ final class KernelWorkers {
             () -> hasEnded.set(true),
             this::fail,
             workforce.buffers());
-    requests.add(worker.request());
+    workers.add(worker);
     return worker;
   }
 
@@ -217,7 +233,7 @@ final class KernelWorkers {
 
     @Override
     public boolean isServing() {
-      return running.get() > 0 && gate.isOpen() && !hasEnded.get();
+      return KernelWorkers.this.isServing();
     }
 
     @Override
@@ -229,8 +245,8 @@ final class KernelWorkers {
     public int notWaiting() {
       long now = System.nanoTime();
       int waiting = 0;
-      for (KernelRequest request : requests) {
-        waiting += request.isWaiting(WAITING_NANOS, now) ? 1 : 0;
+      for (KernelWorker worker : workers) {
+        waiting += worker.request().isWaiting(WAITING_NANOS, now) ? 1 : 0;
       }
       return running.get() - waiting;
     }
@@ -285,7 +301,7 @@ final class KernelWorkers {
     try {
       worker.runWhile(goOn);
     } finally {
-      requests.remove(worker.request());
+      workers.remove(worker);
       if (own != null) {
         own.close();
       }
@@ -308,8 +324,8 @@ final class KernelWorkers {
   List<AskedRequest> waiting(long leastNanos) {
     long now = System.nanoTime();
     List<AskedRequest> waiting = new ArrayList<>();
-    for (KernelRequest request : requests) {
-      AskedRequest asked = request.waiting(leastNanos, now);
+    for (KernelWorker worker : workers) {
+      AskedRequest asked = worker.waiting(leastNanos, now);
       if (asked != null) {
         waiting.add(asked);
       }

@@ -15,6 +15,14 @@ interface RequestHandler {
   /** The protocol features agreed on with the kernel. */
   Negotiation negotiation();
 
+  /**
+   * Whether the kernel may be told that a request ended while it is still being answered, unless
+   * {@link KernelReply#keep} was called.
+   */
+  default boolean mayEndEarly(Opcode opcode) {
+    return false;
+  }
+
   /** The size of each worker's buffer for requests, in bytes. */
   int requestBytes();
 }

@@ -21,6 +21,7 @@
  *       ends, or they end (deadlock 4).
  *   <li>{@code fuse-relief} and {@code fuse-more-33} and so on, in writable mounts: while workers
  *       wait, {@link Relief} adds others, which end when they are no longer needed.
+ *   <li>{@code fuse-killed}, in read-only mounts: {@link KilledPrograms}.
  *   <li>{@code probe}, once for a new mount: waits until the daemon answers.
  *   <li>{@code fusermount}, until that program has ended; {@code last-requests}, during a hand-over
  *       to another process if the kernel cannot resend requests.
@@ -52,10 +53,11 @@
  *       sent. FUSE_NOTIFY_RESEND, and FUSE_NOTIFY_INVAL_INODE for attributes alone, take no such
  *       lock; a worker sends them before it answers.
  *   <li>A thread of the daemon that waits for its own mount cannot be killed once a worker has
- *       taken its request. If the daemon then stops answering, it never ends, and no other daemon
- *       starts. Cure: a child process requests the heartbeat, {@link KernelBridge} does not probe a
- *       session that it continues, and {@code probe} enters a new mount only. {@code last-requests}
- *       enters the mount too, but workers answer all requests that they take from it.
+ *       taken its request, except by {@link KilledPrograms}. If the daemon then stops answering, it
+ *       never ends, and no other daemon starts. Cure: a child process requests the heartbeat,
+ *       {@link KernelBridge} does not probe a session that it continues, and {@code probe} enters a
+ *       new mount only. {@code last-requests} enters the mount too, but workers answer all requests
+ *       that they take from it.
  *   <li>Reads wait for a source that hangs on every worker, and {@code stat} waits behind them.
  *       Cure: {@link KernelBridge} reserves eight workers from read-ahead, and sets a congestion
  *       threshold that the kernel never reaches ({@link Negotiation}). Writes and syncs are not

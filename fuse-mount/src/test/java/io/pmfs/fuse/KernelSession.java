@@ -21,6 +21,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongPredicate;
 import jnr.ffi.Pointer;
 import org.jspecify.annotations.Nullable;
 
@@ -235,7 +236,12 @@ final class KernelSession implements AutoCloseable {
 
   /** The waiting request, if it has waited at least this long. */
   @Nullable AskedRequest waiting(long leastNanos) {
-    return served.request().waiting(leastNanos, System.nanoTime());
+    return served.waiting(leastNanos, System.nanoTime());
+  }
+
+  /** Ends the waiting request if its program was killed. */
+  void endIfKilled(LongPredicate isKilled) throws FsException {
+    served.endIfKilled(0, System.nanoTime(), isKilled);
   }
 
   boolean isWorking() {

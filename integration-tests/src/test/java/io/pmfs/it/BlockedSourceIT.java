@@ -21,6 +21,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A source that does not answer reads. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -125,6 +127,33 @@ final class BlockedSourceIT {
       } finally {
         reads.release();
       }
+    }
+  }
+
+  /** The kernel itself would keep it: see KilledPrograms. */
+  @ParameterizedTest
+  @ValueSource(strings = {"ls", "cat"})
+  void program_thatWaitsForTheSource_canBeKilled(String command) throws Exception {
+    try (Installation slow = new Installation().environment("PMFS_WATCHDOG", "1000");
+        MountedPmfs source = slow.mount(tree);
+        Installation pmfs = new Installation();
+        MountedPmfs mount = pmfs.mount(source.mountpoint())) {
+      Command.run("ls", "-l", mount.path("")).expect(0);
+      String stopped = Long.toString(source.daemon());
+      Command.run("kill", "-STOP", stopped).expect(0);
+      try {
+        Process program =
+            new ProcessBuilder(command, mount.path(command.equals("ls") ? "d7" : "file7")).start();
+        Await.until(
+            "it waits", Duration.ofSeconds(30), () -> mount.status().number("waiting.count") == 1);
+        program.destroyForcibly();
+        assertThat(program.waitFor(30, TimeUnit.SECONDS)).isTrue();
+      } finally {
+        Command.run("kill", "-CONT", stopped).expect(0);
+      }
+      Command.run("cmp", mount.path("d7/file"), tree.resolve("d7/file").toString()).expect(0);
+      Command.run("cmp", mount.path("file7"), tree.resolve("file7").toString()).expect(0);
+      assertThat(mount.status().number("failures.total")).isZero();
     }
   }
 

@@ -55,7 +55,7 @@ final class PathCallsTest {
       """
       cli.bugreport.KernelFiles cli.doctor.ResourceChecks
       daemon.process.MachineChecks daemon.report.ProcessMemory fuse.DeviceChannel fuse.jnr.JnrBridge
-      fuse.KernelWorkers fuse.mounting.Fusermount fuse.mounting.Mounter
+      fuse.KernelWorkers fuse.KilledPrograms fuse.mounting.Fusermount fuse.mounting.Mounter
       fuse.mounting.MountingByRoot fuse.mounting.MountRight fuse.mounting.ReadAhead
       fuse.mounting.StaleMountGuard
       fuse.system.FileUsers fuse.system.GroupWriters fuse.system.Priority fuse.system.Spawn

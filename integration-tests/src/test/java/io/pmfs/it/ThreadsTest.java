@@ -46,7 +46,7 @@ final class ThreadsTest {
       daemon.report.NodesReport daemon.tasks.Drains daemon.tasks.KeptTasks daemon.tasks.SharedTask
       fuse.KernelWorkers fuse.ReadModeChoice machine.Limited mounts.MountProbe stage.FetchThreads
       tasks.RunningTask tier.DirectoryTier writable.mount.Sessions writable.places.WriteBack
-      writable.remote.OwnerServer writable.steps.Copies writable.tree.SourceLooks
+      writable.remote.Owner writable.remote.OwnerServer writable.steps.Copies writable.tree.SourceLooks
       """;
 
   /** Before a mount is announced: without the thread there is no mount. */

@@ -9,11 +9,13 @@ import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.concurrent.atomic.AtomicLong;
 import jnr.ffi.Pointer;
 
 /**
  * A worker's answer to its current request: a header, followed by bytes in the worker's own buffer
- * or by memory of a tier, which is sent without copying. Sent at most once.
+ * or by memory of a tier, which is sent without copying. Sent at most once: by the worker, or by
+ * another thread that {@linkplain #interrupt ends} the request.
  */
 public final class KernelReply implements ReadSink, AutoCloseable {
   /** Where the data after the header is built. */
@@ -40,7 +42,19 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   private long outAddress;
   private final long vectorsAddress;
 
+  private static final long ANSWERED = 0;
+
+  /** Another thread is ending the request. */
+  private static final long ENDING = -1;
+
+  /** Only the worker may answer. */
+  private static final long KEPT = -2;
+
+  /** The number of the request, which any thread may end; or one of these. */
+  private final AtomicLong state = new AtomicLong();
+
   private long unique;
+  private boolean isKept;
   private boolean answered;
   private int expected;
   private int collected;
@@ -66,6 +80,8 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     answered = false;
     expected = 0;
     collected = 0;
+    isKept = false;
+    state.setRelease(unique);
   }
 
   public boolean isAnswered() {
@@ -84,6 +100,81 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   /** For requests that expect no answer. */
   public void noAnswer() {
     answered = true;
+    state.setRelease(ANSWERED);
+  }
+
+  /** Whether a request has no answer yet. Thread-safe. */
+  public boolean isAwaited() {
+    long now = state.getAcquire();
+    return now != ANSWERED && now != ENDING;
+  }
+
+  /** The number of the request if it can be ended early; 0 if it cannot. Thread-safe. */
+  public long interruptible() {
+    long now = state.getAcquire();
+    return now == ENDING || now == KEPT ? ANSWERED : now;
+  }
+
+  /**
+   * Ends a request with EINTR, unless it has an answer; the worker's own answer is then dropped.
+   * Thread-safe.
+   *
+   * @param number what {@link #interruptible} said
+   */
+  public void interrupt(long number) throws FsException {
+    if (number == ANSWERED || !state.compareAndSet(number, ENDING)) {
+      return;
+    }
+    long left = number;
+    try {
+      ByteBuffer answer =
+          ByteBuffer.allocateDirect(BODY + VECTOR_SIZE).order(ByteOrder.nativeOrder());
+      long address = Pointer.wrap(Posix.RUNTIME, answer).address();
+      putHeader(answer, number, -Errno.EINTR.number(), 0);
+      answer.putLong(BODY, address).putLong(BODY + 8, BODY);
+      channel.send(address + BODY, 1);
+      left = ANSWERED;
+    } finally {
+      state.setRelease(left);
+    }
+  }
+
+  /**
+   * From now on, no other thread ends the request: something depends on the kernel knowing its
+   * answer.
+   *
+   * @throws FsException with EINTR if one has
+   */
+  public void keep() throws FsException {
+    if (!isKept && !isTaken(KEPT)) {
+      throw ended();
+    }
+    isKept = true;
+  }
+
+  private static FsException ended() {
+    return new FsException(Errno.EINTR, "its program was killed");
+  }
+
+  /** Takes the right to answer; returns false if another thread has ended the request. */
+  private boolean mayAnswer() {
+    if (isKept) {
+      state.setRelease(ANSWERED);
+      return true;
+    }
+    return isTaken(ANSWERED);
+  }
+
+  private boolean isTaken(long next) {
+    while (!state.compareAndSet(unique, next)) {
+      if (state.getAcquire() == ANSWERED) {
+        header(-Errno.EINTR.number(), 0);
+        answered = true;
+        return false;
+      }
+      Thread.onSpinWait(); // Another thread is ending it.
+    }
+    return true;
   }
 
   /**
@@ -107,11 +198,17 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     return buffers.maxBytes();
   }
 
-  /** Answers with the first {@code bodySize} bytes of the body. */
+  /**
+   * Answers with the first {@code bodySize} bytes of the body.
+   *
+   * @throws FsException with EINTR if the request was ended, so that the kernel knows nothing of it
+   */
   public void send(int bodySize) throws FsException {
     header(0, bodySize);
     vector(0, outAddress, BODY + bodySize);
-    sendVectors(1);
+    if (!sendVectors(1)) {
+      throw ended();
+    }
   }
 
   public void fail(Errno errno) throws FsException {
@@ -221,18 +318,31 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   }
 
   private void sendPipe(int size) throws IOException {
+    if (!mayAnswer()) {
+      pipe.close();
+      collected = size;
+      return;
+    }
     boolean taken = false;
     try {
       taken = channel.sendPiped(pipe.output(), BODY + size);
+      answered = true;
     } catch (FsException e) {
       throw new IOException("the kernel did not accept the answer: " + e.getMessage(), e);
     } finally {
       if (!taken) {
         pipe.close();
       }
+      restore();
     }
-    answered = true;
     collected = size;
+  }
+
+  /** An answer that could not be sent is not one. */
+  private void restore() {
+    if (!answered) {
+      state.setRelease(isKept ? KEPT : unique);
+    }
   }
 
   /** Sends a whole answer from memory of another owner; the kernel copies it. */
@@ -250,9 +360,13 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   }
 
   private void header(int error, int bodySize) {
-    out.putInt(KernelProtocol.OUT_LENGTH, BODY + bodySize);
-    out.putInt(KernelProtocol.OUT_ERROR, error);
-    out.putLong(KernelProtocol.OUT_UNIQUE, unique);
+    putHeader(out, unique, error, bodySize);
+  }
+
+  private static void putHeader(ByteBuffer answer, long unique, int error, int bodySize) {
+    answer.putInt(KernelProtocol.OUT_LENGTH, BODY + bodySize);
+    answer.putInt(KernelProtocol.OUT_ERROR, error);
+    answer.putLong(KernelProtocol.OUT_UNIQUE, unique);
   }
 
   private void vector(int index, long address, long size) {
@@ -260,12 +374,21 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     vectors.putLong(index * VECTOR_SIZE + 8, size);
   }
 
-  private void sendVectors(int count) throws FsException {
+  /** Returns false if another thread has ended the request. */
+  private boolean sendVectors(int count) throws FsException {
     if (answered) {
       throw new IllegalStateException("a request was answered twice");
     }
-    channel.send(vectorsAddress, count);
-    answered = true;
+    if (!mayAnswer()) {
+      return false;
+    }
+    try {
+      channel.send(vectorsAddress, count);
+      answered = true;
+    } finally {
+      restore();
+    }
+    return true;
   }
 
   /** Releases memory that other workers reuse; the reply must not be used afterwards. */

@@ -1,0 +1,170 @@
+package io.pmfs.fuse;
+
+import static io.pmfs.fs.PmfsFileSystem.ROOT;
+import static io.pmfs.source.FaultyStore.Operation.LIST;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.fuse.protocol.KernelReply;
+import io.pmfs.fuse.protocol.KernelRequest;
+import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.posix.Errno;
+import io.pmfs.posix.FsException;
+import io.pmfs.tier.Hold;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Promise: a program that waits for a source that does not answer can be killed. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class KilledProgramsTest {
+  private static final long PROGRAM = 4711;
+  private static final int REQUESTS = 20_000;
+
+  @TempDir private Path directory;
+  private KernelFixture fixture;
+  private KernelOperations operations;
+
+  @BeforeEach
+  void makeOperations() throws Exception {
+    fixture = new KernelFixture(directory);
+    operations = new KernelOperations(fixture.fileSystem, 1000, null, -1, 56, AccessRule.MODES);
+  }
+
+  @AfterEach
+  void closeFixture() {
+    fixture.close();
+  }
+
+  private static KernelSession.Answer lookup(KernelSession session) {
+    return session.ask(Opcode.LOOKUP, ROOT, KernelMessages.name("small"));
+  }
+
+  @Test
+  void request_ofAKilledProgram_endsWhileItIsWorkedOn() throws Exception {
+    Hold lists = fixture.faulty.on(LIST).hold();
+    try (KernelSession session = new KernelSession(operations)) {
+      CompletableFuture<KernelSession.Answer> lookup =
+          CompletableFuture.supplyAsync(() -> lookup(session));
+      lists.awaitReached();
+      session.endIfKilled(thread -> thread != PROGRAM);
+      assertThat(session.waiting(0)).isNotNull();
+      session.endIfKilled(thread -> thread == PROGRAM);
+      assertThat(session.waiting(0)).isNull();
+      lists.release();
+      assertThat(lookup.join().errno()).isEqualTo(Errno.EINTR); // and nothing else
+      assertThat(lookup(session).errno()).isNull();
+      assertThat(session.endings).hasValue(0);
+    } finally {
+      lists.release();
+    }
+  }
+
+  /** The kernel has no answer yet: the worker's counts. */
+  @Test
+  void request_thatCannotBeEnded_isAnswered() throws Exception {
+    Hold lists = fixture.faulty.on(LIST).hold();
+    try (KernelSession session = new KernelSession(operations)) {
+      CompletableFuture<KernelSession.Answer> lookup =
+          CompletableFuture.supplyAsync(() -> lookup(session));
+      lists.awaitReached();
+      session.refusals.set(1);
+      try {
+        session.endIfKilled(thread -> true);
+      } catch (FsException e) {
+        assertThat(e.errno()).isEqualTo(Errno.ENOMEM);
+      }
+      assertThat(session.waiting(0)).isNotNull();
+      lists.release();
+      assertThat(lookup.join().errno()).isNull();
+    } finally {
+      lists.release();
+    }
+  }
+
+  /** The kernel learns only once that a file is of another version. */
+  @Test
+  void request_whoseAnswerTheKernelMustGet_isNotEnded() throws Exception {
+    Hold lists = fixture.faulty.on(LIST).hold();
+    RequestHandler keeping =
+        new RequestHandler() {
+          @Override
+          public void answer(Opcode opcode, KernelRequest request, KernelReply reply)
+              throws FsException {
+            reply.keep();
+            operations.answer(opcode, request, reply);
+          }
+
+          @Override
+          public Negotiation negotiation() {
+            return operations.negotiation();
+          }
+
+          @Override
+          public boolean mayEndEarly(Opcode opcode) {
+            return true;
+          }
+
+          @Override
+          public int requestBytes() {
+            return operations.requestBytes();
+          }
+        };
+    try (KernelSession session = new KernelSession(keeping)) {
+      CompletableFuture<KernelSession.Answer> lookup =
+          CompletableFuture.supplyAsync(() -> lookup(session));
+      lists.awaitReached();
+      session.endIfKilled(thread -> true);
+      assertThat(session.waiting(0)).isNotNull();
+      lists.release();
+      assertThat(lookup.join().errno()).isNull();
+    } finally {
+      lists.release();
+    }
+  }
+
+  /** Each request has one answer, whoever is first. */
+  @Test
+  void requests_thatAreEndedWhileTheyAreAnswered_haveOneAnswer() throws Exception {
+    AtomicBoolean hasEnded = new AtomicBoolean();
+    try (KernelSession session = new KernelSession(operations)) {
+      lookup(session);
+      Thread killer =
+          new Thread(
+              () -> {
+                while (!hasEnded.get()) {
+                  try {
+                    session.endIfKilled(thread -> true);
+                  } catch (FsException e) {
+                    throw new AssertionError(e);
+                  }
+                }
+              });
+      killer.start();
+      int answered = 0;
+      for (int i = 0; i < REQUESTS; i++) {
+        Errno errno = lookup(session).errno();
+        assertThat(errno).isIn(null, Errno.EINTR);
+        answered += errno == null ? 1 : 0;
+      }
+      hasEnded.set(true);
+      killer.join();
+      assertThat(answered).isBetween(1, REQUESTS - 1);
+    }
+  }
+
+  @Test
+  void isKilled_looksForSigkill() {
+    assertThat(KilledPrograms.isKilled(List.of("Name:\tSigPnd", "SigPnd:\t0000000000000100")))
+        .isTrue();
+    assertThat(KilledPrograms.isKilled(List.of("SigPnd:\t8000000000004102"))).isTrue();
+    assertThat(KilledPrograms.isKilled(List.of("SigPnd:\t0000000000004002"))).isFalse();
+    assertThat(KilledPrograms.isKilled(List.of("ShdPnd:\t0000000000000100"))).isFalse();
+    assertThat(KilledPrograms.isKilled(List.of())).isFalse();
+  }
+}
