@@ -3,6 +3,7 @@ package io.pmfs.fuse;
 import static io.pmfs.fs.PmfsFileSystem.ROOT;
 import static io.pmfs.source.FaultyStore.Operation.LIST;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
@@ -14,6 +15,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -45,52 +47,62 @@ final class KilledProgramsTest {
     return session.ask(Opcode.LOOKUP, ROOT, KernelMessages.name("small"));
   }
 
-  @Test
-  void request_ofAKilledProgram_endsWhileItIsWorkedOn() throws Exception {
+  /** What a test does while a look-up waits for the source. */
+  private interface Meanwhile {
+    void happens(KernelSession session) throws FsException;
+  }
+
+  /** The error of a look-up that waits for the source meanwhile, and of no other answer. */
+  private @Nullable Errno errnoOfLookup(RequestHandler handler, Meanwhile meanwhile)
+      throws Exception {
     Hold lists = fixture.faulty.on(LIST).hold();
-    try (KernelSession session = new KernelSession(operations)) {
+    try (KernelSession session = new KernelSession(handler)) {
       CompletableFuture<KernelSession.Answer> lookup =
           CompletableFuture.supplyAsync(() -> lookup(session));
       lists.awaitReached();
-      session.endIfKilled(thread -> thread != PROGRAM);
-      assertThat(session.waiting(0)).isNotNull();
-      session.endIfKilled(thread -> thread == PROGRAM);
-      assertThat(session.waiting(0)).isNull();
+      meanwhile.happens(session);
       lists.release();
-      assertThat(lookup.join().errno()).isEqualTo(Errno.EINTR); // and nothing else
+      Errno errno = lookup.join().errno();
       assertThat(lookup(session).errno()).isNull();
       assertThat(session.endings).hasValue(0);
+      return errno;
     } finally {
       lists.release();
     }
+  }
+
+  @Test
+  void request_ofAKilledProgram_endsWhileItIsWorkedOn() throws Exception {
+    Errno errno =
+        errnoOfLookup(
+            operations,
+            session -> {
+              session.endIfKilled(thread -> thread != PROGRAM);
+              assertThat(session.waiting(0)).isNotNull();
+              session.endIfKilled(thread -> thread == PROGRAM);
+              assertThat(session.waiting(0)).isNull();
+            });
+    assertThat(errno).isEqualTo(Errno.EINTR);
   }
 
   /** The kernel has no answer yet: the worker's counts. */
   @Test
   void request_thatCannotBeEnded_isAnswered() throws Exception {
-    Hold lists = fixture.faulty.on(LIST).hold();
-    try (KernelSession session = new KernelSession(operations)) {
-      CompletableFuture<KernelSession.Answer> lookup =
-          CompletableFuture.supplyAsync(() -> lookup(session));
-      lists.awaitReached();
-      session.refusals.set(1);
-      try {
-        session.endIfKilled(thread -> true);
-      } catch (FsException e) {
-        assertThat(e.errno()).isEqualTo(Errno.ENOMEM);
-      }
-      assertThat(session.waiting(0)).isNotNull();
-      lists.release();
-      assertThat(lookup.join().errno()).isNull();
-    } finally {
-      lists.release();
-    }
+    Errno errno =
+        errnoOfLookup(
+            operations,
+            session -> {
+              session.refusals.set(1);
+              assertThatThrownBy(() -> session.endIfKilled(thread -> true))
+                  .hasMessageContaining("ENOMEM");
+              assertThat(session.waiting(0)).isNotNull();
+            });
+    assertThat(errno).isNull();
   }
 
   /** The kernel learns only once that a file is of another version. */
   @Test
   void request_whoseAnswerTheKernelMustGet_isNotEnded() throws Exception {
-    Hold lists = fixture.faulty.on(LIST).hold();
     RequestHandler keeping =
         new RequestHandler() {
           @Override
@@ -115,20 +127,17 @@ final class KilledProgramsTest {
             return operations.requestBytes();
           }
         };
-    try (KernelSession session = new KernelSession(keeping)) {
-      CompletableFuture<KernelSession.Answer> lookup =
-          CompletableFuture.supplyAsync(() -> lookup(session));
-      lists.awaitReached();
-      session.endIfKilled(thread -> true);
-      assertThat(session.waiting(0)).isNotNull();
-      lists.release();
-      assertThat(lookup.join().errno()).isNull();
-    } finally {
-      lists.release();
-    }
+    Errno errno =
+        errnoOfLookup(
+            keeping,
+            session -> {
+              session.endIfKilled(thread -> true);
+              assertThat(session.waiting(0)).isNotNull();
+            });
+    assertThat(errno).isNull();
   }
 
-  /** Each request has one answer, whoever is first. */
+  /** Worker and killer race for each request, which gets one answer. */
   @Test
   void requests_thatAreEndedWhileTheyAreAnswered_haveOneAnswer() throws Exception {
     AtomicBoolean hasEnded = new AtomicBoolean();

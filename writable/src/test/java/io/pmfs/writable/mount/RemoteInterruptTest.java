@@ -107,7 +107,7 @@ class RemoteInterruptTest {
     assertInterrupted(program);
   }
 
-  /** After the way between the nodes was cut: the owner still works on what nobody waits for. */
+  /** A node gives requests up when its network is cut; the owner still works on them. */
   @Test
   void requestThatWasGivenUp_doesNotHoldUpLaterOnes() throws Exception {
     Future<Node> program = programThatWaits();
