@@ -10,19 +10,21 @@ import io.pmfs.source.BackingStore;
 import io.pmfs.source.ForwardingStore;
 import io.pmfs.source.LentFile;
 import io.pmfs.source.SourceFile;
+import io.pmfs.source.SourceStatus;
 import io.pmfs.stage.copies.LentCopy;
 import io.pmfs.stage.formats.LentFormats;
 import io.pmfs.tier.OpenCopy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A source that takes content from whole copies made by other mounts of the dataset on this
- * machine, if they are of the requested version, and otherwise from the wrapped source. Names,
- * attributes and permissions always come from the source. Borrowed bytes count only if they match
- * their recorded checksums.
+ * machine, if they are certainly of the opened file and its requested version, and otherwise from
+ * the wrapped source. Names, attributes and permissions always come from the source. Borrowed bytes
+ * count only if they match their recorded checksums.
  */
 public final class BorrowingStore extends ForwardingStore {
   private final Lenders lenders;
@@ -43,18 +45,6 @@ public final class BorrowingStore extends ForwardingStore {
   /** Bytes read from copies of other mounts. */
   public long borrowedBytes() {
     return borrowed.sum();
-  }
-
-  /** An open copy of that version; null if no lender has one that can be opened. */
-  private @Nullable OpenCopy borrow(FileName path, SourceVersion version) {
-    for (LentCopy copy : lenders.find(path, version)) {
-      try {
-        return formats.open(copy.tier(), copy.inode(), copy.record(), copy.open());
-      } catch (IOException e) {
-        // Removed meanwhile, in another mount namespace, or of a format that is not readable here.
-      }
-    }
-    return null;
   }
 
   @Override
@@ -83,9 +73,35 @@ public final class BorrowingStore extends ForwardingStore {
     private synchronized @Nullable OpenCopy copy() {
       if (!asked) {
         asked = true;
-        copy = borrow(path, version);
+        copy = borrow();
       }
       return copy;
+    }
+
+    /** An open copy of this file; null if no lender has one that can be opened. */
+    private @Nullable OpenCopy borrow() {
+      List<LentCopy> lent = lenders.find(path, version);
+      SourceStatus now = lent.isEmpty() ? null : current();
+      for (LentCopy one : lent) {
+        try {
+          if (now != null && one.isOf(now.identity(), now.attributes())) {
+            return formats.open(one.tier(), one.inode(), one.record(), one.open());
+          }
+        } catch (IOException e) {
+          // Removed meanwhile, in another mount namespace, or of a format that is not readable
+          // here.
+        }
+      }
+      return null;
+    }
+
+    private @Nullable SourceStatus current() {
+      try {
+        return status();
+      } catch (FsException e) {
+        // Reading fails too, and reports why.
+        return null;
+      }
     }
 
     @Override

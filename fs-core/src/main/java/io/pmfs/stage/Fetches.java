@@ -147,8 +147,7 @@ final class Fetches {
    * new copy or has that one; false if there is none.
    */
   boolean adopt(Inode inode, Placement placement) {
-    FileName path = namespace.path(inode.number());
-    List<LentCopy> lent = path == null ? List.of() : lenders.find(path, inode);
+    List<LentCopy> lent = lent(inode);
     if (lent.isEmpty()) {
       return false;
     }
@@ -163,6 +162,13 @@ final class Fetches {
       }
     }
     return false;
+  }
+
+  private List<LentCopy> lent(Inode inode) {
+    FileName path = namespace.path(inode.number());
+    List<LentCopy> found =
+        path == null ? List.of() : lenders.find(path, inode.attributes().version());
+    return found.stream().filter(copy -> copy.isOf(inode.identity(), inode.attributes())).toList();
   }
 
   /** Records that a task wants a copy of the file here. */

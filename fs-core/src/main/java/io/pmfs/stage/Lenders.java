@@ -1,7 +1,6 @@
 package io.pmfs.stage;
 
 import io.pmfs.metadata.FileName;
-import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.RecordedCopies;
 import io.pmfs.metadata.SourceVersion;
 import io.pmfs.stage.copies.LentCopy;
@@ -99,22 +98,13 @@ public final class Lenders implements AutoCloseable {
     }
   }
 
-  /** The recorded copies of that version of a file. They may be gone, or damaged. */
+  /**
+   * The recorded copies of files that had that path and version. They may be gone, damaged, or of
+   * another file: see {@link LentCopy#isOf}.
+   */
   List<LentCopy> find(FileName path, SourceVersion version) {
     refresh();
     return recorded(path, version);
-  }
-
-  /** Those of them whose file is certainly the one that the inode represents. */
-  List<LentCopy> find(FileName path, Inode inode) {
-    return find(path, inode.attributes().version()).stream()
-        .filter(copy -> isSame(copy.inode(), inode))
-        .toList();
-  }
-
-  private static boolean isSame(Inode theirs, Inode ours) {
-    return theirs.isFile(ours.identity(), ours.attributes())
-        && theirs.attributes().areUntouched(ours.attributes());
   }
 
   private synchronized List<LentCopy> recorded(FileName path, SourceVersion version) {

@@ -41,9 +41,10 @@
  *       lock.
  *   <li>With its monitor held a {@link Fetch} only releases memory and asks its {@link BlockWriter}
  *       for the record. The conditions that it checks while it waits only read flags.
- *   <li>The monitor of a {@link RawCopy} is held while the tier is read to verify a block, and that
- *       of an {@code OpenSource} of {@link OpenSources} while the source is asked whether it is the
- *       right file. Other readers of that file wait.
+ *   <li>The monitor of a {@link RawCopy} is held while the tier is read to verify a block, and
+ *       those of an {@code OpenSource} of {@link OpenSources} and of a file of {@link
+ *       BorrowingStore} while the source is asked whether it is the right file. Other readers of
+ *       that file wait.
  * </ul>
  *
  * <p><b>Known deadlocks</b>

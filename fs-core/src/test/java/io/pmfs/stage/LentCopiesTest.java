@@ -9,6 +9,7 @@ import io.pmfs.memory.DirectMemory;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
+import io.pmfs.posix.FsException;
 import io.pmfs.source.FakeStore;
 import io.pmfs.stage.copies.Placement;
 import io.pmfs.stage.formats.Bundling;
@@ -211,18 +212,44 @@ final class LentCopiesTest {
     for (int size : List.of(1, 5_000, 300_000, 3_000_000)) {
       Inode file = first.file("f", -7, size);
       first.stage(file);
-      try (Lenders lenders =
-              new Lenders("test", () -> List.of(first.asLender()), System::nanoTime);
-          BorrowingStore store = new BorrowingStore(first.store, lenders, new DirectMemory());
-          var open = store.openVersion(FileName.of("f"), file.attributes().version())) {
-        ByteBuffer answer = ByteBuffer.allocateDirect(size);
-        assertThat(open.read(0, answer)).isEqualTo(size);
-        byte[] bytes = new byte[size];
-        answer.flip().get(bytes);
-        assertThat(bytes).isEqualTo(Stage.expected(-7, file));
-        assertThat(store.borrowedBytes()).isEqualTo(size);
-        assertThat(open.read(size, ByteBuffer.allocateDirect(10))).isZero();
-      }
+      assertThat(read("f", file, size)).isEqualTo(Stage.expected(-7, file));
     }
+  }
+
+  /** Reads the file at a path, of a known version, and compares how much of it was borrowed. */
+  private byte[] read(String path, Inode known, long borrowed) throws FsException {
+    int size = Math.toIntExact(known.attributes().size());
+    try (Lenders lenders = new Lenders("test", () -> List.of(first.asLender()), System::nanoTime);
+        BorrowingStore store = new BorrowingStore(first.store, lenders, new DirectMemory());
+        var open = store.openVersion(FileName.of(path), known.attributes().version())) {
+      ByteBuffer answer = ByteBuffer.allocateDirect(size);
+      assertThat(open.read(0, answer)).isEqualTo(size);
+      byte[] content = new byte[size];
+      answer.flip().get(content);
+      assertThat(open.read(size, ByteBuffer.allocateDirect(10))).isZero();
+      assertThat(store.borrowedBytes()).isEqualTo(borrowed);
+      return content;
+    }
+  }
+
+  /** A path, a size and a time do not say which file it is. */
+  @Test
+  void read_fileThatTookTheNameOfACopiedOne_isNotBorrowed() throws Exception {
+    first.stage(first.file("f", 7, 5_000));
+    first.store.file("other", 8, 5_000);
+    first.store.setModified("other", first.inode("f").attributes().modificationTime());
+    first.importAll();
+    first.stage(first.inode("other"));
+    first.store.rename("other", "f");
+    assertThat(read("f", first.inode("f"), 0)).isEqualTo(FakeStore.content(8, 0, 5_000));
+  }
+
+  @Test
+  void read_copiedFileThatWasChangedAndItsTimeSetBack_isNotBorrowed() throws Exception {
+    Inode file = first.file("f", 7, 5_000);
+    first.stage(file);
+    first.store.write("f", 8, 5_000);
+    first.store.setModified("f", file.attributes().modificationTime());
+    assertThat(read("f", file, 0)).isEqualTo(FakeStore.content(8, 0, 5_000));
   }
 }

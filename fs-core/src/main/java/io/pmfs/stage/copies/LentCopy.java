@@ -1,6 +1,8 @@
 package io.pmfs.stage.copies;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.CopyRecord;
+import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.Inode;
 import io.pmfs.tier.CopyReader;
 import io.pmfs.tier.LentFiles;
@@ -16,6 +18,14 @@ import java.nio.file.Path;
  * @param record what it recorded
  */
 public record LentCopy(Path tier, Inode inode, CopyRecord record) {
+  /**
+   * Whether it is certainly a copy of that file: the other mount knows the file by the same number,
+   * times and size.
+   */
+  public boolean isOf(FileIdentity identity, Attributes now) {
+    return inode.isFile(identity, now) && inode.attributes().areUntouched(now);
+  }
+
   /** Where it lies. */
   Tier.Lent file() {
     return new Tier.Lent(tier, inode.number(), record.extent(), record.storedSize());
