@@ -63,6 +63,9 @@ public final class Importer {
 
   private static final int IMPORT_COUNTS = 1024;
 
+  /** A READDIRPLUS of one page holds fewer: more would be read again for the next one. */
+  private static final int LISTED_AT_ONCE = 32;
+
   /** The attempt at which the listing of a directory that keeps changing is accepted. */
   private static final int LISTING_ATTEMPTS = 3;
 
@@ -566,32 +569,45 @@ public final class Importer {
    *
    * <p>A directory listed in an earlier session can be shown at once, and may be listed again while
    * its entries are passed: entries that were not found again yet are then missing.
+   *
+   * @param visitor called without a lock, so it may ask the source and change inodes
    */
   void list(long directory, long afterPosition, Namespace.EntryVisitor visitor) throws FsException {
-    long[] last = {afterPosition};
-    boolean[] wanted = {true};
+    long last = afterPosition;
     while (true) {
       int losses = namespace.losses();
       int importsBefore = imports.get(importCount(directory));
       ensureListed(directory);
-      try {
-        namespace.list(
-            directory,
-            last[0],
-            entry -> {
-              wanted[0] = visitor.visit(entry);
-              last[0] = wanted[0] ? entry.position() : last[0];
-              return wanted[0];
-            });
-      } catch (NamespaceLostException e) {
-        log.debug("{}", e.getMessage());
+      List<DirectoryEntry> entries = entries(directory, last);
+      for (DirectoryEntry entry : entries) {
+        if (!visitor.visit(entry)) {
+          return;
+        }
+        last = entry.position();
       }
       boolean isWhole =
           losses == namespace.losses() && importsBefore == imports.get(importCount(directory));
-      if (!wanted[0] || isWhole) {
+      if (isWhole && entries.size() < LISTED_AT_ONCE) {
         return;
       }
     }
+  }
+
+  /** The next entries after a position. */
+  private List<DirectoryEntry> entries(long directory, long afterPosition) {
+    List<DirectoryEntry> entries = new ArrayList<>(LISTED_AT_ONCE);
+    try {
+      namespace.list(
+          directory,
+          afterPosition,
+          entry -> {
+            entries.add(entry);
+            return entries.size() < LISTED_AT_ONCE;
+          });
+    } catch (NamespaceLostException e) {
+      log.debug("{}", e.getMessage());
+    }
+    return entries;
   }
 
   /**

@@ -172,6 +172,8 @@ public final class PmfsFileSystem {
    * Passes the entries after a position, without . and .., in order, to the visitor until it
    * returns false. Never fails with ENOENT: readdir(3) takes that for the end of the directory, and
    * would hide its names.
+   *
+   * @param visitor may use the file system: unlike that of {@link Namespace#list} it holds no lock
    */
   public void list(long directory, long afterPosition, Namespace.EntryVisitor visitor)
       throws FsException {

@@ -17,7 +17,9 @@ import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.FakeStore;
+import io.pmfs.table.StateException;
 import io.pmfs.tasks.Dataset;
+import io.pmfs.tier.Hold;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -400,6 +402,82 @@ final class ImporterTest {
       dataset.faulty.on(LIST).of("a").fail(Errno.ENOENT);
       assertThat(errnoOf(() -> dataset.fs.list(number, 0, entry -> true))).isEqualTo(Errno.ESTALE);
     }
+  }
+
+  /**
+   * The kernel's listings request attributes for each entry. Closing stands for whatever needs the
+   * namespace alone; it fails for a thread that is inside the namespace.
+   */
+  @Test
+  void list_whileTheVisitorIsCalled_holdsNothingOfTheNamespace() throws Exception {
+    try (Dataset dataset = sample()) {
+      long number = dataset.number("a");
+      List<DirectoryEntry> visited = new ArrayList<>();
+      dataset.fs.list(
+          number,
+          0,
+          entry -> {
+            visited.add(entry);
+            dataset.namespace.close();
+            return false;
+          });
+      assertThat(visited).hasSize(1);
+    }
+  }
+
+  /** As the kernel's listings do, while others write and one waits to be alone. */
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void list_visitorChangesInodesWhileAnotherThreadCloses_ends() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.readAll();
+      dataset.remount(store -> {});
+      long number = dataset.number("a");
+      Hold hold = dataset.faulty.on(STATUS).of("a/f").hold();
+      Thread lister = start(() -> dataset.fs.list(number, 0, entry -> isCompared(dataset, entry)));
+      hold.awaitReached();
+      Thread closer = start(dataset.namespace::close);
+      Await.until("it closes", () -> isWaitingOrDone(closer));
+      Thread writer = start(() -> dataset.namespace.updateInode(number, known -> known));
+      Await.until("it writes", () -> isWaitingOrDone(writer));
+      hold.release();
+      for (Thread thread : List.of(lister, closer, writer)) {
+        thread.join(10_000);
+        assertThat(thread.isAlive()).isFalse();
+      }
+    }
+  }
+
+  private static boolean isCompared(Dataset dataset, DirectoryEntry entry) {
+    try {
+      return dataset.fs.verifiedInode(entry.inode()) != null;
+    } catch (FsException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static boolean isWaitingOrDone(Thread thread) {
+    return thread.getState() == Thread.State.WAITING
+        || thread.getState() == Thread.State.TERMINATED;
+  }
+
+  private static Thread start(Steps steps) {
+    Thread thread =
+        new Thread(
+            () -> {
+              try {
+                steps.take();
+              } catch (FsException | StateException e) {
+                // The namespace is closed.
+              }
+            });
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
+  }
+
+  private interface Steps {
+    void take() throws FsException;
   }
 
   /**

@@ -66,7 +66,8 @@
  *
  * <ol>
  *   <li>The visitor of a listing holds {@code use} and changes an inode, for which it needs {@code
- *       inodeUpdates}. Cure: visitors only read ({@link Namespace.EntryVisitor}).
+ *       inodeUpdates}. Cure: visitors only read ({@link Namespace.EntryVisitor}). A caller that
+ *       changes what it lists, or asks the source about it, collects some entries first.
  *   <li>A thread that meets a failure holds {@code use} shared and needs it exclusive. Cure: {@link
  *       Database#within} passes the failure to the outermost call, which gives the lock back first.
  *   <li>One thread holds a lock of {@link RecentInodes} and loads an inode, another holds {@code
