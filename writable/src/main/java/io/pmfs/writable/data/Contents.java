@@ -66,6 +66,7 @@ public final class Contents {
     }
   }
 
+  /** Returns null if the content was exchanged meanwhile, so that it must be prepared again. */
   private @Nullable Inode tryPrepare(OutputFile file, long low, long keep) throws FsException {
     Inode inode = state.inode(file.number());
     if (!inode.isRegular()) {
@@ -91,7 +92,7 @@ public final class Contents {
     }
     try (State.Held held = state.hold()) {
       Inode now = state.inode(file.number());
-      if (now.generation() != inode.generation()) {
+      if (!hasContentOf(inode, now)) {
         return null;
       }
       long drained = low < now.drainedSize() ? -1 : now.drainedSize();
@@ -102,6 +103,17 @@ public final class Contents {
       update.commit();
       return next;
     }
+  }
+
+  /**
+   * Whether a file still has the content of an earlier row. The mount may have taken over what
+   * another program wrote at the source, or the data file may be obsolete.
+   */
+  private static boolean hasContentOf(Inode then, Inode now) {
+    Stat before = then.generation() == 0 ? then.seen() : null;
+    Stat after = now.seen();
+    return then.generation() == now.generation()
+        && (before == null || (after != null && before.hasSameContent(after)));
   }
 
   /** Makes an update mark the file as being written. */
@@ -133,21 +145,27 @@ public final class Contents {
     return Math.max(promised, next.drainedSize());
   }
 
-  /** Starts an empty content in a data file of another node. */
+  /** Starts an empty content in a data file of another node. The file is being written. */
   void restart(OutputFile file, int place) throws FsException {
-    restart(file, places.get(place), false);
+    restart(file, state.inode(file.number()), places.get(place), false);
     file.emptied();
   }
 
   /**
-   * The data file is created with the first byte, so that a file can be truncated on a full disk.
+   * Starts an empty content. The data file is created with the first byte, so that a file can be
+   * truncated on a full disk.
+   *
+   * @return null if the mount has other content than that of {@code inode} by now
    */
-  private Inode restart(OutputFile file, DataPlace place, boolean isEmptyAtSource)
-      throws FsException {
+  private @Nullable Inode restart(
+      OutputFile file, Inode inode, DataPlace place, boolean isEmptyAtSource) throws FsException {
     Inode next;
     long generation;
     try (State.Held held = state.hold()) {
       Inode now = state.inode(file.number());
+      if (!hasContentOf(inode, now)) {
+        return null;
+      }
       State.Update update = state.update();
       generation = update.newNumber();
       Instant time = state.now();
@@ -165,10 +183,11 @@ public final class Contents {
   }
 
   /** Gives a file a new data file that starts with the first bytes of its content. */
-  private Inode newData(OutputFile file, Inode inode, long low, long keep) throws FsException {
+  private @Nullable Inode newData(OutputFile file, Inode inode, long low, long keep)
+      throws FsException {
     long kept = Math.min(file.size(inode), keep);
     if (kept == 0) {
-      return restart(file, places.forNew(), drainedSize(inode) == 0);
+      return restart(file, inode, places.forNew(), drainedSize(inode) == 0);
     }
     Room.Search search = room.search();
     while (true) {
@@ -184,16 +203,18 @@ public final class Contents {
     }
   }
 
-  private Inode newData(OutputFile file, Inode inode, long low, long kept, LocalPlace place)
-      throws FsException {
+  private @Nullable Inode newData(
+      OutputFile file, Inode inode, long low, long kept, LocalPlace place) throws FsException {
     LocalData made = place.file(new NodeData.Id(file.number(), beginCopy(file, place)));
     boolean isDone = false;
     try {
       made.make();
       file.fill(inode, made, kept);
-      Inode next = recordCopy(file, made, low, kept);
-      isDone = true;
-      file.take(made);
+      Inode next = recordCopy(file, inode, made, low, kept);
+      isDone = next != null;
+      if (isDone) {
+        file.take(made);
+      }
       return next;
     } finally {
       if (!isDone) {
@@ -217,10 +238,19 @@ public final class Contents {
     }
   }
 
-  private Inode recordCopy(OutputFile file, LocalData made, long low, long kept)
-      throws FsException {
+  /**
+   * Lets a file go on in a copy of its content.
+   *
+   * @param copied the file when the copy began
+   * @return null if the mount has other content by now
+   */
+  private @Nullable Inode recordCopy(
+      OutputFile file, Inode copied, LocalData made, long low, long kept) throws FsException {
     try (State.Held held = state.hold()) {
       Inode now = state.inode(file.number());
+      if (!hasContentOf(copied, now)) {
+        return null;
+      }
       long generation = made.id().generation();
       long had = drainedSize(now);
       boolean isPrefix = had >= 0 && low >= had && kept >= had;

@@ -172,7 +172,7 @@ public final class FileData {
         // content is written there.
         extended.dropCapabilities(number, caller);
       }
-      long start = at;
+      long start = append ? file.size() : at; // Another program may have changed the size.
       contents.change(file, length, data -> data.write(bytes, start));
       file.wrote(start, length, state.now());
       if (clearSetId) {

@@ -65,7 +65,7 @@ final class Driver implements AutoCloseable {
   private String bootId = "first";
   private boolean syncsAtSource;
   private boolean hasOthers;
-  private boolean isPausing;
+  private Pauses.@Nullable Pause pause;
   private long momentMillis = 10_000;
   private long patienceMillis = 60_000;
 
@@ -104,7 +104,7 @@ final class Driver implements AutoCloseable {
             0,
             momentMillis,
             patienceMillis),
-        isPausing ? Pauses.around(calls) : calls,
+        pause == null ? calls : Pauses.around(calls, pause),
         clock,
         bootId);
   }
@@ -128,9 +128,9 @@ final class Driver implements AutoCloseable {
     patienceMillis = patience;
   }
 
-  /** From the next start on, threads stop for a moment at some calls. */
-  void setPausing() {
-    isPausing = true;
+  /** From the next start on, threads do this before and after each call. */
+  void setPause(Pauses.Pause next) {
+    pause = next;
   }
 
   /** From the next start on, a sync waits for the source. */

@@ -16,6 +16,7 @@ import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -27,6 +28,8 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class OwnFilesTest {
   private static final Instant TIME = Instant.ofEpochSecond(499_162_500);
+
+  private static final int AFTER_A_CALL = 2;
 
   @TempDir Path directory;
 
@@ -175,6 +178,45 @@ class OwnFilesTest {
     other("before", "them");
     driver.drainAll();
     assertThat(driver.sourceTree()).containsEntry("before", "file 644 them");
+  }
+
+  /**
+   * Another program changes a file in place while the first write to it copies it, and the mount
+   * sees that.
+   */
+  private void changeWhileItIsCopied(String text) throws FsException {
+    driver.calls.makeAtSource("copied", "0123456789");
+    AtomicInteger reads = new AtomicInteger();
+    driver.setPause(
+        call -> {
+          if (call.equals("read") && reads.incrementAndGet() == AFTER_A_CALL) {
+            other("copied", text);
+            Await.until("the mount sees it", () -> modified("copied").equals(TIME));
+          }
+        });
+    driver.restart();
+  }
+
+  private Instant modified(String path) throws FsException {
+    return driver.node(path).attributes().modificationTime();
+  }
+
+  @Test
+  void changeByAnotherProgram_whileTheFirstWriteCopies_isNotOverwritten() throws Exception {
+    changeWhileItIsCopied("abcdefghij");
+    driver.overwrite("copied", 3, "---");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("copied", "file 644 abc---ghij");
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void changeByAnotherProgram_whileTheFirstAppendCopies_isAppendedTo() throws Exception {
+    changeWhileItIsCopied("0123456789 and more");
+    driver.append("copied", ", ours");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("copied", "file 644 0123456789 and more, ours");
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
   }
 
   @Test

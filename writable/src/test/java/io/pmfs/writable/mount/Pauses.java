@@ -1,5 +1,6 @@
 package io.pmfs.writable.mount;
 
+import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
@@ -7,8 +8,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Lets threads stop for a moment before and after some calls, as on a busy machine, so that other
- * threads' calls come between.
+ * Lets threads stop before and after some calls, at random for a moment as on a busy machine, so
+ * that other threads' calls come between.
  */
 final class Pauses {
   private static final int ONE_IN = 8;
@@ -16,24 +17,29 @@ final class Pauses {
 
   private Pauses() {}
 
-  static OutputCalls around(OutputCalls calls) {
+  /** What happens before and after a call, whose thread holds no lock of the source. */
+  interface Pause {
+    void at(String call) throws FsException;
+  }
+
+  static OutputCalls around(OutputCalls calls, Pause pause) {
     return (OutputCalls)
         Proxy.newProxyInstance(
             OutputCalls.class.getClassLoader(),
             new Class<?>[] {OutputCalls.class},
             (proxy, method, arguments) -> {
-              pause();
+              pause.at(method.getName());
               try {
                 return method.invoke(calls, arguments);
               } catch (InvocationTargetException e) {
                 throw e.getCause();
               } finally {
-                pause();
+                pause.at(method.getName());
               }
             });
   }
 
-  private static void pause() {
+  static void atRandom(String call) {
     ThreadLocalRandom random = ThreadLocalRandom.current();
     if (random.nextInt(ONE_IN) == 0) {
       LockSupport.parkNanos(random.nextInt(MOST_NANOS));

@@ -313,7 +313,7 @@ class ThreadTreeTest {
       programs.add(new TreeProgram("p" + i, i, new Random(THREADS * seed + i), log));
     }
     try (Driver driver = new Driver(directory, 2, InstantSource.system())) {
-      driver.setPausing();
+      driver.setPause(Pauses::atRandom);
       driver.restart();
       driver.calls.watch(troubles);
       for (int round = 0; round < ROUNDS; round++) {
