@@ -51,8 +51,11 @@ public final class OwnerServer {
   private final WritableMount mount;
   private final LongSupplier nanoTime;
 
+  /** Changes that are being made, by the numbers of their requests; each has a thread. */
+  private final Map<Long, CompletableFuture<byte[]>> making = new ConcurrentHashMap<>();
+
   /** Answers to changes, by the numbers of their requests. */
-  private final Cache<Long, CompletableFuture<byte[]>> made =
+  private final Cache<Long, byte[]> made =
       CacheBuilder.newBuilder().maximumSize(MOST_ANSWERS).expireAfterWrite(KEPT).build();
 
   /** Numbers of requests among the mount's own; kernels use positive ones. */
@@ -281,16 +284,20 @@ public final class OwnerServer {
     }
     CompletableFuture<byte[]> own = new CompletableFuture<>();
     long unique = new Caller(head.unique(), 0, 0, 0).on(head.node()).unique();
-    CompletableFuture<byte[]> before = made.asMap().putIfAbsent(unique, own);
+    CompletableFuture<byte[]> before = making.putIfAbsent(unique, own);
     if (before != null) {
       return before.join();
     }
     try {
-      own.complete(perform(asker, request, head, in));
+      byte[] known = made.getIfPresent(unique);
+      byte[] answer = known == null ? perform(asker, request, head, in) : known;
+      made.put(unique, answer); // Before it leaves the others, so that it is in one of them.
+      own.complete(answer);
+      return answer;
     } finally {
+      making.remove(unique);
       own.completeExceptionally(new IllegalStateException("the request failed"));
     }
-    return own.join();
   }
 
   private byte[] perform(Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {

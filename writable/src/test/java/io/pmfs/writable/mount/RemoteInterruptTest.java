@@ -38,9 +38,7 @@ class RemoteInterruptTest {
   @BeforeEach
   void open() throws Exception {
     nodes = new TwoNodes(directory);
-    nodes.owner.setPatience(20, 600_000);
-    nodes.restartOwner();
-    nodes.remote.attributes(WritableFileSystem.ROOT);
+    nodes.waitForSource();
     interrupts = ((Interrupts.Holder) nodes.remote).interrupts();
     nodes.owner.calls.makeAtSource("unseen", "content");
   }

@@ -136,6 +136,13 @@ final class TwoNodes implements AutoCloseable {
       return request;
     }
 
+    /** The last request of a kind, made once with this number of the kernel's. */
+    byte[] lastOf(String name, long number) {
+      byte[] request = lastOf(name);
+      ByteBuffer.wrap(request).putLong(UNIQUE, number);
+      return request;
+    }
+
     /** The same as one of a process that began long after. */
     byte[] fromLater(String name) {
       byte[] request = lastOf(name);
@@ -202,6 +209,13 @@ final class TwoNodes implements AutoCloseable {
       happening.happen();
     }
     return name;
+  }
+
+  /** From now on, requests to the owner wait for a source that hangs. */
+  void waitForSource() throws FsException {
+    owner.setPatience(20, 600_000);
+    restartOwner();
+    remote.attributes(WritableFileSystem.ROOT);
   }
 
   /** The owner's process dies and another one takes over. */

@@ -1,0 +1,97 @@
+package io.pmfs.writable.mount;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Node;
+import java.nio.file.Path;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Promise: a request of another node is made once and gets its answer, however long it waits for
+ * the owner's source and however often its connection breaks meanwhile.
+ */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class RemoteRepeatTest {
+  private static final long ROOT = WritableFileSystem.ROOT;
+  private static final FileName MADE = FileName.of("made");
+  private static final byte RESULT = 0;
+
+  @TempDir Path directory;
+
+  private final ExecutorService programs = Executors.newCachedThreadPool();
+  private TwoNodes nodes;
+
+  @BeforeEach
+  void open() throws Exception {
+    nodes = new TwoNodes(directory);
+    nodes.waitForSource();
+  }
+
+  @AfterEach
+  void close() {
+    nodes.owner.calls.setHanging(false);
+    programs.shutdownNow();
+    nodes.close();
+  }
+
+  /** A program makes a directory, and only the source knows whether the name is free. */
+  private Future<Node> mkdirThatWaits(Caller caller) throws Exception {
+    nodes.owner.calls.setHanging(true);
+    Future<Node> program = programs.submit(() -> nodes.remote.mkdir(ROOT, MADE, 0755, caller));
+    nodes.owner.calls.awaitHanging();
+    return program;
+  }
+
+  /** The owner gets a request again, and waits with its answer. */
+  private Future<byte[]> repeated(String name, Caller caller) {
+    byte[] again = nodes.link.lastOf(name, caller.unique());
+    FutureTask<byte[]> repeated = new FutureTask<>(() -> nodes.link.server().answer(name, again));
+    Thread thread = DaemonThread.lasting("repeated", repeated);
+    thread.start();
+    Await.until("the repetition waits", () -> isWaiting(thread));
+    return repeated;
+  }
+
+  private static boolean isWaiting(Thread thread) {
+    return thread.getState() == Thread.State.WAITING
+        || thread.getState() == Thread.State.TIMED_WAITING;
+  }
+
+  private static <T> T answer(Future<T> program) throws Exception {
+    return program.get(20, TimeUnit.SECONDS);
+  }
+
+  private static void assertResult(byte[] answer) {
+    assertThat(answer[Integer.BYTES]).isEqualTo(RESULT);
+  }
+
+  @Test
+  void requestThatWaits_isKnownAfterManyOthers() throws Exception {
+    nodes.remote.parent(ROOT);
+    Caller caller = nodes.caller();
+    Future<Node> program = mkdirThatWaits(caller);
+    for (int i = 1; i <= 20_000; i++) {
+      long number = caller.unique() + 2L * i;
+      byte[] other = nodes.link.lastOf("parent", number);
+      assertResult(nodes.link.server().answer("parent", other));
+    }
+    Future<byte[]> second = repeated("mkdir", caller);
+    nodes.owner.calls.setHanging(false);
+    assertThat(answer(program)).isNotNull();
+    assertResult(answer(second));
+  }
+}
