@@ -613,6 +613,105 @@ final class RunIT {
     }
   }
 
+  @Test
+  @OnRequest("jobs")
+  void run_onAMountOfAnotherRuntimeDirectory_isRefusedAndLeavesIt() {
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      Path other = pmfs.directory("other");
+      Command.run("chmod", "700", other.toString()).expect(0);
+      pmfs.environment("PMFS_RUNTIME_DIR", other.toString());
+      Command refused = run(List.of(), "true").expect(122);
+      assertThat(refused.err()).contains("already mounted");
+      assertThat(Mounts.at(mount.mountpoint())).isTrue();
+    }
+  }
+
+  /** As Ctrl-C does it on a terminal. */
+  @Test
+  @OnRequest("jobs")
+  void interrupt_whileTheRunLooksAtAMountThatWasThere_leavesIt() throws Exception {
+    pmfs.environment("PMFS_WATCHDOG", "300");
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      signal("STOP", mount.pid());
+      List<String> all = new ArrayList<>(List.of("setsid", "env", "--default-signal=INT"));
+      all.add(Installation.launcherOfCheckout().toString());
+      all.addAll(List.of(line(pmfs.mountpoint(), List.of(), "true")));
+      Process run =
+          Command.builder(pmfs.environment(), all)
+              .redirectOutput(out.toFile())
+              .redirectError(err.toFile())
+              .start();
+      String look = "io.pmfs.cli.Main status -- " + pmfs.mountpoint();
+      Await.until(
+          () -> "it asks the daemon: " + text(err),
+          Duration.ofMinutes(1),
+          () -> Command.run("pgrep", "-f", look).exit() == 0);
+      Command.run("kill", "-INT", "--", "-" + run.pid()).expect(0);
+      signal("CONT", mount.pid());
+      assertThat(exit(run)).as("%s", text(err)).isEqualTo(130);
+      assertThat(Mounts.at(mount.mountpoint())).isTrue();
+    }
+  }
+
+  /** The other mount is there between the run's look and its own attempt. */
+  @Test
+  @OnRequest("jobs")
+  void run_whileAnotherMountsThere_isRefusedAndLeavesIt() throws Exception {
+    Path wait = pmfs.scratch().root().resolve("wait");
+    Path looked = pmfs.scratch().root().resolve("looked");
+    Path go = pmfs.scratch().root().resolve("go");
+    String trap =
+        "set -T; trap '[[ $BASH_COMMAND != \"pmfs_do mount\"* ]]"
+            + " || { : >%s; until [ -e %s ]; do sleep 0.1; done; }' DEBUG\n";
+    Files.writeString(wait, trap.formatted(looked, go));
+    pmfs.environment("BASH_ENV", wait.toString());
+    Process run =
+        pmfs.start(
+            Redirect.DISCARD,
+            Redirect.to(err.toFile()),
+            line(pmfs.mountpoint(), List.of(), "true"));
+    Await.until(
+        () -> "it is about to mount: " + text(err),
+        Duration.ofMinutes(1),
+        () -> Files.exists(looked));
+    pmfs.environment("BASH_ENV", "");
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      Files.createFile(go);
+      assertThat(exit(run)).as("%s", text(err)).isEqualTo(122);
+      assertThat(Mounts.at(mount.mountpoint())).isTrue();
+    }
+  }
+
+  /** The killed run's record may fit the next mount, to which the kernel gives the same numbers. */
+  @Test
+  @OnRequest("jobs")
+  void run_onAMountWhereAnotherRunWasKilled_leavesIt() throws Exception {
+    try (MountedPmfs mount = pmfs.mount(dataset.root())) {
+      try (Stream<Path> files = Files.list(pmfs.scratch().root().resolve("run"))) {
+        String entry =
+            files.filter(f -> f.toString().endsWith(".json")).findFirst().orElseThrow().toString();
+        Files.writeString(Path.of(entry.replace(".json", ".run")), "begun \n");
+      }
+      run(List.of(), "true").expect(0);
+      assertThat(Mounts.at(mount.mountpoint())).isTrue();
+    }
+  }
+
+  @Test
+  @OnRequest("cases")
+  void run_whereTheSourceStandsIn_isRefusedAndLeavesIt() {
+    Machine.requireRoot();
+    pmfs.environment("PMFS_CRASH_LIMIT", "0");
+    try (MountedPmfs mount = pmfs.mount(dataset.root(), "--allow-other")) {
+      mount.killDaemon();
+      Await.until("the source stands in", Duration.ofMinutes(1), () -> !mount.isSupervised());
+      mount.ended();
+      run(List.of(), "true").expect(122);
+      assertThat(Mounts.at(pmfs.mountpoint())).isTrue();
+      pmfs.run("umount", pmfs.mountpoint().toString()).expect(0);
+    }
+  }
+
   /**
    * The first job's mount is elsewhere when another takes its place, and with it the number that
    * the kernel gives to a mount.
