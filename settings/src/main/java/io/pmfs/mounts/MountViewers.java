@@ -16,6 +16,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -86,8 +87,8 @@ public final class MountViewers {
       }
       String mounts = text(process.resolve("mountinfo"));
       if (namespace.equals(other)
-          || has(mounts, device)
-          || mounts.contains(" " + namespace + " ")) {
+          || pmfsMounts(mounts, device).findAny().isPresent()
+          || keeps(mounts, namespace)) {
         return false;
       }
     }
@@ -106,18 +107,25 @@ public final class MountViewers {
     return fields.length > 1 ? Long.parseLong(fields[1]) : -1;
   }
 
-  private static boolean has(String mounts, String device) {
-    return mounts
-        .lines()
-        .anyMatch(
-            line -> line.contains(" " + device + " ") && line.contains(" " + MountTable.PMFS_TYPE));
+  private static boolean has(String mounts, String device, String source) {
+    return pmfsMounts(mounts, device).anyMatch(mount -> mount.source().equals(source));
   }
 
-  private static boolean has(String mounts, String device, String source) {
-    return MountTable.parse(mounts).all().stream()
-        .anyMatch(
-            mount ->
-                mount.isPmfs() && mount.device().equals(device) && mount.source().equals(source));
+  /** Compares fields, because users choose the sources of their mounts, which are one of them. */
+  private static Stream<MountTable.Mount> pmfsMounts(String mounts, String device) {
+    return mounts
+        .lines()
+        .filter(line -> line.contains(" " + device + " "))
+        .flatMap(line -> MountTable.parse(line).all().stream())
+        .filter(mount -> mount.isPmfs() && mount.device().equals(device));
+  }
+
+  /** Whether a file keeps the namespace: the fourth field is then its name. */
+  private static boolean keeps(String mounts, String namespace) {
+    return mounts
+        .lines()
+        .map(line -> line.split(" ", 5))
+        .anyMatch(fields -> fields.length > 3 && fields[3].equals(namespace));
   }
 
   /** The ids of mounts, which differ in each namespace. */

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -60,5 +61,31 @@ final class MountViewersTest {
     assertThat(viewers.elsewhere("0:50", "/lustre/d")).isEmpty();
     process("17", null, ROOT.formatted(20) + OURS.formatted(21));
     assertThat(viewers.elsewhere("0:50", "/lustre/d")).containsExactly("pid 17 (sleep)");
+  }
+
+  @Test
+  void areGone_anotherNamespaceWithTheMount_isFalse() throws Exception {
+    process("1", "mnt:[2]", ROOT.formatted(20) + OURS.formatted(21));
+    assertThat(viewers.areGone("0:50", Set.of())).isFalse();
+  }
+
+  @Test
+  void areGone_aFileKeepsTheNamespace_isFalse() throws Exception {
+    process(
+        "1",
+        "mnt:[2]",
+        ROOT.formatted(20) + "21 20 0:4 %s /kept rw - nsfs nsfs rw%n".formatted(OWN));
+    assertThat(viewers.areGone("0:50", Set.of())).isFalse();
+  }
+
+  /** Users choose the source of a FUSE mount, and the part of its type after the dot. */
+  @Test
+  void areGone_mountsWithOurNumbersAsTheirSource_isTrue() throws Exception {
+    String named = "%d 20 0:60 / /n rw - fuse.pmfs %s rw%n";
+    process(
+        "1",
+        "mnt:[2]",
+        ROOT.formatted(20) + named.formatted(21, "0:50") + named.formatted(22, OWN));
+    assertThat(viewers.areGone("0:50", Set.of())).isTrue();
   }
 }
