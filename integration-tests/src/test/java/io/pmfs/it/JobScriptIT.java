@@ -96,7 +96,11 @@ final class JobScriptIT {
   }
 
   private String problem(String number) throws IOException {
-    return Files.readString(base.resolve("jobs").resolve(number).resolve("problem"));
+    return record(number, "problem");
+  }
+
+  private String record(String number, String name) throws IOException {
+    return Files.readString(base.resolve("jobs").resolve(number).resolve(name)).strip();
   }
 
   @Test
@@ -140,6 +144,59 @@ final class JobScriptIT {
     job("1", "prolog", "pmfs:source=" + ofUser);
 
     assertThat(problem("1")).contains("not mounted: not within 1 s");
+  }
+
+  /** A pmfs that mounts memory, and unmounts only what has the named device number. */
+  private void mountingPmfs() throws IOException {
+    program(
+        "pmfs",
+        """
+        printf '%%s\\n' "$*" >>%s
+        case $1 in
+        mount) exec mount -t tmpfs -o ro pmfs "${!#}" ;;
+        status) exec mountpoint -q "${!#}" ;;
+        mount-program) [ "$3" = "$(mountpoint -d "$4")" ] && exec umount "$4" ;;
+        umount) exec umount "${!#}" ;;
+        esac"""
+            .formatted(calls));
+  }
+
+  /** A mount elsewhere whose source, which a user may choose with FUSE, is a path. */
+  private Path mountNamed(Path source, String place) {
+    Path directory = scratch.directory(place);
+    Command.run("mount", "-t", "tmpfs", "-o", "size=1m", "" + source, "" + directory).expect(0);
+    return directory;
+  }
+
+  @Test
+  void mount_namedLikeAJobsMountPoint_isNotTheJobs() throws IOException {
+    mountingPmfs();
+    job("1", "prolog", "pmfs:source=" + ofUser);
+    String key = record("1", "key");
+    Path place = base.resolve("mnt").resolve(key + ".2");
+    mountNamed(place, "before");
+
+    job("2", "prolog", "pmfs:source=" + ofUser);
+    assertThat(record("2", "mount")).isEqualTo(place.toString());
+    assertThat(Mounts.at(place)).isTrue();
+
+    Path after = mountNamed(place, "after");
+    job("2", "epilog", "");
+    assertThat(Mounts.at(place)).isFalse();
+    assertThat(Mounts.at(after)).isTrue();
+  }
+
+  @Test
+  void mount_namedLikeADatasetsMountPoint_isNotTheDatasets() throws IOException {
+    mountingPmfs();
+    job("1", "prolog", "pmfs:source=" + ofUser);
+    Path place = base.resolve("mnt").resolve(record("1", "key"));
+    mountNamed(place, "elsewhere");
+
+    job("1", "epilog", "");
+
+    assertThat(Mounts.at(place)).isFalse();
+    assertThat(calls()).as("the dataset is read-only").doesNotContain("drain --timeout");
   }
 
   /** Copies that were kept ten days ago, with a mark of the user's that they are unsaved. */
