@@ -137,8 +137,7 @@ final class JobScriptIT {
 
   @Test
   void mount_thatTakesTooLong_isNamedWithItsLimit() throws IOException {
-    Files.write(
-        scratch.root().resolve("job.conf"), List.of("MOUNT_LIMIT=1"), StandardOpenOption.APPEND);
+    configure("MOUNT_LIMIT=1");
     program("pmfs", "[ $1 != mount ] || sleep 20");
 
     job("1", "prolog", "pmfs:source=" + ofUser);
@@ -290,6 +289,107 @@ final class JobScriptIT {
     processes.get(0).destroyForcibly().onExit().join();
     job("1", "epilog", "");
     assertThat(record).doesNotExist();
+  }
+
+  /** A directory in which all users may make files, as /tmp, with one of the user's in it. */
+  private Path ofUserIn(String shared, String name) throws IOException {
+    Path directory = scratch.directory(shared);
+    Command.run("chmod", "1777", directory.toString()).expect(0);
+    Path made = Files.createDirectory(directory.resolve(name));
+    user.own(made.toString());
+    return made;
+  }
+
+  private void configure(String line) throws IOException {
+    Files.write(scratch.root().resolve("job.conf"), List.of(line), StandardOpenOption.APPEND);
+  }
+
+  @Test
+  void tier_thatAUserMakesMeanwhile_isNotUsed() throws IOException {
+    Path target = scratch.root().resolve("target");
+    Path prepared = ofUserIn("local", ".prepared");
+    Files.createSymbolicLink(prepared.resolve(".outputs-known"), target);
+    Path directory = prepared.resolveSibling("pmfs");
+    configure("TIERS=(ssd:" + directory + ":80%)");
+    program(
+        "mkdir",
+        "[[ $* != *%s* ]] || mv -T %s %s; exec /usr/bin/mkdir \"$@\""
+            .formatted(directory, prepared, directory));
+
+    job("1", "prolog", "pmfs:source=" + ofUser);
+
+    assertThat(target).doesNotExist();
+    assertThat(mode(directory)).isEqualTo("rwxr-xr-x");
+    assertThat(problem("1")).isEqualTo("cannot make the directory for copies");
+    assertThat(calls()).isEmpty();
+  }
+
+  @Test
+  void tiers_absent_areMadeForRootAlone() throws IOException {
+    Path shared = ofUserIn("local", "theirs").getParent();
+    List<Path> tiers = List.of(shared.resolve("pmfs"), shared.resolve("sub/pmfs"));
+    configure("TIERS=(ssd:%s:80%% ssd:%s:80%%)".formatted(tiers.get(0), tiers.get(1)));
+
+    job("1", "prolog", "pmfs:source=" + ofUser);
+
+    for (Path directory : tiers) {
+      assertThat(calls()).contains("--tier ssd:" + directory + "/" + record("1", "key") + ":80%");
+      assertThat(mode(directory)).isEqualTo("rwx--x--x");
+    }
+    assertThat(mode(shared.resolve("sub"))).isEqualTo("rwxr-xr-x");
+  }
+
+  private static String mode(Path file) throws IOException {
+    return PosixFilePermissions.toString(Files.getPosixFilePermissions(file));
+  }
+
+  @Test
+  void tier_thatBecameADirectoryOfAUser_getsNoMark() throws IOException {
+    mountingPmfs();
+    job("1", "prolog", "pmfs:source=" + ofUser);
+    Path target = scratch.root().resolve("target");
+    Path directory = ofUserIn("local", "pmfs");
+    Files.createSymbolicLink(directory.resolve(record("1", "key") + ".kept"), target);
+    configure("TIERS=(ssd:" + directory + ":80%)");
+
+    job("2", "prolog", "pmfs:source=" + ofUser + ",keep");
+
+    assertThat(record("2", "mount")).isEqualTo(base + "/mnt/" + record("2", "key") + ".2");
+    assertThat(target).doesNotExist();
+  }
+
+  /** They may be older than the directory's mode. */
+  @Test
+  void mark_thatIsALink_isNotFollowed() throws IOException {
+    Path target = scratch.root().resolve("target");
+    String comment = "pmfs:source=" + ofUser + ",writable,keep";
+    job("1", "prolog", comment);
+    String key = record("1", "key");
+    job("1", "epilog", "");
+    List<Path> marks = new ArrayList<>();
+    for (String name : List.of(".outputs-known", key + ".kept", key + ".writable")) {
+      Path mark = tier.resolve(name);
+      Files.deleteIfExists(mark);
+      marks.add(Files.createSymbolicLink(mark, target));
+    }
+
+    job("2", "prolog", comment);
+
+    assertThat(target).doesNotExist();
+    assertThat(marks).allSatisfy(mark -> assertThat(mark).isRegularFile());
+  }
+
+  @Test
+  void runtimeDirectory_ofAUser_isNotSwept() throws IOException {
+    Path file = Files.createFile(scratch.directory("other").resolve("requests"));
+    Path directory = ofUserIn("local", "run");
+    Files.createSymbolicLink(directory.resolve("99999999-aaaaaaaaaa.pipes"), file.getParent());
+    configure("RUNTIME=" + directory);
+
+    job("1", "prolog", "pmfs:source=" + ofUser);
+    job("1", "epilog", "");
+
+    assertThat(file).exists();
   }
 
   private static List<String> names(Path directory) throws IOException {
