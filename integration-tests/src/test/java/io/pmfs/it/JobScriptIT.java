@@ -82,11 +82,17 @@ final class JobScriptIT {
   }
 
   private void job(String number, String when, String comment) {
+    job(number, when, comment, "1", "a");
+  }
+
+  private void job(String number, String when, String comment, String count, String nodes) {
     Map<String, String> environment = new HashMap<>();
     environment.put("PMFS_JOB_CONF", scratch.root().resolve("job.conf").toString());
     environment.put("SLURM_JOB_ID", number);
     environment.put("SLURM_JOB_UID", Integer.toString(user.uid()));
     environment.put("SLURM_JOB_COMMENT", comment);
+    environment.put("SLURM_JOB_NUM_NODES", count);
+    environment.put("SLURM_NODELIST", nodes);
     String script = Installation.launcherOfCheckout().resolveSibling("slurm/pmfs-job").toString();
     Command.run(environment, LONG, List.of(script, when)).expect(0);
   }
@@ -390,6 +396,28 @@ final class JobScriptIT {
     job("1", "epilog", "");
 
     assertThat(file).exists();
+  }
+
+  /** The user could keep a lock for ever by a descriptor of it. */
+  @Test
+  void programs_ofAUser_haveNoDescriptorOfRoots() throws IOException {
+    Path seen = scratch.root().resolve("seen");
+    program(
+        "setpriv",
+        "printf '%%s\\n' \"$*\" $(readlink /proc/$$/fd/*) >>%s; exec /usr/bin/setpriv \"$@\""
+            .formatted(seen));
+    user.own(scratch.directory("home").toString());
+    user.own(scratch.directory("run-" + user.uid()).toString());
+
+    job("1", "prolog", "pmfs:source=" + ofUser + ",cluster,writable", "2", "a,b");
+    job("1", "epilog", "");
+
+    assertThat(calls()).contains("--cluster-secret-file");
+    assertThat(Files.readString(seen))
+        .contains("job-secret", "readlink -e", "not-at-the-source", "-delete", "session.????????")
+        .doesNotContain(base.resolve("locks").toString())
+        .as("the output of the script, a pipe of slurmd's")
+        .doesNotContainPattern("/pmfs-it\\d+[.](out|err)\n");
   }
 
   private static List<String> names(Path directory) throws IOException {
