@@ -94,9 +94,10 @@ final class Owner {
     byte[] body = values.toBytes();
     long number = numbers.incrementAndGet();
     long pause = FIRST_PAUSE_MILLIS;
-    long begin = System.nanoTime();
+    Attempts attempts = new Attempts(patienceMillis);
     long now = era.get();
     while (true) {
+      attempts.begin();
       try {
         int asking = node;
         now = era.get();
@@ -119,7 +120,7 @@ final class Owner {
                   Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
         }
       } catch (IOException e) {
-        long away = awayMillis(begin);
+        long away = awayMillis(attempts);
         if (away >= patience || closed || !sleep(pause)) {
           era.compareAndSet(now, now + 1); // It may still arrive.
           throw new FsException(
@@ -146,14 +147,15 @@ final class Owner {
     }
   }
 
-  /** How long the owner has not answered, if a request started then is also unanswered. */
-  private long awayMillis(long begin) {
+  /** How long the owner has answered nothing, or not this request, which has just failed. */
+  private long awayMillis(Attempts attempts) {
+    long now = System.nanoTime();
     long since = lostSince;
     if (since == 0) {
-      since = begin == 0 ? 1 : begin;
+      since = now == 0 ? 1 : now;
       lostSince = since;
     }
-    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since);
+    return TimeUnit.NANOSECONDS.toMillis(Math.max(now - since, attempts.failedNanos()));
   }
 
   private static boolean sleep(long millis) {

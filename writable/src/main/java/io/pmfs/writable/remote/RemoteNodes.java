@@ -108,8 +108,9 @@ public final class RemoteNodes implements NodeData.Nodes {
     private <T> T ask(NodeRequest request, MessageWriter values, MessageReader.Reading<T> result)
         throws FsException {
       byte[] body = values.toBytes();
-      long begin = System.nanoTime();
+      Attempts attempts = new Attempts(patienceMillis);
       while (true) {
+        attempts.begin();
         try {
           Message.Answer answer = Message.Answer.of(link.ask(node, request.title, body));
           switch (answer.kind()) {
@@ -127,7 +128,7 @@ public final class RemoteNodes implements NodeData.Nodes {
             default -> throw new IOException("its daemon has just started");
           }
         } catch (IOException e) {
-          long away = awayMillis(node, begin);
+          long away = awayMillis(node, attempts);
           if (away >= patienceMillis || !sleep()) {
             throw new FsException(
                 Errno.EIO,
@@ -140,9 +141,11 @@ public final class RemoteNodes implements NodeData.Nodes {
     }
   }
 
-  private long awayMillis(UUID node, long begin) {
-    Long before = lost.putIfAbsent(node, begin);
-    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - (before == null ? begin : before));
+  private long awayMillis(UUID node, Attempts attempts) {
+    long now = System.nanoTime();
+    Long before = lost.putIfAbsent(node, now);
+    long away = before == null ? 0 : now - before;
+    return TimeUnit.NANOSECONDS.toMillis(Math.max(away, attempts.failedNanos()));
   }
 
   private static boolean sleep() {

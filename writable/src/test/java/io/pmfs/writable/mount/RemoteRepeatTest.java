@@ -29,6 +29,7 @@ class RemoteRepeatTest {
   private static final long ROOT = WritableFileSystem.ROOT;
   private static final FileName MADE = FileName.of("made");
   private static final byte RESULT = 0;
+  private static final long PATIENCE_MILLIS = 100;
 
   @TempDir Path directory;
 
@@ -93,5 +94,17 @@ class RemoteRepeatTest {
     nodes.owner.calls.setHanging(false);
     assertThat(answer(program)).isNotNull();
     assertResult(answer(second));
+  }
+
+  /** How long the owner is away does not include how long it worked on the request. */
+  @Test
+  void requestThatWaits_longerThanTheOwnerMayBeAway_isRepeated() throws Exception {
+    nodes.joinAgain(PATIENCE_MILLIS);
+    Future<Node> program = mkdirThatWaits(nodes.caller());
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+    Await.until("the patience is over", () -> System.nanoTime() > end);
+    nodes.link.losesAnswerTo = "mkdir";
+    nodes.owner.calls.setHanging(false);
+    assertThat(answer(program)).isNotNull();
   }
 }

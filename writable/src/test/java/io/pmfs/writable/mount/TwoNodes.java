@@ -65,6 +65,9 @@ final class TwoNodes implements AutoCloseable {
     int lostRequests;
     boolean isCut;
 
+    /** The next answer to such a request is lost. */
+    volatile @Nullable String losesAnswerTo;
+
     /** Happens once, after the owner has decided to read from the node. */
     @Nullable Happening beforeAnswer;
 
@@ -98,6 +101,10 @@ final class TwoNodes implements AutoCloseable {
         Happening happening = beforeOpened;
         beforeOpened = null;
         happen(happening);
+      }
+      if (name.equals(losesAnswerTo)) {
+        losesAnswerTo = null;
+        throw new IOException("the answer was lost");
       }
       if (lostAnswers > 0) {
         lostAnswers--;
