@@ -52,7 +52,7 @@ public final class OutputFiles implements WrittenFiles {
     return state;
   }
 
-  SourceTree tree() {
+  public SourceTree tree() {
     return tree;
   }
 

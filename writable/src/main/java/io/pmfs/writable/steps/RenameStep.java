@@ -51,9 +51,16 @@ public final class RenameStep {
       if (change.isExchange() && other != null) {
         return exchange(change, inode, other, directory, to);
       }
-      Recording remaining = unlinked.of(other);
+      Recording remaining = remaining(change, other);
       return apply(new Move(change, inode, from, other, directory, to)).and(remaining);
     }
+  }
+
+  /** Preserves what programs use of a replaced file, unless the source has lost it already. */
+  private Recording remaining(Change.Rename change, @Nullable Inode other) throws FsException {
+    return other == null || !UnlinkedFiles.isUsed(other) || isMade(change)
+        ? Recording.NOTHING
+        : unlinked.of(other);
   }
 
   /** The renamed node was removed since, and the source has it no more. */

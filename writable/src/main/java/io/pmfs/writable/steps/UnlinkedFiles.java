@@ -8,7 +8,6 @@ import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.tree.Extended;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Preserves what programs still use of an open file when the source loses its last name: the
@@ -28,13 +27,14 @@ public final class UnlinkedFiles {
     this.extended = extended;
   }
 
-  /** Call before a name is removed, while no name is moving; record the result afterwards. */
-  public Recording of(@Nullable Inode inode) throws FsException {
-    if (inode == null
-        || !inode.isRegular()
-        || !inode.isRemoved()
-        || !inode.hasHome()
-        || inode.is(Inode.FORGOTTEN)) {
+  /** Whether programs may still use a file that the source is to lose. */
+  static boolean isUsed(Inode inode) {
+    return inode.isRegular() && inode.isRemoved() && inode.hasHome() && !inode.is(Inode.FORGOTTEN);
+  }
+
+  /** Call before the name is removed; record the result afterwards. */
+  public Recording of(Inode inode) throws FsException {
+    if (!isUsed(inode)) {
       return Recording.NOTHING;
     }
     open(inode.number());
@@ -49,7 +49,7 @@ public final class UnlinkedFiles {
           && inode != null
           && inode.generation() == 0
           && inode.attributes().size() > 0) {
-        locked.file().openSource(inode);
+        files.tree().looks().here(() -> locked.file().openSource(inode));
       }
     } catch (FsException e) {
       if (e.errno() != Errno.ESTALE && e.errno() != Errno.EACCES) {

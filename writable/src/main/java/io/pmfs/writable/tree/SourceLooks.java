@@ -246,6 +246,19 @@ public final class SourceLooks {
     return await(null, begin(null, look, unwanted), look, unwanted);
   }
 
+  /**
+   * Looks in the calling thread, with all looks within: for the committer, which may be moving a
+   * name, so that another thread's look would wait for it.
+   */
+  public <T> T here(Look<T> look) throws FsException {
+    lookers.add(Thread.currentThread());
+    try {
+      return look.at();
+    } finally {
+      lookers.remove(Thread.currentThread());
+    }
+  }
+
   /** Starts a look without waiting for it, unless the same look is running. */
   public <T> void begin(Object key, Look<T> look) throws FsException {
     if (!byKey.containsKey(key)) {

@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
+import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What waits for a refused change, what does not, and what makes it void. */
@@ -118,6 +121,24 @@ class DeferredTest {
     driver.drainAll();
     assertThat(driver.sourceTree()).containsOnlyKeys("d");
     assertThat(driver.mount().drain(0)).isTrue();
+  }
+
+  /** The second removal looks at the source for the content of the open file. */
+  @Test
+  @Timeout(60)
+  void removal_afterARename_ofAFileThatIsOpenAndOnlyAtTheSource_removesBoth() throws Exception {
+    driver.calls.makeAtSource("open", "content");
+    Opened file =
+        driver.mount().open(driver.node("open").inode(), OutputCalls.O_RDONLY, driver.caller());
+    refuseWrites(Errno.ENOSPC);
+    driver.put("part", "content");
+    driver.rename("old", "open", 0);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsOnlyKeys("d", "old", "open");
+    driver.unlink("open");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsOnlyKeys("d");
+    assertThat(driver.read(file.node().inode())).isEqualTo("content");
   }
 
   @Test

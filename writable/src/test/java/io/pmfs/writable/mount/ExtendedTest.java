@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.metadata.FileName;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Opened;
@@ -116,6 +117,31 @@ class ExtendedTest {
     assertThatThrownBy(() -> driver.read(file.node().inode()))
         .isInstanceOf(FsException.class)
         .hasMessageContaining("EIO");
+  }
+
+  /** The process dies when the source has the rename, and its record does not. */
+  @Test
+  void openFile_thatOnlyTheSourceHad_isNotTakenForTheOneThatReplacedIt() throws Exception {
+    Opened file = openAtSourceOnly();
+    driver.put("b", "other");
+    driver.setExtended("b", "user.b", "1");
+    driver.drainAll();
+    driver.rename("b", "a", 0);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) {
+            if (call.equals("rename")) {
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    assertThatThrownBy(driver::drainAll).isInstanceOf(FakeCalls.Death.class);
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    driver.restart();
+    driver.drainAll();
+    assertThatThrownBy(() -> driver.read(file.node().inode())).hasMessageContaining("EIO");
+    assertThat(names(driver, file.node().inode())).isEmpty();
   }
 
   /** With the committer's thread beside. */
