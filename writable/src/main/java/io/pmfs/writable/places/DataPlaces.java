@@ -46,7 +46,7 @@ public final class DataPlaces implements AutoCloseable {
       throws FsException {
     this.calls = tree.calls();
     InstantSource clock = state.clock();
-    atSource = new SourcePlace(AT_SOURCE, tree, mount, calls);
+    atSource = new SourcePlace(AT_SOURCE, state, tree, mount, calls);
     places.put(AT_SOURCE, atSource);
     Map<String, Integer> known = new HashMap<>();
     state.scan(

@@ -20,7 +20,7 @@ public abstract class LocalPlace extends DataPlace {
 
   private static final int FANS = 64;
   private static final int DIRECTORY_MODE = 0700;
-  private static final int FILE_MODE = 0600;
+  static final int FILE_MODE = 0600;
 
   /** Limit of descriptors of directories that were removed while open. */
   private static final int MOST_STALE = 16 * FANS;
@@ -240,8 +240,18 @@ public abstract class LocalPlace extends DataPlace {
         throw e;
       }
     }
-    return calls.openDirectory(parent, name);
+    int opened = calls.openDirectory(parent, name);
+    try {
+      checkOwn(opened, name);
+      return opened;
+    } catch (FsException e) {
+      calls.close(opened);
+      throw e;
+    }
   }
+
+  /** Fails if an open directory may be one in which another user can change names. */
+  abstract void checkOwn(int opened, FileName name) throws FsException;
 
   /**
    * Another program removed a directory that is open here. The descriptor stays open, because other

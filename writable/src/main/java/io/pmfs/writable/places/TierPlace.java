@@ -1,5 +1,6 @@
 package io.pmfs.writable.places;
 
+import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.StoreStatistics;
@@ -178,6 +179,11 @@ final class TierPlace extends LocalPlace {
       throw new FsException(Errno.EIO, path + ": " + e.getMessage(), e);
     }
     return calls.openRoot(path);
+  }
+
+  @Override
+  void checkOwn(int opened, FileName name) {
+    // Other users have no rights in the directory of a tier.
   }
 
   @Override

@@ -122,6 +122,8 @@ final class FakeCalls implements OutputCalls {
   private boolean isHanging;
   private boolean hasBirths = true;
   private boolean listsNumbers = true;
+  private boolean hasModes = true;
+  private int daemon;
   private int hanging;
   private int syncs;
 
@@ -166,6 +168,16 @@ final class FakeCalls implements OutputCalls {
   /** From now on, times of birth are unknown, as with NFS. */
   synchronized void forgetBirths() {
     hasBirths = false;
+  }
+
+  /** From now on, everybody may do everything with what is made at the source, as with FAT. */
+  synchronized void forgetModes() {
+    hasModes = false;
+  }
+
+  /** From now on, the daemon is this user at the source. */
+  synchronized void setDaemon(int uid) {
+    daemon = uid;
   }
 
   /** No call at the source returns until this is over. */
@@ -521,9 +533,9 @@ final class FakeCalls implements OutputCalls {
       throw new FsException(Errno.EACCES, name.toString());
     }
     requireRoom(parent, name.toString());
-    Node made = newNode(mode);
+    Node made = newNode(parent.isSource && !hasModes ? mode | 0777 : mode);
     Integer user = acting.get();
-    made.uid = user == null ? 0 : user;
+    made.uid = user != null ? user : parent.isSource ? daemon : 0;
     made.gid = made.uid;
     made.isSource = parent.isSource;
     made.root = parent.root;

@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -16,12 +18,14 @@ import java.util.function.BiPredicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Other users change names of the source while root brings changes there: nothing is done to their
  * files that their rights forbid, and nothing of them is shown.
  */
+@Timeout(60)
 final class OtherUsersTest {
   private static final int USER = 1000;
   private static final int OTHER = 2000;
@@ -231,5 +235,128 @@ final class OtherUsersTest {
     long inode = driver.node("f").inode();
     names().put(Driver.name("f"), theirs("theirs"));
     assertThatThrownBy(() -> driver.read(inode)).hasMessageContaining("ESTALE");
+  }
+
+  // ---- the hidden directory for data that fit into no tier
+
+  private void failTier() {
+    driver.calls.setRefusing(driver.places, Errno.EIO);
+  }
+
+  /** The user moves the hidden directory away and puts another one there, with all its fans. */
+  private FakeCalls.Node exchangeData(FakeCalls.Node other) {
+    FileName hidden = Driver.name(driver.temporaries().get(0));
+    names().put(Driver.name("x"), Objects.requireNonNull(names().put(hidden, other)));
+    for (int fan = 0; fan < 64; fan++) {
+      FakeCalls.Node made = directory(other.uid, other.mode);
+      other.children.put(Driver.name("%02x".formatted(fan)), made);
+    }
+    return other;
+  }
+
+  private static FakeCalls.Node directory(int uid, int mode) {
+    FakeCalls.Node made = new FakeCalls.Node(1, mode, Instant.now());
+    made.isSource = true;
+    made.uid = uid;
+    return made;
+  }
+
+  private static FakeCalls.Node usersDirectory() {
+    return directory(USER, 0040700);
+  }
+
+  /** The user gives the names of all data files to the other's file. */
+  private static void exchangeFiles(FakeCalls.Node from, FakeCalls.Node to, FakeCalls.Node theirs) {
+    from.children.forEach(
+        (fan, files) -> {
+          FakeCalls.Node target = Objects.requireNonNull(to.children.get(fan));
+          files.children.keySet().forEach(name -> target.children.put(name, theirs));
+        });
+  }
+
+  private void restoreData() {
+    FileName hidden = Driver.name(driver.temporaries().get(0));
+    names().put(hidden, Objects.requireNonNull(names().remove(Driver.name("x"))));
+  }
+
+  @Test
+  void dataOfANewFile_inADirectoryOfTheUser_areNotExchanged() throws Exception {
+    FakeCalls.Node theirs = theirs("theirs");
+    failTier();
+    driver.put("a", "mine");
+    for (FakeCalls.Node other :
+        new FakeCalls.Node[] {usersDirectory(), directory(0, 0040777)}) { // Root's, open to all.
+      exchangeData(other);
+      Opened file = driver.create("f" + other.uid);
+      assertRefused(() -> driver.write(file, 0, "mine"));
+      exchangeFiles(other, other, theirs);
+      assertRefused(() -> driver.write(file, 0, "over theirs"));
+      assertThat(driver.read(file.node().inode())).isEmpty();
+      assertUntouched(theirs);
+      restoreData();
+      driver.write(file, 0, "mine");
+      driver.close(file);
+    }
+    driver.drainAll();
+    assertUntouched(theirs);
+    assertThat(driver.sourceTree())
+        .containsEntry("a", "file 644 mine")
+        .containsEntry("f0", "file 644 mine")
+        .containsEntry("f" + USER, "file 644 mine");
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  private static void assertRefused(Change change) {
+    assertThatThrownBy(change::make).hasMessageContaining("move the mount's own back");
+  }
+
+  @Test
+  void dataOfAnEarlierDaemon_inADirectoryOfTheUser_areNotExchanged() throws Exception {
+    FakeCalls.Node theirs = theirs("theirs");
+    failTier();
+    driver.put("a", "mine");
+    driver.end();
+    FakeCalls.Node users = exchangeData(usersDirectory());
+    exchangeFiles(Objects.requireNonNull(names().get(Driver.name("x"))), users, theirs);
+    driver.begin();
+    assertRefused(() -> driver.read("a"));
+    assertRefused(() -> driver.overwrite("a", 0, "M"));
+    driver.mount().attempt();
+    driver.mount().tidy();
+    assertThat(driver.mount().drainStatus().waitingChanges()).isPositive();
+    assertThat(driver.sourceTree().toString()).doesNotContain("a=");
+    assertUntouched(theirs);
+    restoreData();
+    assertThat(driver.read("a")).isEqualTo("mine");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 mine");
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  /** A source may take root for nobody, and the next daemon may be another user's. */
+  @Test
+  void dataOfAnEarlierDaemon_ofWhateverUser_areUsed() throws Exception {
+    failTier();
+    for (int user : new int[] {65534, USER, 0}) {
+      driver.calls.setDaemon(user);
+      driver.restart();
+      driver.put("f" + user, "mine");
+      assertThat(driver.tree()).allSatisfy((name, what) -> assertThat(what).endsWith("mine"));
+    }
+    driver.drainAll();
+    assertThat(driver.sourceTree()).hasSize(3);
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  @Test
+  void data_atASourceWithoutModes_areUsed() throws Exception {
+    driver.calls.forgetModes();
+    failTier();
+    driver.put("a", "mine");
+    driver.restart();
+    assertThat(driver.read("a")).isEqualTo("mine");
+    driver.drainAll();
+    assertThat(source("a").content).hasSize(4);
+    assertThat(driver.temporaries()).isEmpty();
   }
 }
