@@ -1,5 +1,7 @@
 package io.pmfs.posix;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -53,8 +55,9 @@ public final class MemoryGroup {
    */
   public static List<MemoryGroup> of(Path root, String process) throws IOException {
     List<MemoryGroup> groups = new ArrayList<>();
-    for (String line :
-        Files.readAllLines(root.resolve("proc").resolve(process).resolve("cgroup"))) {
+    // Names of groups may be any bytes: one that is not UTF-8 is not found, but those above it are.
+    byte[] lines = Files.readAllBytes(root.resolve("proc").resolve(process).resolve("cgroup"));
+    for (String line : new String(lines, UTF_8).split("\n", -1)) {
       // Number, controllers, path. Version 2 lists no controllers.
       String[] parts = line.split(":", 3);
       if (parts.length == 3 && parts[1].isEmpty()) {

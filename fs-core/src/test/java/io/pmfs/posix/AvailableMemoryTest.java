@@ -1,5 +1,6 @@
 package io.pmfs.posix;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -75,6 +76,15 @@ final class AvailableMemoryTest {
     machine(1000);
     write("proc/7/cgroup", "0::/a\0b\n");
     assertThat(mebibytes(7)).isEqualTo(1000);
+  }
+
+  @Test
+  void groupWhoseNameIsNotText_countsWithThoseAboveIt() throws IOException {
+    machine(1000);
+    write("sys/fs/cgroup/job/memory.max", 300 * MIB + "\n");
+    write("proc/7/cgroup", "");
+    Files.writeString(root.resolve("proc/7/cgroup"), "0::/job/\u00e5\n", ISO_8859_1);
+    assertThat(mebibytes(7)).isEqualTo(300);
   }
 
   @Test

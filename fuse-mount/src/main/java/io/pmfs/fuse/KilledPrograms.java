@@ -1,5 +1,7 @@
 package io.pmfs.fuse;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
@@ -75,8 +77,13 @@ final class KilledPrograms {
 
   /** Whether a thread was killed; false if that is unknown. */
   private static boolean isKilled(long thread) {
+    return isKilled(Path.of("/proc/" + thread + "/status"));
+  }
+
+  static boolean isKilled(Path status) {
     try {
-      return isKilled(Files.readAllLines(Path.of("/proc/" + thread + "/status")));
+      // The line of the name may have any bytes.
+      return isKilled(Files.readAllLines(status, ISO_8859_1));
     } catch (IOException e) {
       return false; // It has ended, or is hidden (hidepid).
     }

@@ -2,6 +2,7 @@ package io.pmfs.fuse;
 
 import static io.pmfs.fs.PmfsFileSystem.ROOT;
 import static io.pmfs.source.FaultyStore.Operation.LIST;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -11,6 +12,8 @@ import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.tier.Hold;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -175,5 +178,14 @@ final class KilledProgramsTest {
     assertThat(KilledPrograms.isKilled(List.of("SigPnd:\t0000000000004002"))).isFalse();
     assertThat(KilledPrograms.isKilled(List.of("ShdPnd:\t0000000000000100"))).isFalse();
     assertThat(KilledPrograms.isKilled(List.of())).isFalse();
+  }
+
+  /** The kernel cuts names after 15 bytes, and programs choose them. */
+  @Test
+  void isKilled_nameIsNotText_looksForSigkill() throws IOException {
+    Path status = directory.resolve("status");
+    Files.writeString(status, "Name:\t\u00e5\u0090\nSigPnd:\t0000000000000100\n", ISO_8859_1);
+    assertThat(KilledPrograms.isKilled(status)).isTrue();
+    assertThat(KilledPrograms.isKilled(directory.resolve("gone"))).isFalse();
   }
 }

@@ -1,5 +1,7 @@
 package io.pmfs.fuse.system;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
 import io.pmfs.writable.OutputCalls;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -143,7 +145,8 @@ final class FileUsers {
       return true;
     }
     try {
-      for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/status"))) {
+      // The line of the name may have any bytes.
+      for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/status"), ISO_8859_1)) {
         if (line.startsWith("Groups:")) {
           return Arrays.asList(line.substring("Groups:".length()).trim().split(" "))
               .contains(Integer.toUnsignedString(group));

@@ -99,4 +99,25 @@ class FileUsersTest {
       calls.close(root);
     }
   }
+
+  /** The kernel cuts names after 15 bytes, and programs choose them. */
+  @Test
+  void isInGroup_ofAProgramWhoseNameIsNotText_asksTheProgram() throws Exception {
+    Process program =
+        new ProcessBuilder(
+                "setpriv",
+                "--groups",
+                "4711",
+                "bash",
+                "-c",
+                "printf '\\345' >/proc/$$/comm; echo; read -r end")
+            .start();
+    try {
+      assertThat(program.getInputStream().read()).isEqualTo('\n');
+      assertThat(users.isInGroup(Math.toIntExact(program.pid()), 0, 0, 4711)).isTrue();
+      assertThat(users.isInGroup(Math.toIntExact(program.pid()), 0, 0, 4712)).isFalse();
+    } finally {
+      program.destroy();
+    }
+  }
 }
