@@ -35,17 +35,20 @@ public final class RecordedCopies implements AutoCloseable {
     if (!Files.exists(directory.resolve("CURRENT"))) {
       return null;
     }
+    RocksStore opened = null;
+    boolean isOf = false;
     try {
-      RocksStore opened =
+      opened =
           RocksFiles.openReadOnly(
               directory, List.of(Family.values()), RocksFiles.MIN_MEMORY_BYTES, Faults.NONE);
-      if (isOf(opened, source)) {
-        return new RecordedCopies(opened);
-      }
-      opened.close();
-      return null;
+      isOf = isOf(opened, source);
+      return isOf ? new RecordedCopies(opened) : null;
     } catch (StateException e) {
       return null; // damaged, or being changed now
+    } finally {
+      if (opened != null && !isOf) {
+        opened.close();
+      }
     }
   }
 
