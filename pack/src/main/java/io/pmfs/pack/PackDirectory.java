@@ -71,16 +71,17 @@ final class PackDirectory implements AutoCloseable {
     Path directory = settings.directory();
     check(directory);
     Files.createDirectories(directory);
-    String header = PackManifest.JSON.toJson(headerOf(settings));
-    Path file = directory.resolve(MARKER);
-    if (!Files.exists(file)) {
-      replace(file, header + "\n");
-    }
-    FileChannel marker = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
+    FileChannel marker =
+        FileChannel.open(
+            directory.resolve(MARKER),
+            StandardOpenOption.CREATE,
+            StandardOpenOption.READ,
+            StandardOpenOption.WRITE);
     PackDirectory opened = new PackDirectory(directory, marker);
     try {
       opened.lock();
-      opened.loadFinished(header);
+      check(directory); // the pack that had the lock may have ended
+      opened.loadFinished(PackManifest.JSON.toJson(headerOf(settings)));
     } catch (IOException | PackException e) {
       marker.close();
       throw e;
@@ -164,6 +165,12 @@ final class PackDirectory implements AutoCloseable {
     while (bytes.hasRemaining() && marker.read(bytes) >= 0) {}
     String text = new String(bytes.array(), UTF_8);
     String[] lines = text.split("\n", -1);
+    if (lines.length == 1) { // new, or a crash cut the header short
+      marker.truncate(0).position(0);
+      append(header);
+      sync(directory);
+      return;
+    }
     if (!lines[0].equals(header)) {
       throw new PackException(
           "%s: contains an unfinished pack of another source or with other options (%s); remove"
@@ -222,21 +229,24 @@ final class PackDirectory implements AutoCloseable {
     String name = one.shard().name();
     Files.move(temporary(name), file(name), StandardCopyOption.ATOMIC_MOVE);
     sync(directory);
-    byte[] line = (PackManifest.JSON.toJson(one) + "\n").getBytes(UTF_8);
     synchronized (marker) {
-      ByteBuffer rest = ByteBuffer.wrap(line);
-      while (rest.hasRemaining()) {
-        marker.write(rest);
-      }
-      marker.force(false);
+      append(PackManifest.JSON.toJson(one));
       finished.put(name, one);
     }
+  }
+
+  private void append(String line) throws IOException {
+    ByteBuffer rest = ByteBuffer.wrap((line + "\n").getBytes(UTF_8));
+    while (rest.hasRemaining()) {
+      marker.write(rest);
+    }
+    marker.force(false);
   }
 
   /** Writes the manifest, which makes the pack complete. */
   void complete(PackManifest manifest) throws IOException {
     replace(file(PackManifest.FILE_NAME), manifest.toJson());
-    Files.delete(file(MARKER));
+    Files.deleteIfExists(file(MARKER));
     sync(directory);
   }
 

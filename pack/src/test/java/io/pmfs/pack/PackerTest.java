@@ -26,8 +26,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.FutureTask;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -511,6 +515,39 @@ final class PackerTest {
           .isInstanceOf(PackException.class)
           .hasMessageContaining("another pmfs pack");
     }
+    assertThat(pack.pack().manifest()).isNotNull();
+  }
+
+  @Test
+  void directory_thatTwoPacksBeginAtOnce_isOfOneOfThem() throws Exception {
+    for (int i = 0; i < 50; i++) {
+      PackSettings settings = pack.settings();
+      CyclicBarrier begin = new CyclicBarrier(2);
+      Callable<@Nullable PackDirectory> open =
+          () -> {
+            begin.await();
+            try {
+              return PackDirectory.open(settings);
+            } catch (PackException e) {
+              return null;
+            }
+          };
+      FutureTask<@Nullable PackDirectory> other = new FutureTask<>(open);
+      Thread thread = new Thread(other);
+      thread.start();
+      try (PackDirectory mine = open.call();
+          PackDirectory theirs = other.get()) {
+        assertThat(mine == null).isNotEqualTo(theirs == null);
+      }
+      Files.delete(settings.directory().resolve(PackDirectory.MARKER));
+    }
+  }
+
+  @Test
+  void markerThatACrashCutShort_isBegunAgain() throws Exception {
+    addFiles(3);
+    Files.createDirectories(pack.target);
+    Files.writeString(pack.target.resolve(PackDirectory.MARKER), "{\"version\":");
     assertThat(pack.pack().manifest()).isNotNull();
   }
 
