@@ -2,12 +2,14 @@ package io.pmfs.shards;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.math.RoundingMode;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -19,9 +21,13 @@ import org.jspecify.annotations.Nullable;
 final class PaxHeader {
   static final PaxHeader NONE = new PaxHeader(Map.of());
 
-  private static final Pattern TIME = Pattern.compile("(-?)(\\d{1,18})(?:\\.(\\d{0,40}))?");
+  /** Python writes exponents, too. */
+  private static final Pattern TIME =
+      Pattern.compile("-?\\d{1,18}(\\.\\d{0,40})?([eE][-+]?\\d{1,2})?");
+
   private static final int MAX_DIGITS = 18;
   private static final int NANO_DIGITS = 9;
+  private static final BigInteger NANOS = BigInteger.TEN.pow(NANO_DIGITS);
 
   private final Map<String, byte[]> values;
 
@@ -105,19 +111,18 @@ final class PaxHeader {
     if (value == null) {
       return otherwise;
     }
-    Matcher matcher = TIME.matcher(new String(value, ISO_8859_1));
-    if (!matcher.matches()) {
+    String text = new String(value, ISO_8859_1);
+    if (!TIME.matcher(text).matches()) {
       throw new IllegalArgumentException("a time in an extended header is not a number");
     }
-    String fraction = matcher.group(3) == null ? "" : matcher.group(3);
-    String digits = (fraction + "0".repeat(NANO_DIGITS)).substring(0, NANO_DIGITS);
-    boolean below = !fraction.matches("\\d{0," + NANO_DIGITS + "}0*");
-    boolean negative = !matcher.group(1).isEmpty();
-    long seconds = Long.parseLong(matcher.group(2));
-    long nanos = Long.parseLong(digits) + (negative && below ? 1 : 0);
+    BigInteger[] parts =
+        new BigDecimal(text)
+            .setScale(NANO_DIGITS, RoundingMode.FLOOR)
+            .unscaledValue()
+            .divideAndRemainder(NANOS);
     try {
-      return Instant.ofEpochSecond(negative ? -seconds : seconds, negative ? -nanos : nanos);
-    } catch (DateTimeException e) {
+      return Instant.ofEpochSecond(parts[0].longValueExact(), parts[1].longValueExact());
+    } catch (ArithmeticException | DateTimeException e) {
       throw new IllegalArgumentException("a time in an extended header is out of range", e);
     }
   }

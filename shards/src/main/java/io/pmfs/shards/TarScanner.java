@@ -103,6 +103,7 @@ final class TarScanner {
         byte[] block = block(at);
         if (isZero(block)) {
           checkComplete();
+          warnOfMore();
           return;
         }
         long before = at;
@@ -111,6 +112,21 @@ final class TarScanner {
       }
       checkComplete();
       sink.warn(Warning.NO_END, name);
+    }
+
+    /** The members before a hole, or of the first of several tar files, are all that is shown. */
+    private void warnOfMore() throws FsException {
+      for (long offset = at; offset < end; ) {
+        byte[] rest = in.read(offset, (int) Math.min(end - offset, HeaderReader.MAX_BYTES));
+        if (rest.length == 0) {
+          return;
+        }
+        if (!isZero(rest)) {
+          sink.warn(Warning.AFTER_END, name + ": offset " + at);
+          return;
+        }
+        offset += rest.length;
+      }
     }
 
     private void checkComplete() throws ShardException {

@@ -7,6 +7,7 @@ enum Warning {
   LOST_LINK("hard links to no earlier member"),
   UNSUPPORTED("volume labels and files that are split across volumes"),
   NO_END("shards without an end marker"),
+  AFTER_END("shards with more after their end marker, which tar does not show either"),
   NOT_NESTED("members named .tar that are not tar files, shown as files");
 
   private final String description;

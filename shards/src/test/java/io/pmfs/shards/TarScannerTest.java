@@ -10,6 +10,7 @@ import io.pmfs.metadata.FileType;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -116,7 +117,10 @@ final class TarScannerTest {
     "1.1234567899, 1, 123456789",
     "-0.0000000001, -1, 999999999",
     "3., 3, 0",
-    "-3, -3, 0"
+    "-3, -3, 0",
+    "5e-05, 0, 50000",
+    "-1.5E-9, -1, 999999998",
+    "1.7e+09, 1700000000, 0"
   })
   void scan_time_isCutToNanoseconds(String text, long seconds, int nanos) throws Exception {
     Scan scan = Scan.of(new Tar().pax('x', "mtime=" + text).file("a", "").end());
@@ -246,8 +250,25 @@ final class TarScannerTest {
     }
   }
 
+  @Test
+  void scan_moreAfterTheEnd_isAWarning() throws Exception {
+    byte[] tar = new Tar().file("a", "x".repeat(600)).file("b", "b").end();
+    byte[] padded = new Tar().raw(tar).raw(new byte[3 << 20]).bytes();
+    byte[] joined = new Tar().raw(padded).raw(new Tar().file("c", "").end()).bytes();
+    byte[] holed = new Tar().file("a", "").raw(new byte[512]).file("c", "").end();
+
+    assertThat(Scan.of(tar).warnings).isEmpty();
+    assertThat(Scan.of(padded).warnings).isEmpty();
+    for (byte[] more : List.of(joined, holed)) {
+      Scan scan = Scan.of(more);
+      assertThat(scan.warnings).containsOnlyKeys(Warning.AFTER_END);
+      assertThat(scan.members).containsKey("a").doesNotContainKey("c");
+    }
+  }
+
   @ParameterizedTest
-  @ValueSource(strings = {"size=99999999999999999", "size=x", "mtime=now", "size=1 000"})
+  @ValueSource(
+      strings = {"size=99999999999999999", "size=x", "mtime=now", "mtime=1e99", "size=1 000"})
   void scan_impossibleValue_isRefused(String record) {
     byte[] tar = new Tar().pax('x', record).file("a", "").end();
 
