@@ -53,8 +53,26 @@ final class FindingsReport implements AutoCloseable {
     }
   }
 
-  /** Fetches all findings of an ended task. */
-  void take(TaskClient client) throws MountFailure {
+  /**
+   * Fetches all findings of an ended task. The daemon has those of the latest one only.
+   *
+   * @throws MountFailure if another task began meanwhile
+   */
+  void take(TaskClient client, TaskReport ended) throws MountFailure {
+    take(client);
+    if (count == 0 && ended.noRoom() + ended.failed() == 0) {
+      return;
+    }
+    TaskReport latest = client.latest();
+    if (latest == null || !latest.id().equals(ended.id())) {
+      throw new MountFailure(
+          ExitStatus.FAILED,
+          ended.activity()
+              + ": another task began before all that it found was read; run it again");
+    }
+  }
+
+  private void take(TaskClient client) throws MountFailure {
     try {
       for (var page = client.findings(0);
           !page.isEmpty() && count < MOST;

@@ -179,7 +179,7 @@ abstract class TaskCommand implements Callable<Integer> {
     try (TaskDisplay display = TaskDisplay.of(invocation)) {
       last = new TaskFollower(client, display, interrupted).follow(first);
     }
-    findings.take(client);
+    findings.take(client, last);
     findings.conclude(last);
     TaskSummary summary = TaskSummary.of(last);
     if (json) {

@@ -53,6 +53,7 @@ final class TaskCommandTest {
   @TempDir private Path temporary;
   private TestWorld world;
   private FakeTasks tasks;
+  private KeptTasks kept;
   private Path lists;
   private Registration registration;
   private ControlServer server;
@@ -91,6 +92,7 @@ final class TaskCommandTest {
   }
 
   private void serve(KeptTasks kept) throws Exception {
+    this.kept = kept;
     Path mountpoint = world.makeDirectory("mnt");
     world.mountinfo(
         TestWorld.line(mountpoint, "fuse.pmfs", world.directory.resolve("src").toString()));
@@ -401,6 +403,22 @@ final class TaskCommandTest {
     world.execute("stage", "mnt");
 
     assertThat(world.errors()).endsWith("pmfs: and 2 more; --report FILE lists them\n");
+  }
+
+  @Test
+  void findings_ofATaskThatWasReplaced_areNotTakenForItsOwn() {
+    tasks.findings = List.of(finding(FileName.of("f"), TaskFinding.Kind.FAILED));
+    tasks.outcome = FakeTasks.progress(State.ENDED, 0, 0, 0, 1);
+    tasks.whenFindingsAreRead =
+        () -> {
+          tasks.whenFindingsAreRead = () -> {};
+          kept.start(new TaskRequest.Evict(TaskPaths.of(ALL)));
+        };
+
+    assertThat(world.execute("stage", "--report", "r", "mnt")).isEqualTo(ExitStatus.FAILED);
+
+    assertThat(world.errors())
+        .endsWith(": another task began before all that it found was read; run it again\n");
   }
 
   private static TaskFinding finding(FileName path, TaskFinding.Kind kind) {

@@ -25,9 +25,13 @@ public final class FakeTasks implements FileTasks {
 
   public volatile List<TaskFinding> findings = List.of();
   public volatile @Nullable RuntimeException refusal;
+
+  /** Runs when a page of findings is asked for. */
+  public volatile Runnable whenFindingsAreRead = () -> {};
+
   volatile boolean closed;
 
-  public static final class Task implements FileTask {
+  public final class Task implements FileTask {
     private final TaskRequest request;
 
     /** The paths of the request; the end of the task removes their list. */
@@ -46,7 +50,7 @@ public final class FakeTasks implements FileTasks {
       this.progress = progress;
     }
 
-    private static List<FileName> all(TaskPaths paths) {
+    private List<FileName> all(TaskPaths paths) {
       List<FileName> all = new ArrayList<>();
       TaskPaths.Cursor cursor = paths.open();
       for (FileName path; (path = cursor.next()) != null; ) {
@@ -84,6 +88,7 @@ public final class FakeTasks implements FileTasks {
 
     @Override
     public List<TaskFinding> findings(long from, int limit) {
+      whenFindingsAreRead.run();
       int start = (int) Math.min(from, findings.size());
       return findings.subList(start, Math.min(findings.size(), start + limit));
     }
