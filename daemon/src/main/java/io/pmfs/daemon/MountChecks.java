@@ -9,6 +9,7 @@ import io.pmfs.machine.MountTable;
 import io.pmfs.machine.Reason;
 import io.pmfs.mounts.MountProbe;
 import io.pmfs.places.OwnDirectory;
+import io.pmfs.places.OwnPath;
 import io.pmfs.places.Surroundings;
 import io.pmfs.places.TierSpec;
 import io.pmfs.settings.MountSettings;
@@ -171,7 +172,11 @@ public final class MountChecks {
     }
   }
 
-  /** The rules of fusermount: write permission, and ownership if the sticky bit is set. */
+  /**
+   * The rules of fusermount: write permission, and ownership if the sticky bit is set. Also, no
+   * other user may be able to remove or replace the directory: the kernel detaches a mount whose
+   * mount point is removed in another mount namespace.
+   */
   private void checkMountpointOfUser(Path mountpoint) throws IOException, MountFailure {
     int owner = (Integer) Files.getAttribute(mountpoint, "unix:uid");
     String name = Files.getOwner(mountpoint).getName();
@@ -184,6 +189,7 @@ public final class MountChecks {
           "not yours to mount on (owner " + name + ")",
           "name a directory of your own");
     }
+    OwnPath.ofProcess().check(mountpoint);
   }
 
   private void checkNesting() throws MountFailure {

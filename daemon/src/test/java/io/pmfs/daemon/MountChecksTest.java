@@ -131,12 +131,21 @@ final class MountChecksTest {
   @Test
   void run_mountpointOfAnotherUser_isUsage() throws Exception {
     MountSettings settings = world.settings(Map.of());
-    Files.setPosixFilePermissions(
-        settings.mountpoint(), PosixFilePermissions.fromString("rwxrwxrwx"));
     Files.setAttribute(settings.mountpoint(), "unix:mode", 01777);
     world.uid = 4711;
 
     assertFails(settings, ExitStatus.USAGE, "/mnt: mount point: not yours to mount on");
+  }
+
+  @Test
+  void run_mountpointThatOthersCanReplace_isUsage() throws Exception {
+    MountSettings settings = world.settings(Map.of());
+    world.uid = 4711;
+    Path above = world.directory;
+    Files.setPosixFilePermissions(above, PosixFilePermissions.fromString("rwxrwxrwx"));
+
+    assertFails(
+        settings, ExitStatus.USAGE, "/mnt: mount point: everybody can write in " + above + " ");
   }
 
   @Test
@@ -246,8 +255,6 @@ final class MountChecksTest {
     world.write("etc/ld.so.cache", "libfuse.so.3\0");
     world.fusermount("fusermount3");
     MountSettings settings = world.settings(Map.of(MountOption.BRIDGE, List.of("kernel")));
-    Files.setPosixFilePermissions(
-        settings.mountpoint(), PosixFilePermissions.fromString("rwxrwxrwx"));
 
     assertThatCode(() -> check(settings)).doesNotThrowAnyException();
   }
@@ -265,8 +272,6 @@ final class MountChecksTest {
     world.uid = 4711;
     world.environment.put("PATH", world.makeDirectory("bin").toString());
     MountSettings settings = world.settings(Map.of());
-    Files.setPosixFilePermissions(
-        settings.mountpoint(), PosixFilePermissions.fromString("rwxrwxrwx"));
 
     assertFails(settings, ExitStatus.CANNOT, "fusermount: not found");
   }

@@ -420,6 +420,32 @@ final class JobScriptIT {
         .doesNotContainPattern("/pmfs-it\\d+[.](out|err)\n");
   }
 
+  /** Another user could have made any name that follows from the job's number alone. */
+  @Test
+  void userBegin_mountsWhereNobodyElseMadeADirectory() throws IOException {
+    program("srun", "while [[ $1 == --* ]]; do shift; done; SLURMD_NODENAME=n1 exec \"$@\"");
+    program(
+        "pmfs",
+        "printf '%%s\\n' \"$*\" >>%s; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\""
+            .formatted(calls));
+    Path places = scratch.directory("places");
+    Path taken = Files.createDirectory(places.resolve("pmfs-77"));
+    user.own(taken.toString());
+    Map<String, String> environment = new HashMap<>();
+    environment.put("PATH", scratch.root().resolve("bin") + ":" + System.getenv("PATH"));
+    environment.put("TMPDIR", places.toString());
+    environment.put("PMFS_SIGNS", scratch.directory("signs").toString());
+    environment.put("SLURM_JOB_ID", "77");
+    String begin = Installation.launcherOfCheckout().resolveSibling("slurm/user/begin").toString();
+
+    String script = ". \"$0\" \"$1\"; printf '%s\\n' \"$PMFS_MOUNT\"";
+    List<String> line = List.of("bash", "-c", script, begin, site.toString());
+    String place = Command.run(environment, LONG, line).expect(0).out().strip();
+
+    assertThat(place).matches(taken + "\\.\\w{6}");
+    assertThat(calls()).contains("--mountpoint " + place + " ");
+  }
+
   private static List<String> names(Path directory) throws IOException {
     try (Stream<Path> list = Files.list(directory)) {
       return list.map(path -> String.valueOf(path.getFileName())).toList();

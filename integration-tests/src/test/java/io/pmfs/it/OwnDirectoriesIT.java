@@ -194,6 +194,53 @@ final class OwnDirectoriesIT {
     Command.run("rm", "-rf", above.toString(), own.toString(), runtime.toString()).expect(0);
   }
 
+  /**
+   * Who can remove it where it is not mounted ends the mount, and puts their files in its place.
+   */
+  @ParameterizedTest
+  @EnumSource(value = Attack.class, names = "LINKED_IT", mode = EnumSource.Mode.EXCLUDE)
+  void mountpoint_thatAnotherUserCanReplace_isRefused(Attack attack) throws IOException {
+    Path own = pmfs.directory("own");
+    chown(own, user.uid());
+    chmod(own, "0700");
+    Map<String, String> environment =
+        Map.of("HOME", own.toString(), "PMFS_RUNTIME_DIR", own.resolve("run").toString());
+    for (String name : List.of("places/inner", "places")) {
+      Path mountpoint = Files.createDirectories(pmfs.directory("places").resolve("inner"));
+      chown(mountpoint, user.uid());
+      Path attacked = pmfs.directory(".").resolve(name).normalize();
+      attack.on(attacked, outside, Integer.parseInt(NOBODY));
+      chmod(mountpoint, "0777");
+      String tier = "--tier=ssd:" + own.resolve("tier");
+      String source = pmfs.directory("source").toString();
+      String place = mountpoint.toString();
+      List<List<String>> commands =
+          List.of(
+              List.of("mount", tier, "--keep-free=0", source, place),
+              List.of(
+                  "run",
+                  "--private",
+                  tier,
+                  "--keep-free=0",
+                  "--source",
+                  source,
+                  "--mountpoint",
+                  place,
+                  "--",
+                  "true"));
+      for (List<String> words : commands) {
+        List<String> line = new ArrayList<>(user.prefix());
+        line.add(launcher.toString());
+        line.addAll(words);
+        Command refused = Command.run(environment, Command.DEADLINE, line);
+        assertThat(refused.exit()).as("%s", refused).isIn(2, 122);
+        assertThat(refused.err()).contains(place + ": mount point: ", attacked + " ");
+        assertThat(Mounts.at(mountpoint)).isFalse();
+      }
+      Command.run("rm", "-r", pmfs.directory("places").toString()).expect(0);
+    }
+  }
+
   private static List<String> listing(Path directory) throws IOException {
     try (Stream<Path> files = Files.walk(directory)) {
       return files.map(Path::toString).sorted().toList();

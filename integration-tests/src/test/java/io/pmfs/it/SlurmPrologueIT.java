@@ -139,7 +139,7 @@ final class SlurmPrologueIT extends SlurmJobs {
         LONG,
         () ->
             Mounts.below(Path.of("/tmp")).stream()
-                .noneMatch(m -> m.toString().endsWith("-" + job)));
+                .noneMatch(m -> m.startsWith("/tmp/pmfs-" + job + ".")));
     assertNothingLeft();
   }
 
