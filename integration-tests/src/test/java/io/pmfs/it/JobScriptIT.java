@@ -1,6 +1,7 @@
 package io.pmfs.it;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -66,6 +67,9 @@ final class JobScriptIT {
       process.destroyForcibly().waitFor();
     }
     if (user != null) {
+      user.run("sh", "-c", "kill -KILL -1");
+      String groups = "cat \"$0\"/*/*/group | while read -r group; do rmdir \"$group\"; done";
+      Command.run("sh", "-c", groups, base.toString());
       user.close();
     }
     if (scratch != null) {
@@ -444,6 +448,58 @@ final class JobScriptIT {
 
     assertThat(place).matches(taken + "\\.\\w{6}");
     assertThat(calls()).contains("--mountpoint " + place + " ");
+  }
+
+  /** What the user may have a process of theirs start that root has started in no job. */
+  private static String escape(int seconds) {
+    return "setsid sleep %d </dev/null >/dev/null 2>&1 &".formatted(seconds);
+  }
+
+  private static void requireControlGroups() {
+    assumeTrue(
+        Stream.of("freezer", "unified", "")
+            .map(Path.of("/sys/fs/cgroup")::resolve)
+            .anyMatch(group -> Files.isWritable(group.resolve("cgroup.procs"))),
+        "needs control groups in which the test may make others");
+  }
+
+  @Test
+  void process_startedByADaemonOfADataset_endsWithTheDataset() throws IOException {
+    requireControlGroups();
+    program("scontrol", "echo JobId=1 JobState=RUNNING X");
+    String become = "setpriv --reuid=%d --clear-groups ".formatted(user.uid());
+    program(
+        "pmfs",
+        "case $*/$PMFS_SERVED_JOB in mount*'/a '*/) %s ;; mount*'/b '*/) %s ;; esac"
+            .formatted(become + escape(301), become + escape(302)));
+    for (String name : List.of("a", "b")) {
+      user.own(Files.createDirectory(ofUser.resolve(name)).toString());
+    }
+
+    job("1", "prolog", "pmfs:source=" + ofUser.resolve("a"));
+    job("2", "prolog", "pmfs:source=" + ofUser.resolve("b"));
+    job("3", "prolog", "pmfs:source=" + ofUser.resolve("a"));
+    job("1", "epilog", "");
+    assertThat(user.processes()).contains("sleep 301", "sleep 302");
+    job("3", "epilog", "");
+    assertThat(user.processes()).doesNotContain("sleep 301").contains("sleep 302");
+    job("2", "epilog", "");
+    assertThat(user.processes()).doesNotContain("sleep 302");
+  }
+
+  @Test
+  void process_startedByAProgramOfThePrologue_endsWithThePrologue() throws IOException {
+    requireControlGroups();
+    program(
+        "readlink", "[ $UID = 0 ] || { %s }; exec /usr/bin/readlink \"$@\"".formatted(escape(303)));
+    Path started = ofUser.resolve("started");
+    program(
+        "stat", "pgrep -fu $UID 'sleep 303' >>%s; exec /usr/bin/stat \"$@\"".formatted(started));
+
+    job("1", "prolog", "pmfs:source=" + ofUser);
+
+    assertThat(started).isNotEmptyFile();
+    assertThat(user.processes()).doesNotContain("sleep 303");
   }
 
   private static List<String> names(Path directory) throws IOException {
