@@ -47,6 +47,9 @@ final class Owner {
   /** The number of this node's session; 0 before it has joined. */
   private volatile int node;
 
+  /** How often it has joined. */
+  private volatile long joins;
+
   /** Time since which the owner does not answer, as {@link System#nanoTime}; 0 if it does. */
   private volatile long lostSince;
 
@@ -99,9 +102,9 @@ final class Owner {
     while (true) {
       attempts.begin();
       try {
-        int asking = node;
+        long asking = joins;
         now = era.get();
-        Message.from(asking, now, number, body);
+        Message.from(node, now, number, body);
         Message.Answer answer = Message.Answer.of(exchange(request, number, body));
         lostSince = 0;
         switch (answer.kind()) {
@@ -168,8 +171,8 @@ final class Owner {
     }
   }
 
-  private synchronized void join(int before) throws FsException, IOException {
-    if (node != before) {
+  private synchronized void join(long before) throws FsException, IOException {
+    if (joins != before) {
       return; // Another thread has joined meanwhile.
     }
     byte[] joining =
@@ -181,6 +184,7 @@ final class Owner {
         Message.Joined joined = answer.in().joined();
         self.files().use(joined.mount());
         node = joined.node();
+        joins++;
       }
       case FAILURE -> throw answer.in().failure();
       default -> throw new IOException("the owner rejected the request");

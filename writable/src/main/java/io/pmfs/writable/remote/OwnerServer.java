@@ -22,6 +22,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.LongPredicate;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -52,7 +53,7 @@ public final class OwnerServer {
   private final LongSupplier nanoTime;
 
   /** Changes that are being made, by the numbers of their requests; each has a thread. */
-  private final Map<Long, CompletableFuture<byte[]>> making = new ConcurrentHashMap<>();
+  private final Map<Long, Making> making = new ConcurrentHashMap<>();
 
   /** Answers to changes, by the numbers of their requests. */
   private final Cache<Long, byte[]> made =
@@ -85,11 +86,18 @@ public final class OwnerServer {
   }
 
   /**
-   * A request of a node that is being answered.
+   * A request of a node that waits for its answer.
    *
-   * @param key by which the mount can interrupt it
+   * @param key by which the mount can interrupt it, or the request that it repeats
    */
   private record Running(Message.Head head, long key) {}
+
+  /**
+   * A request that is being made.
+   *
+   * @param answer for those that repeat it
+   */
+  private record Making(long key, CompletableFuture<byte[]> answer) {}
 
   public OwnerServer(WritableMount mount) {
     this(mount, System::nanoTime);
@@ -144,14 +152,7 @@ public final class OwnerServer {
       Joined asker, OwnerRequest request, Message.Head head, MessageReader in)
       throws InterruptedException {
     if (head.era() > asker.era) {
-      while (!asker.lock.writeLock().tryLock(INTERRUPT_MILLIS, TimeUnit.MILLISECONDS)) {
-        interrupt(asker, running -> running.era() < head.era());
-      }
-      try {
-        asker.era = Math.max(asker.era, head.era());
-      } finally {
-        asker.lock.writeLock().unlock();
-      }
+      change(asker, head.era(), other -> other < head.era());
     }
     asker.lock.readLock().lock();
     try {
@@ -168,6 +169,20 @@ public final class OwnerServer {
     }
   }
 
+  /** Changes the era once the requests of those that are over have ended, interrupted. */
+  private void change(Joined asker, long era, LongPredicate isOver) throws InterruptedException {
+    while (!asker.lock.writeLock().tryLock(INTERRUPT_MILLIS, TimeUnit.MILLISECONDS)) {
+      interrupt(asker, running -> isOver.test(running.era()));
+    }
+    try {
+      if (isOver.test(asker.era)) {
+        asker.era = era;
+      }
+    } finally {
+      asker.lock.writeLock().unlock();
+    }
+  }
+
   private void interrupt(Joined asker, Predicate<Message.Head> which) {
     for (Running one : asker.running) {
       if (which.test(one.head())) {
@@ -178,7 +193,9 @@ public final class OwnerServer {
 
   // ---- members
 
-  private byte[] join(UUID member, UUID session, String name, long era) {
+  /** A session that joins again stays the same: its earlier requests may still be running. */
+  private byte[] join(UUID member, UUID session, String name, long era)
+      throws InterruptedException {
     synchronized (this) {
       if (joined.size() >= MOST_NODES && !joined.containsKey(member)) {
         return Message.failure(new FsException(Errno.EAGAIN, MOST_NODES + " nodes have joined"));
@@ -186,25 +203,34 @@ public final class OwnerServer {
     }
     try {
       int node = mount.join(session, member, name);
-      Joined before;
-      synchronized (this) {
-        before = joined.put(member, new Joined(node, era));
-        if (before != null && before.node != node) {
-          former.add(before.node);
-        }
+      Joined asker = joined(member, node, era);
+      if (era < asker.era) {
+        change(asker, era, other -> other > era); // A new process, with a clock that is behind.
       }
       mount.isBack();
-      if (before != null && before.node != node) {
-        leaveSoon();
-      }
+      leaveSoon();
       return Message.sealed(Message.answer(Message.Kind.RESULT).small(node).text(mount.id()));
     } catch (FsException e) {
       return Message.failure(e);
     }
   }
 
+  private synchronized Joined joined(UUID member, int node, long era) {
+    Joined before = joined.get(member);
+    Joined now = before != null && before.node == node ? before : new Joined(node, era);
+    now.awaySince = 0;
+    joined.put(member, now);
+    if (before != null && before != now) {
+      former.add(before.node);
+    }
+    return now;
+  }
+
   /** Closing may require asking the node, which is waiting for another answer. */
   private void leaveSoon() {
+    if (!hasFormer()) {
+      return;
+    }
     try {
       DaemonThread.start("pmfs-node-left", this::leaveFormer);
     } catch (OutOfMemoryError e) {
@@ -230,6 +256,10 @@ public final class OwnerServer {
     Integer node = left.hasNext() ? left.next() : null;
     former.remove(node);
     return node;
+  }
+
+  private synchronized boolean hasFormer() {
+    return !former.isEmpty();
   }
 
   private synchronized void addFormer(int node) {
@@ -276,35 +306,41 @@ public final class OwnerServer {
 
   // ---- requests to the file system
 
-  /** Gives the same answer to a repeated request, also while the first one is running. */
+  /** Answers a request, which can be interrupted by its number meanwhile. */
   private byte[] performOnce(
       Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
-    if (head.unique() == 0) {
-      return perform(asker, request, head, in);
-    }
-    CompletableFuture<byte[]> own = new CompletableFuture<>();
+    Making own = new Making(keys.decrementAndGet(), new CompletableFuture<>());
     long unique = new Caller(head.unique(), 0, 0, 0).on(head.node()).unique();
-    CompletableFuture<byte[]> before = making.putIfAbsent(unique, own);
-    if (before != null) {
-      return before.join();
-    }
+    Making before = unique == 0 ? null : making.putIfAbsent(unique, own);
+    Running running = new Running(head, before == null ? own.key() : before.key());
+    asker.running.add(running);
     try {
-      byte[] known = made.getIfPresent(unique);
-      byte[] answer = known == null ? perform(asker, request, head, in) : known;
-      made.put(unique, answer); // Before it leaves the others, so that it is in one of them.
-      own.complete(answer);
-      return answer;
+      if (before != null) {
+        return before.answer().join();
+      }
+      return unique == 0 ? perform(own, request, in) : performFirst(own, unique, request, in);
     } finally {
-      making.remove(unique);
-      own.completeExceptionally(new IllegalStateException("the request failed"));
+      asker.running.remove(running);
     }
   }
 
-  private byte[] perform(Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
-    Running running = new Running(head, keys.decrementAndGet());
+  /** Repetitions get the same answer, also those that come while it is being made. */
+  private byte[] performFirst(Making own, long unique, OwnerRequest request, MessageReader in) {
     try {
-      mount.interrupts().begin(running.key());
-      asker.running.add(running);
+      byte[] known = made.getIfPresent(unique);
+      byte[] answer = known == null ? perform(own, request, in) : known;
+      made.put(unique, answer); // Before it leaves the others, so that it is in one of them.
+      own.answer().complete(answer);
+      return answer;
+    } finally {
+      making.remove(unique);
+      own.answer().completeExceptionally(new IllegalStateException("the request failed"));
+    }
+  }
+
+  private byte[] perform(Making own, OwnerRequest request, MessageReader in) {
+    try {
+      mount.interrupts().begin(own.key());
       return request.make(mount, in);
     } catch (FsException e) {
       return Message.failure(e);
@@ -315,8 +351,7 @@ public final class OwnerServer {
     } catch (RuntimeException | Error e) {
       log.error("cannot answer a node's {}", request.title, e);
     } finally {
-      asker.running.remove(running);
-      mount.interrupts().end(running.key());
+      mount.interrupts().end(own.key());
     }
     return Message.failure(new FsException(Errno.EIO, "the owner failed; see its log"));
   }

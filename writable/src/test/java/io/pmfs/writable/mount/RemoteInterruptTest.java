@@ -105,6 +105,15 @@ class RemoteInterruptTest {
     assertInterrupted(program);
   }
 
+  /** Threads that the owner does not know may join one after another. */
+  @Test
+  void request_endsWithASignal_thoughItsNodeJoinsAgain() throws Exception {
+    Future<Node> program = programThatWaits();
+    nodes.link.server().answer("join", nodes.link.lastOf("join"));
+    interrupts.interrupt(UNIQUE);
+    assertInterrupted(program);
+  }
+
   /** A node gives requests up when its network is cut; the owner still works on them. */
   @Test
   void requestThatWasGivenUp_doesNotHoldUpLaterOnes() throws Exception {

@@ -8,7 +8,11 @@ import io.pmfs.posix.DaemonThread;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.remote.OwnerServer;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -29,6 +33,9 @@ class RemoteRepeatTest {
   private static final long ROOT = WritableFileSystem.ROOT;
   private static final FileName MADE = FileName.of("made");
   private static final byte RESULT = 0;
+  private static final byte FAILURE = 1;
+  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final long NUMBER = 1_000_000;
   private static final long PATIENCE_MILLIS = 100;
 
   @TempDir Path directory;
@@ -59,7 +66,10 @@ class RemoteRepeatTest {
 
   /** The owner gets a request again, and waits with its answer. */
   private Future<byte[]> repeated(String name, Caller caller) {
-    byte[] again = nodes.link.lastOf(name, caller.unique());
+    return repeated(name, nodes.link.lastOf(name, caller.unique()));
+  }
+
+  private Future<byte[]> repeated(String name, byte[] again) {
     FutureTask<byte[]> repeated = new FutureTask<>(() -> nodes.link.server().answer(name, again));
     Thread thread = DaemonThread.lasting("repeated", repeated);
     thread.start();
@@ -73,7 +83,7 @@ class RemoteRepeatTest {
   }
 
   private static <T> T answer(Future<T> program) throws Exception {
-    return program.get(20, TimeUnit.SECONDS);
+    return program.get(SOON.toSeconds(), TimeUnit.SECONDS);
   }
 
   private static void assertResult(byte[] answer) {
@@ -106,5 +116,29 @@ class RemoteRepeatTest {
     nodes.link.losesAnswerTo = "mkdir";
     nodes.owner.calls.setHanging(false);
     assertThat(answer(program)).isNotNull();
+  }
+
+  /** A kernel sends a request again to the node's next daemon, which gives it another number. */
+  @Test
+  void requestThatIsRepeated_withAnotherNumber_isInterruptedByIt() throws Exception {
+    nodes.remote.parent(ROOT);
+    Caller caller = nodes.caller();
+    Future<Node> unused = mkdirThatWaits(caller);
+    byte[] again = nodes.link.lastOf("mkdir", caller.unique());
+    ByteBuffer.wrap(again).putLong(TwoNodes.NUMBER, NUMBER);
+    Future<byte[]> second = repeated("mkdir", again);
+    nodes.link.server().answer("interrupt", nodes.link.interruptOf(NUMBER));
+    assertThat(answer(second)[Integer.BYTES]).isEqualTo(FAILURE);
+  }
+
+  @Test
+  void ownerThatDoesNotKnowTheNode_isJoinedOnce() throws Exception {
+    nodes.link.asked.clear();
+    nodes.link.parents = new CountDownLatch(2);
+    nodes.serve(new OwnerServer(nodes.owner.mount()));
+    Future<Long> first = programs.submit(() -> nodes.remote.parent(ROOT));
+    Future<Long> second = programs.submit(() -> nodes.remote.parent(ROOT));
+    assertThat(answer(first)).isEqualTo(answer(second));
+    assertThat(nodes.link.asked).containsOnlyOnce("join");
   }
 }

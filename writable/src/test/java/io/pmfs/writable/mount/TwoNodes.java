@@ -31,6 +31,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
 
 /** The owner of a writable mount and another node of it, in one process. */
@@ -41,6 +42,9 @@ final class TwoNodes implements AutoCloseable {
   private static final int ERA = 8;
 
   private static final int UNIQUE = 16;
+
+  /** Where a request has the number that the node gave it. */
+  static final int NUMBER = 24;
 
   final Driver owner;
   final Link link;
@@ -77,6 +81,9 @@ final class TwoNodes implements AutoCloseable {
     /** Happens once, while the owner finds out that the node has a data file. */
     @Nullable Happening beforeFinding;
 
+    /** Threads that ask for a parent get their answers when so many have one. */
+    volatile CountDownLatch parents = new CountDownLatch(0);
+
     byte[] onItsWay = {};
     final List<String> asked = Collections.synchronizedList(new ArrayList<>());
     private final Map<String, byte[]> last = new ConcurrentHashMap<>();
@@ -97,6 +104,9 @@ final class TwoNodes implements AutoCloseable {
       asked.add(name);
       last.put(name, body.clone());
       byte[] answer = server().answer(name, body.clone());
+      if (name.equals("parent")) {
+        awaitOthers();
+      }
       if (name.equals("openHere")) {
         Happening happening = beforeOpened;
         beforeOpened = null;
@@ -111,6 +121,15 @@ final class TwoNodes implements AutoCloseable {
         throw new IOException("the answer was lost");
       }
       return answer;
+    }
+
+    private void awaitOthers() {
+      try {
+        parents.countDown();
+        parents.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
     }
 
     private byte[] askNode(UUID member, String name, byte[] body) throws IOException {
@@ -147,6 +166,13 @@ final class TwoNodes implements AutoCloseable {
     byte[] lastOf(String name, long number) {
       byte[] request = lastOf(name);
       ByteBuffer.wrap(request).putLong(UNIQUE, number);
+      return request;
+    }
+
+    /** A request to interrupt another; it has one value, like that for a parent. */
+    byte[] interruptOf(long number) {
+      byte[] request = lastOf("parent");
+      ByteBuffer.wrap(request).putLong(request.length - Long.BYTES, number);
       return request;
     }
 
