@@ -82,7 +82,7 @@ final class Message {
     NOT_JOINED(2),
     /** The owner runs another version of pmfs. */
     OTHER_VERSION(3),
-    /** The node sent later requests after it had given up this one. */
+    /** The node sent later requests after it had given up this one, or another of its time. */
     GIVEN_UP(4);
 
     final int number;

@@ -125,7 +125,9 @@ final class Owner {
       } catch (IOException e) {
         long away = awayMillis(attempts);
         if (away >= patience || closed || !sleep(pause)) {
-          era.compareAndSet(now, now + 1); // It may still arrive.
+          if (request.endsEra()) {
+            era.compareAndSet(now, now + 1); // It may still arrive.
+          }
           throw new FsException(
               Errno.EIO,
               "%s, which owns this mount's names, does not answer: %s"

@@ -166,6 +166,14 @@ enum OwnerRequest {
   }
 
   /**
+   * Whether the owner must not make it any more once the node has given it up. Looks are given up
+   * early, while programs go on waiting, and a late one does no harm.
+   */
+  boolean endsEra() {
+    return !waits() && this != ATTRIBUTES;
+  }
+
+  /**
    * Makes a request at the owner's mount and returns the answer.
    *
    * @throws IOException if the values are not those of such a request

@@ -49,6 +49,9 @@ public final class OwnerServer {
 
   private static final Duration KEPT = Duration.ofMinutes(5);
 
+  /** The answer to a request of an era that is over; the node repeats it if it was not given up. */
+  private static final byte[] GIVEN_UP = empty(Message.Kind.GIVEN_UP);
+
   private final WritableMount mount;
   private final LongSupplier nanoTime;
 
@@ -85,19 +88,23 @@ public final class OwnerServer {
     }
   }
 
-  /**
-   * A request of a node that waits for its answer.
-   *
-   * @param key by which the mount can interrupt it, or the request that it repeats
-   */
-  private record Running(Message.Head head, long key) {}
+  /** A request of a node that waits for its answer, which the first of its kind makes. */
+  private record Running(Message.Head head, Making making) {}
 
-  /**
-   * A request that is being made.
-   *
-   * @param answer for those that repeat it
-   */
-  private record Making(long key, CompletableFuture<byte[]> answer) {}
+  /** A request that is being made, and perhaps repeated. */
+  private static final class Making {
+    /** By which the mount can interrupt it. */
+    final long key;
+
+    final CompletableFuture<byte[]> answer = new CompletableFuture<>();
+
+    /** Whether it was interrupted because its era was over. */
+    volatile boolean isGivenUp;
+
+    Making(long key) {
+      this.key = key;
+    }
+  }
 
   public OwnerServer(WritableMount mount) {
     this(mount, System::nanoTime);
@@ -129,7 +136,7 @@ public final class OwnerServer {
       }
       if (request == OwnerRequest.INTERRUPT) {
         long number = in.number();
-        interrupt(asker, running -> running.number() == number);
+        interrupt(asker, running -> running.number() == number, false);
         return empty(Message.Kind.RESULT);
       }
       return request.waits()
@@ -157,7 +164,7 @@ public final class OwnerServer {
     asker.lock.readLock().lock();
     try {
       if (head.era() < asker.era) {
-        return empty(Message.Kind.GIVEN_UP);
+        return GIVEN_UP;
       }
       if (request == OwnerRequest.END_SESSION) {
         end(head.node());
@@ -172,7 +179,7 @@ public final class OwnerServer {
   /** Changes the era once the requests of those that are over have ended, interrupted. */
   private void change(Joined asker, long era, LongPredicate isOver) throws InterruptedException {
     while (!asker.lock.writeLock().tryLock(INTERRUPT_MILLIS, TimeUnit.MILLISECONDS)) {
-      interrupt(asker, running -> isOver.test(running.era()));
+      interrupt(asker, running -> isOver.test(running.era()), true);
     }
     try {
       if (isOver.test(asker.era)) {
@@ -183,10 +190,13 @@ public final class OwnerServer {
     }
   }
 
-  private void interrupt(Joined asker, Predicate<Message.Head> which) {
+  private void interrupt(Joined asker, Predicate<Message.Head> which, boolean isGivenUp) {
     for (Running one : asker.running) {
       if (which.test(one.head())) {
-        mount.interrupts().interrupt(one.key());
+        if (isGivenUp) {
+          one.making().isGivenUp = true;
+        }
+        mount.interrupts().interrupt(one.making().key);
       }
     }
   }
@@ -309,14 +319,14 @@ public final class OwnerServer {
   /** Answers a request, which can be interrupted by its number meanwhile. */
   private byte[] performOnce(
       Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
-    Making own = new Making(keys.decrementAndGet(), new CompletableFuture<>());
+    Making own = new Making(keys.decrementAndGet());
     long unique = new Caller(head.unique(), 0, 0, 0).on(head.node()).unique();
     Making before = unique == 0 ? null : making.putIfAbsent(unique, own);
-    Running running = new Running(head, before == null ? own.key() : before.key());
+    Running running = new Running(head, before == null ? own : before);
     asker.running.add(running);
     try {
       if (before != null) {
-        return before.answer().join();
+        return before.answer.join();
       }
       return unique == 0 ? perform(own, request, in) : performFirst(own, unique, request, in);
     } finally {
@@ -329,21 +339,24 @@ public final class OwnerServer {
     try {
       byte[] known = made.getIfPresent(unique);
       byte[] answer = known == null ? perform(own, request, in) : known;
-      made.put(unique, answer); // Before it leaves the others, so that it is in one of them.
-      own.answer().complete(answer);
+      if (answer != GIVEN_UP) {
+        made.put(unique, answer); // Before it leaves the others, so that it is in one of them.
+      }
+      own.answer.complete(answer);
       return answer;
     } finally {
       making.remove(unique);
-      own.answer().completeExceptionally(new IllegalStateException("the request failed"));
+      own.answer.completeExceptionally(new IllegalStateException("the request failed"));
     }
   }
 
   private byte[] perform(Making own, OwnerRequest request, MessageReader in) {
     try {
-      mount.interrupts().begin(own.key());
+      mount.interrupts().begin(own.key);
       return request.make(mount, in);
     } catch (FsException e) {
-      return Message.failure(e);
+      boolean isOver = own.isGivenUp && e.errno() == Errno.EINTR;
+      return isOver ? GIVEN_UP : Message.failure(e);
     } catch (IOException e) {
       return Message.failure(new FsException(Errno.EPROTO, request.title + ": " + e.getMessage()));
     } catch (InterruptedException e) {
@@ -351,7 +364,7 @@ public final class OwnerServer {
     } catch (RuntimeException | Error e) {
       log.error("cannot answer a node's {}", request.title, e);
     } finally {
-      mount.interrupts().end(own.key());
+      mount.interrupts().end(own.key);
     }
     return Message.failure(new FsException(Errno.EIO, "the owner failed; see its log"));
   }

@@ -141,4 +141,28 @@ class RemoteRepeatTest {
     assertThat(answer(first)).isEqualTo(answer(second));
     assertThat(nodes.link.asked).containsOnlyOnce("join");
   }
+
+  /** The owner interrupts it with those that the node has given up; the answer is lost. */
+  @Test
+  void requestThatIsRepeated_afterItsNodeGaveOthersUp_isMade() throws Exception {
+    Future<Node> program = mkdirThatWaits(nodes.caller());
+    nodes.link.losesAnswerTo = "mkdir";
+    nodes.link.server().answer("attributes", nodes.link.fromLater("attributes"));
+    nodes.owner.calls.setHanging(false);
+    assertThat(answer(program)).isNotNull();
+  }
+
+  @Test
+  void looksThatAreGivenUp_doNotInterruptRequests() throws Exception {
+    nodes.remote.parent(ROOT);
+    long era = nodes.link.eraOf("parent");
+    nodes.link.isCut = true;
+    assertThat(nodes.remote.drain(0)).isFalse();
+    assertThat(nodes.remote.drainStatus().away()).isNotNull();
+    assertThat(nodes.remote.waiting(1)).isEmpty();
+    nodes.remote.attributes(ROOT);
+    nodes.link.isCut = false;
+    nodes.remote.parent(ROOT);
+    assertThat(nodes.link.eraOf("parent")).isEqualTo(era);
+  }
 }

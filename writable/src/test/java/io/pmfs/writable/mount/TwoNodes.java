@@ -176,6 +176,11 @@ final class TwoNodes implements AutoCloseable {
       return request;
     }
 
+    /** The era of the last request of a kind. */
+    long eraOf(String name) {
+      return ByteBuffer.wrap(lastOf(name)).getLong(ERA);
+    }
+
     /** The same as one of a process that began long after. */
     byte[] fromLater(String name) {
       byte[] request = lastOf(name);
