@@ -244,12 +244,7 @@ public final class NodeFiles implements NodeData, AutoCloseable {
       boolean isRoot = target.directory().size() == 0;
       int directory = isRoot ? root : calls.openDirectory(root, target.directory());
       try {
-        int opened = calls.open(directory, target.name(), OutputCalls.O_WRONLY, 0);
-        if (calls.status(opened, Inode.NO_NAME).inode() != target.inode()) {
-          calls.close(opened);
-          throw new FsException(Errno.ESTALE, target.name() + " is another file on this node");
-        }
-        return opened;
+        return checked(calls.open(directory, target.name(), OutputCalls.O_WRONLY, 0), target);
       } finally {
         if (directory != root) {
           calls.close(directory);
@@ -257,6 +252,18 @@ public final class NodeFiles implements NodeData, AutoCloseable {
       }
     } finally {
       calls.close(root);
+    }
+  }
+
+  private int checked(int opened, Target target) throws FsException {
+    try {
+      if (calls.status(opened, Inode.NO_NAME).inode() != target.inode()) {
+        throw new FsException(Errno.ESTALE, target.name() + " is another file on this node");
+      }
+      return opened;
+    } catch (FsException e) {
+      calls.close(opened);
+      throw e;
     }
   }
 

@@ -199,7 +199,17 @@ final class SourceReads {
         if (place.directory().size() > 0) {
           directory = calls.openDirectory(root, place.directory());
         }
-        int opened = calls.open(directory, place.name(), OutputCalls.O_RDONLY, 0);
+        return checked(calls.open(directory, place.name(), OutputCalls.O_RDONLY, 0));
+      } finally {
+        if (directory != root) {
+          calls.close(directory);
+        }
+        calls.close(root);
+      }
+    }
+
+    private int checked(int opened) throws FsException {
+      try {
         Stat stat = calls.status(opened, NO_NAME);
         boolean isSame =
             stat.inode() == place.inode()
@@ -207,15 +217,12 @@ final class SourceReads {
                 && stat.attributes().version().equals(version)
                 && stat.attributes().giveSameAccess(known);
         if (!isSame) {
-          calls.close(opened);
           throw new FsException(Errno.ESTALE, place.name() + " is a different version here");
         }
         return opened;
-      } finally {
-        if (directory != root) {
-          calls.close(directory);
-        }
-        calls.close(root);
+      } catch (FsException e) {
+        calls.close(opened);
+        throw e;
       }
     }
 

@@ -703,4 +703,14 @@ class KeptContentTest {
     assertThat(owner.node("a").attributes().mode() & 07777).isEqualTo(0755);
     assertThat(owner.read("a")).isEqualTo("text!");
   }
+
+  @Test
+  void targetWhoseStatusFails_isClosed() throws Exception {
+    putLarge();
+    int before = nodes.openCount();
+    nodes.setStatusFailing();
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE);
+    assertThat(nodes.openCount()).isEqualTo(before);
+  }
 }

@@ -211,4 +211,15 @@ class SourceReadsTest {
     assertThat(read(reader)).isEqualTo("be");
     assertThat(isOwnerAsked()).isTrue();
   }
+
+  @Test
+  void fileWhoseStatusFails_isClosedAndReadFromTheOwner() throws Exception {
+    putAtSource("a", "text");
+    Opened file = openHere("a");
+    int before = nodes.openCount();
+    nodes.setStatusFailing();
+    assertThat(read(file)).isEqualTo("text");
+    assertThat(isOwnerAsked()).isTrue();
+    assertThat(nodes.openCount()).isEqualTo(before);
+  }
 }

@@ -298,6 +298,17 @@ final class TwoNodes implements AutoCloseable {
     calls.setAway(failure);
   }
 
+  /** The node can open files of the source, but gets no status of them. */
+  void setStatusFailing() {
+    calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void looking(FileName name) throws FsException {
+            throw new FsException(Errno.EIO, "no status");
+          }
+        });
+  }
+
   /** The node's calls at the source hang, but not the owner's. */
   void setSourceHanging(boolean hangs) {
     calls.setHanging(hangs);
