@@ -13,15 +13,19 @@ import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.remote.KeptFile.AskFirst;
 import java.nio.ByteBuffer;
+import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.NavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Content that this node's programs write to new files. It stays on this node; the owner learns of
  * it when a file is closed, or when it asks. Every operation can fall back to the owner, which then
- * takes the content. Thread-safe.
+ * takes the content.
+ *
+ * <p>A handle reads the file that the answer to its open named, until the owner reports another
+ * version or makes a change for a program of this node. Then it reads from the owner. Thread-safe.
  */
 final class KeptContent {
   private static final Caller NO_CALLER = new Caller(0, 0, 0, 0);
@@ -29,8 +33,12 @@ final class KeptContent {
   private final NodeFiles files;
   private final Owner owner;
 
-  /** The kept file of each handle of this process. */
-  private final Map<Long, KeptFile> handles = new ConcurrentHashMap<>();
+  /** The kept file of each handle of this process, which is one use of it. */
+  private final NavigableMap<Handle, KeptFile> handles =
+      new ConcurrentSkipListMap<>(
+          Comparator.comparingLong(Handle::inode).thenComparingLong(Handle::number));
+
+  private record Handle(long inode, long number) {}
 
   KeptContent(NodeFiles files, Owner owner) {
     this.files = files;
@@ -51,41 +59,84 @@ final class KeptContent {
    * @param begins whether the file is empty now, so that this node may create its data file
    */
   void opened(Opened opened, boolean begins) throws FsException {
-    if (opened.generation() == 0) {
-      return;
-    }
-    long inode = opened.node().inode();
-    KeptFile file = files.find(inode, opened.generation());
+    Node node = opened.node();
+    saw(node);
+    KeptFile file = opened.generation() == 0 ? null : acquire(opened, begins);
     if (file != null) {
+      file.record(node.attributes());
       use(opened.handle(), file);
-    } else if (begins && opened.node().attributes().size() == 0) {
-      file = files.make(inode, opened.generation());
-      if (file != null) {
-        handles.put(opened.handle(), file);
+      if (mayBeOld(file)) {
+        release(node.inode(), opened.handle());
       }
-    }
-    if (file != null) {
-      file.record(opened.node().attributes());
     }
   }
 
-  /** Uses a file; if it was removed meanwhile, the content is read from the owner. */
-  private void use(long handle, KeptFile file) throws FsException {
+  /** Takes a use of the content; null if it is not here, and is read from the owner. */
+  private @Nullable KeptFile acquire(Opened opened, boolean begins) throws FsException {
+    long inode = opened.node().inode();
+    KeptFile file = files.find(inode, opened.generation());
+    if (file == null) {
+      boolean isEmpty = begins && opened.node().attributes().size() == 0;
+      return isEmpty ? files.make(inode, opened.generation()) : null;
+    }
     try {
       file.acquire();
-      handles.put(handle, file);
+      return file;
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;
       }
+      return null; // It was removed meanwhile.
     }
   }
 
-  void release(long handle) {
-    KeptFile file = handles.remove(handle);
+  /** Whether the owner may have begun another content while its answer was on its way. */
+  private boolean mayBeOld(KeptFile file) {
+    return files.latest(file.id().inode()) != file;
+  }
+
+  /** Gives a use to a handle. */
+  private void use(long handle, KeptFile file) {
+    KeptFile former = handles.put(new Handle(file.id().inode(), handle), file);
+    if (former != null) {
+      former.release();
+    }
+  }
+
+  void release(long inode, long handle) {
+    KeptFile file = handles.remove(new Handle(inode, handle));
     if (file != null) {
       file.release();
     }
+  }
+
+  private @Nullable KeptFile used(long inode, long handle) {
+    return handles.get(new Handle(inode, handle));
+  }
+
+  private NavigableMap<Handle, KeptFile> usesOf(long inode) {
+    return handles.subMap(
+        new Handle(inode, Long.MIN_VALUE), true, new Handle(inode, Long.MAX_VALUE), true);
+  }
+
+  /** The owner says what a node is now. */
+  void saw(Node node) {
+    usesOf(node.inode())
+        .forEach(
+            (handle, file) -> {
+              if (!file.isStill(node.attributes().version())) {
+                release(handle.inode(), handle.number());
+              }
+            });
+  }
+
+  /** The owner has changed a content for a program of this node, or may have. */
+  void changed(long inode) {
+    KeptFile file = files.latest(inode);
+    if (file != null) {
+      files.giveUp(file);
+    }
+    usesOf(inode).keySet().forEach(handle -> release(inode, handle.number()));
   }
 
   /** The attributes of a file that this node writes; null if it does not. */
@@ -124,8 +175,8 @@ final class KeptContent {
    * Whether this close needs no report: a program has only duplicated the descriptor of a file that
    * it has not written. The last close reports an empty file.
    */
-  boolean isUntouched(long handle) {
-    KeptFile file = handles.get(handle);
+  boolean isUntouched(long inode, long handle) {
+    KeptFile file = used(inode, handle);
     return file != null && file.isUntouched();
   }
 
@@ -133,14 +184,14 @@ final class KeptContent {
    * Stops writing for a close, and returns the state to report to the owner; null if this node did
    * not write.
    */
-  NodeData.@Nullable Paused pause(long handle) throws FsException {
-    KeptFile file = handles.get(handle);
+  NodeData.@Nullable Paused pause(long inode, long handle) throws FsException {
+    KeptFile file = used(inode, handle);
     return file == null ? null : file.pause();
   }
 
   /** Reads kept content; returns false if it is not kept here. */
-  boolean read(long handle, long offset, int size, ReadSink sink) throws FsException {
-    KeptFile file = handles.get(handle);
+  boolean read(long inode, long handle, long offset, int size, ReadSink sink) throws FsException {
+    KeptFile file = used(inode, handle);
     if (file == null) {
       return false;
     }
@@ -160,7 +211,7 @@ final class KeptContent {
   }
 
   private boolean change(long inode, long handle, Caller caller, Change change) throws FsException {
-    KeptFile known = handles.get(handle);
+    KeptFile known = used(inode, handle);
     KeptFile file = known == null ? files.latest(inode) : known;
     if (file == null || handle == 0) {
       return false;
@@ -195,9 +246,7 @@ final class KeptContent {
       return false;
     }
     file.acquire();
-    if (handles.put(handle, file) == file) {
-      file.release(); // It was in use already, or is since another thread asked, too.
-    }
+    use(handle, file);
     file.resume(asked, floor);
     return true;
   }
@@ -205,19 +254,14 @@ final class KeptContent {
   /** Gives the content to the owner. */
   private void giveUp(KeptFile file) {
     files.giveUp(file);
-    handles.forEach(
-        (handle, used) -> {
-          if (used == file) {
-            release(handle);
-          }
-        });
+    changed(file.id().inode());
   }
 
   /** Writes; returns false if the owner must do it. */
   boolean write(
       long inode, long handle, long offset, ByteBuffer bytes, boolean append, Caller caller)
       throws FsException {
-    boolean isAgain = !handles.containsKey(handle);
+    boolean isAgain = used(inode, handle) == null;
     return change(
         inode,
         handle,
@@ -242,7 +286,7 @@ final class KeptContent {
    */
   NewAttributes truncate(long inode, NewAttributes wanted, Caller caller) throws FsException {
     Long size = wanted.size();
-    if (size == null || size < 0 || !handles.containsKey(wanted.handle())) {
+    if (size == null || size < 0 || used(inode, wanted.handle()) == null) {
       return wanted;
     }
     boolean isMade = change(inode, wanted.handle(), caller, file -> file.truncate(size));
@@ -263,7 +307,7 @@ final class KeptContent {
   boolean allocate(long inode, long handle, int mode, long offset, long length, Caller caller)
       throws FsException {
     boolean isPlain = (mode & ~OutputCalls.FALLOC_KEEP_SIZE) == 0;
-    if (!isPlain || offset < 0 || length <= 0 || !handles.containsKey(handle)) {
+    if (!isPlain || offset < 0 || length <= 0 || used(inode, handle) == null) {
       return false;
     }
     return change(inode, handle, caller, file -> file.allocate(mode, offset, length));

@@ -1,6 +1,7 @@
 package io.pmfs.writable.remote;
 
 import io.pmfs.metadata.Attributes;
+import io.pmfs.metadata.SourceVersion;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
@@ -90,6 +91,29 @@ public final class KeptFile {
     } finally {
       lock.readLock().unlock();
     }
+  }
+
+  /**
+   * Whether the owner's version of the file is this content: the one that was recorded, or what
+   * this node has written since.
+   */
+  boolean isStill(SourceVersion owners) {
+    lock.readLock().lock();
+    try {
+      Attributes last = recorded;
+      return isWriting
+          || (last != null && owners.equals(last.version()))
+          || owners.equals(new SourceVersion(size, modified(last)));
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  /** The owner, whose clock differs, does not set the time back. */
+  private Instant modified(@Nullable Attributes last) {
+    return last != null && last.modificationTime().isAfter(modified)
+        ? last.modificationTime()
+        : modified;
   }
 
   @Nullable Attributes recorded() {
@@ -449,6 +473,8 @@ public final class KeptFile {
         () -> {
           data.setTimes(accessTime, modificationTime);
           modified = modificationTime;
+          Attributes last = recorded;
+          recorded = last == null ? null : last.withTimes(accessTime, modificationTime);
           return modified;
         });
   }

@@ -92,6 +92,7 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
   }
 
   private Node seen(Node node) {
+    kept.saw(node);
     sourceReads.saw(node);
     return node;
   }
@@ -151,18 +152,22 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
 
   @Override
   public Node setAttributes(long inode, NewAttributes wanted, Caller caller) throws FsException {
+    NewAttributes left;
     try {
-      NewAttributes left = kept.truncate(inode, wanted, caller);
-      if (wanted.size() != null && isEmpty(left)) {
-        return attributes(inode);
-      }
-      MessageWriter values = with().number(inode).newAttributes(left).caller(caller);
-      return seen(ask(OwnerRequest.SET_ATTRIBUTES, values, MessageReader::node));
+      left = kept.truncate(inode, wanted, caller);
     } finally {
       if (wanted.size() != null) {
         sourceReads.changed(inode);
       }
     }
+    if (wanted.size() != null && isEmpty(left)) {
+      return attributes(inode);
+    }
+    MessageWriter values = with().number(inode).newAttributes(left).caller(caller);
+    return seen(
+        left.size() == null
+            ? ask(OwnerRequest.SET_ATTRIBUTES, values, MessageReader::node)
+            : askToChange(inode, OwnerRequest.SET_ATTRIBUTES, values, MessageReader::node));
   }
 
   private static boolean isEmpty(NewAttributes wanted) {
@@ -174,6 +179,23 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
         && wanted.modificationTime() == null;
   }
 
+  /** Asks for a change of a content. */
+  private <T> T askToChange(
+      long inode, OwnerRequest request, MessageWriter values, MessageReader.Reading<T> result)
+      throws FsException {
+    try {
+      return ask(request, values, result);
+    } finally {
+      changed(inode);
+    }
+  }
+
+  /** The owner has changed a content, or may have: what this node has of it is obsolete. */
+  private void changed(long inode) {
+    kept.changed(inode);
+    sourceReads.changed(inode);
+  }
+
   // ---- open files
 
   @Override
@@ -181,11 +203,11 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
       throws FsException {
     OwnerRequest request = kept.hasRoom() ? OwnerRequest.CREATE_HERE : OwnerRequest.CREATE;
     MessageWriter values = with().at(directory, name).small(mode).small(flags).caller(caller);
-    Opened opened = here(ask(request, values, MessageReader::opened), true, -1, caller);
+    Opened opened = ask(request, values, MessageReader::opened);
     if ((flags & OutputCalls.O_TRUNC) != 0) {
-      sourceReads.changed(opened.node().inode());
+      changed(opened.node().inode());
     }
-    return opened;
+    return here(opened, true, -1, caller);
   }
 
   @Override
@@ -194,13 +216,15 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
     OwnerRequest request = empties && !kept.hasRoom() ? OwnerRequest.OPEN : OwnerRequest.OPEN_HERE;
     MessageWriter values = with().number(inode).small(flags).caller(caller);
     long changes = sourceReads.changesOf(inode);
+    Opened opened;
     try {
-      return here(ask(request, values, MessageReader::opened), empties, changes, caller);
+      opened = ask(request, values, MessageReader::opened);
     } finally {
       if (empties) {
-        sourceReads.changed(inode);
+        changed(inode);
       }
     }
+    return here(opened, empties, changes, caller);
   }
 
   private Opened here(Opened opened, boolean begins, long changes, Caller caller)
@@ -218,7 +242,8 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
   @Override
   public void read(long inode, long handle, long offset, int size, ReadSink sink)
       throws FsException {
-    if (kept.read(handle, offset, size, sink) || sourceReads.read(handle, offset, size, sink)) {
+    if (kept.read(inode, handle, offset, size, sink)
+        || sourceReads.read(handle, offset, size, sink)) {
       return;
     }
     MessageWriter values = with(inode, handle).number(offset).small(size);
@@ -245,19 +270,19 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
       if (kept.write(inode, handle, offset, bytes, append, caller)) {
         return length;
       }
-      MessageWriter values = with(inode, handle).number(offset).content(bytes);
-      values.flag(append).flag(clearSetId).caller(caller);
-      return ask(OwnerRequest.WRITE, values, MessageReader::small);
     } finally {
       sourceReads.changed(inode);
     }
+    MessageWriter values = with(inode, handle).number(offset).content(bytes);
+    values.flag(append).flag(clearSetId).caller(caller);
+    return askToChange(inode, OwnerRequest.WRITE, values, MessageReader::small);
   }
 
   @Override
   public void flush(long inode, long handle, Caller caller) throws FsException {
-    if (!kept.isUntouched(handle)) {
+    if (!kept.isUntouched(inode, handle)) {
       MessageWriter values = with(inode, handle);
-      values.optional(kept.pause(handle), MessageWriter::paused).caller(caller);
+      values.optional(kept.pause(inode, handle), MessageWriter::paused).caller(caller);
       send(OwnerRequest.FLUSH, values);
     }
   }
@@ -266,13 +291,14 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
   public void allocate(long inode, long handle, int mode, long offset, long length, Caller caller)
       throws FsException {
     try {
-      if (!kept.allocate(inode, handle, mode, offset, length, caller)) {
-        MessageWriter values = with(inode, handle).small(mode).number(offset).number(length);
-        send(OwnerRequest.ALLOCATE, values.caller(caller));
+      if (kept.allocate(inode, handle, mode, offset, length, caller)) {
+        return;
       }
     } finally {
       sourceReads.changed(inode);
     }
+    MessageWriter values = with(inode, handle).small(mode).number(offset).number(length);
+    askToChange(inode, OwnerRequest.ALLOCATE, values.caller(caller), Owner.NOTHING);
   }
 
   @Override
@@ -288,16 +314,12 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
       throws FsException {
     MessageWriter values = with(inode, handle).number(offset);
     values.number(toInode).number(toHandle).number(toOffset).number(length).caller(caller);
-    try {
-      return ask(OwnerRequest.COPY_RANGE, values, MessageReader::number);
-    } finally {
-      sourceReads.changed(toInode);
-    }
+    return askToChange(toInode, OwnerRequest.COPY_RANGE, values, MessageReader::number);
   }
 
   @Override
   public void release(long inode, long handle) {
-    kept.release(handle);
+    kept.release(inode, handle);
     sourceReads.release(handle);
     upkeep.closed(inode, handle);
   }

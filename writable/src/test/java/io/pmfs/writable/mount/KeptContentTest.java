@@ -92,6 +92,23 @@ class KeptContentTest {
     return file;
   }
 
+  /** As ftruncate(2). */
+  private void setSize(Opened file, long size) throws FsException {
+    setSize(file, size, file.handle());
+  }
+
+  /** Empties it as truncate(2). */
+  private void truncate(Opened file) throws FsException {
+    setSize(file, 0, 0);
+  }
+
+  private void setSize(Opened file, long size, long handle) throws FsException {
+    nodes.remote.setAttributes(
+        file.node().inode(),
+        new NewAttributes(null, null, null, size, null, null, handle, false),
+        nodes.caller());
+  }
+
   private long writesAsked() {
     return nodes.link.asked.stream().filter("write"::equals).count();
   }
@@ -305,10 +322,7 @@ class KeptContentTest {
     Opened file = nodes.create(A);
     write(file, 0, LARGE);
     long inode = file.node().inode();
-    nodes.remote.setAttributes(
-        inode,
-        new NewAttributes(null, null, null, 2L * MIB - 3, null, null, file.handle(), false),
-        nodes.caller());
+    setSize(file, 2L * MIB - 3);
     Instant old = Instant.ofEpochSecond(1_000_000_000);
     nodes.remote.setAttributes(
         inode, new NewAttributes(null, null, null, null, old, old, 0, false), nodes.caller());
@@ -482,6 +496,7 @@ class KeptContentTest {
     nodes.link.isCut = true;
     assertErrno(Errno.EIO, () -> nodes.remote.mkdir(ROOT, B, 0755, nodes.caller()));
     assertErrno(Errno.EIO, () -> nodes.write(file, 3, "two"));
+    assertErrno(Errno.EIO, () -> setSize(file, 1));
     assertThat(readHere(file, 100)).isEqualTo("one");
     nodes.link.isCut = false;
     nodes.remote.mkdir(ROOT, B, 0755, nodes.caller());
@@ -702,6 +717,138 @@ class KeptContentTest {
         new WritableFileSystem.Caller(0, 7, 7, 1));
     assertThat(owner.node("a").attributes().mode() & 07777).isEqualTo(0755);
     assertThat(owner.read("a")).isEqualTo("text!");
+  }
+
+  private void punch(Opened file, long length) throws FsException {
+    int mode = OutputCalls.FALLOC_PUNCH_HOLE | OutputCalls.FALLOC_KEEP_SIZE;
+    nodes.remote.allocate(file.node().inode(), file.handle(), mode, 0, length, nodes.caller());
+  }
+
+  private void setTimes(Opened file, Instant time) throws FsException {
+    nodes.remote.setAttributes(
+        file.node().inode(),
+        new NewAttributes(null, null, null, null, time, time, file.handle(), false),
+        nodes.caller());
+  }
+
+  @Test
+  void change_thatTheOwnerMakesForAProgram_isReadByIt() throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    punch(file, 4096);
+    assertThat(readHere(file, 4)).isEqualTo("\0\0\0\0");
+    Opened copy = nodes.create(B);
+    nodes.remote.copyRange(
+        file.node().inode(),
+        file.handle(),
+        4096,
+        copy.node().inode(),
+        copy.handle(),
+        0,
+        8,
+        nodes.caller());
+    assertThat(readHere(copy, 100)).isEqualTo("abcdefgh");
+    close(file);
+    close(copy);
+  }
+
+  @Test
+  void change_thatTheOwnerMakesForAProgram_isReadByOthersOfTheNode() throws Exception {
+    putLarge();
+    Opened reader = open(A, OutputCalls.O_RDONLY);
+    assertThat(readHere(reader, 3)).isEqualTo("abc");
+    Opened writer = open(A, OutputCalls.O_RDWR);
+    punch(writer, 1);
+    assertThat(readHere(reader, 3)).isEqualTo("\0bc");
+    close(writer);
+  }
+
+  @Test
+  void truncation_isSeenByReadersOfTheNode() throws Exception {
+    putLarge();
+    Opened reader = open(A, OutputCalls.O_RDONLY);
+    Opened writer = open(A, OutputCalls.O_RDWR | OutputCalls.O_TRUNC);
+    assertThat(readHere(reader, 3)).isEmpty();
+    nodes.write(writer, 0, "new");
+    assertThat(readHere(reader, 3)).isEqualTo("new");
+    close(writer);
+    truncate(writer);
+    assertThat(readHere(reader, 3)).isEmpty();
+  }
+
+  /** The data file has gone, but a reader has it open. */
+  @Test
+  void writeAfterTheSourceHasAFile_isSeenByReadersOfTheNode() throws Exception {
+    putLarge();
+    Opened reader = open(A, OutputCalls.O_RDONLY);
+    owner.drainAll();
+    nodes.remote.drain(0);
+    nodes.tidy();
+    Opened writer = open(A, OutputCalls.O_RDWR);
+    nodes.write(writer, 0, "X");
+    assertThat(readHere(reader, 3)).isEqualTo("Xbc");
+    close(writer);
+  }
+
+  @Test
+  void changeWhileAnOpenIsAnswered_isSeen() throws Exception {
+    putLarge();
+    Opened writer = open(A, OutputCalls.O_RDWR);
+    nodes.link.beforeOpened = () -> punch(writer, 1);
+    Opened reader = open(A, OutputCalls.O_RDONLY);
+    assertThat(readHere(reader, 3)).isEqualTo("\0bc");
+    close(writer);
+  }
+
+  @Test
+  void changeOnAnotherNode_isSeenWithTheAttributes() throws Exception {
+    putLarge();
+    Opened reader = open(A, OutputCalls.O_RDONLY);
+    owner.overwrite("a", 0, "X");
+    nodes.remote.attributes(reader.node().inode());
+    assertThat(readHere(reader, 3)).isEqualTo("Xbc");
+  }
+
+  @Test
+  void changeOnAnotherNode_isSeenByTheNextOpen() throws Exception {
+    putLarge();
+    Opened reader = open(A, OutputCalls.O_RDONLY);
+    owner.drainAll();
+    nodes.tidy();
+    owner.overwrite("a", 0, "X");
+    Opened next = open(A, OutputCalls.O_RDONLY);
+    assertThat(readHere(next, 3)).isEqualTo("Xbc");
+    // Both share the kernel's pages.
+    assertThat(readHere(reader, 3)).isEqualTo("Xbc");
+  }
+
+  /** The owner goes on with the content in its own file. */
+  @Test
+  void changeOnAnotherNode_ofASmallFile_isSeenWithTheAttributes() throws Exception {
+    Opened file = nodes.create(A);
+    nodes.write(file, 0, "small");
+    Opened reader = open(A, OutputCalls.O_RDONLY);
+    close(file);
+    owner.append("a", "!");
+    nodes.remote.attributes(reader.node().inode());
+    assertThat(readHere(reader, 100)).isEqualTo("small!");
+  }
+
+  @Test
+  void timesThatAreSet_leaveTheContentHere() throws Exception {
+    Instant old = Instant.ofEpochSecond(1_000_000_000);
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    setTimes(file, old);
+    assertThat(nodes.remote.attributes(file.node().inode()).attributes().modificationTime())
+        .isEqualTo(old);
+    assertThat(readHere(file, 3)).isEqualTo("abc");
+    close(file);
+    setTimes(file, old.plusSeconds(1));
+    Opened again = open(A, OutputCalls.O_RDONLY);
+    nodes.remote.attributes(file.node().inode());
+    assertThat(readHere(again, 3)).isEqualTo("abc");
+    assertThat(nodes.link.asked).doesNotContain("read", "write");
   }
 
   @Test
