@@ -92,7 +92,7 @@ final class KeptContent {
 
   /** Whether the owner may have begun another content while its answer was on its way. */
   private boolean mayBeOld(KeptFile file) {
-    return files.latest(file.id().inode()) != file;
+    return files.latest(file.id().inode()) != file || file.isBlank();
   }
 
   /** Gives a use to a handle. */

@@ -93,6 +93,16 @@ public final class KeptFile {
     }
   }
 
+  /** Whether it was frozen before anything was written. */
+  boolean isBlank() {
+    lock.readLock().lock();
+    try {
+      return !isWriting && size == 0;
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
   /**
    * Whether the owner's version of the file is this content: the one that was recorded, or what
    * this node has written since.

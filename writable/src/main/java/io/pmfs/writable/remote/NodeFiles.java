@@ -1,5 +1,7 @@
 package io.pmfs.writable.remote;
 
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
@@ -14,6 +16,7 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
@@ -31,6 +34,12 @@ public final class NodeFiles implements NodeData, AutoCloseable {
   /** Prefix of the directory name in each place; the owner's id follows. */
   private static final String DIRECTORY = "of-";
 
+  /** Far more than files that are being opened. */
+  private static final int MOST_MISSED = 16_384;
+
+  /** Far longer than an answer is on its way. */
+  private static final Duration KEPT_MISSED = Duration.ofMinutes(5);
+
   private final List<Place> places;
   private final Path source;
   private final OutputCalls calls;
@@ -39,6 +48,10 @@ public final class NodeFiles implements NodeData, AutoCloseable {
 
   /** The latest file of each inode. */
   private final Map<Long, KeptFile> latest = new ConcurrentHashMap<>();
+
+  /** Files that the owner has asked for in vain: its order to make them may be on its way. */
+  private final Cache<Id, Boolean> missed = // GUARDED_BY(missed)
+      CacheBuilder.newBuilder().maximumSize(MOST_MISSED).expireAfterWrite(KEPT_MISSED).build();
 
   private volatile @Nullable DataPlaces local;
   private volatile @Nullable String owner;
@@ -185,7 +198,7 @@ public final class NodeFiles implements NodeData, AutoCloseable {
       KeptFile file = new KeptFile(new Id(inode, generation), place, clock);
       try {
         file.make();
-        add(file);
+        addMade(file);
         return file;
       } catch (FsException e) {
         if (!DataPlaces.isRefusal(e)) {
@@ -196,15 +209,33 @@ public final class NodeFiles implements NodeData, AutoCloseable {
     return null;
   }
 
+  /** Adds a file: frozen if the owner has asked for it already, and may have replaced it since. */
+  private void addMade(KeptFile file) throws FsException {
+    synchronized (missed) {
+      if (missed.getIfPresent(file.id) != null) {
+        file.pause();
+      }
+      add(file);
+    }
+  }
+
   // ---- for the owner
 
   private KeptFile known(Id id) throws FsException {
     local();
     KeptFile file = files.get(id);
-    if (file == null) {
-      throw new FsException(Errno.ENOENT, "this node keeps no data of inode " + id.inode());
+    return file == null ? knownAfterAll(id) : file;
+  }
+
+  private KeptFile knownAfterAll(Id id) throws FsException {
+    synchronized (missed) {
+      KeptFile file = files.get(id);
+      if (file == null) {
+        missed.put(id, true);
+        throw new FsException(Errno.ENOENT, "this node keeps no data of inode " + id.inode());
+      }
+      return file;
     }
-    return file;
   }
 
   @Override

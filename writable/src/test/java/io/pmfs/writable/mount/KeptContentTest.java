@@ -851,6 +851,57 @@ class KeptContentTest {
     assertThat(nodes.link.asked).doesNotContain("read", "write");
   }
 
+  // ---- answers that are overtaken
+
+  private Opened openEmptied() throws FsException {
+    return open(A, OutputCalls.O_RDWR | OutputCalls.O_TRUNC);
+  }
+
+  @Test
+  void openThatAnotherOneOvertakes_losesNothing() throws Exception {
+    owner.put("a", "before");
+    Opened[] second = new Opened[1];
+    nodes.link.beforeOpened = () -> second[0] = openEmptied();
+    Opened first = openEmptied();
+    nodes.write(first, 0, "one");
+    assertThat(readHere(first, 3)).isEqualTo("one");
+    assertThat(readHere(second[0], 3)).isEqualTo("one");
+    close(first);
+    nodes.write(second[0], 3, "two");
+    assertThat(readHere(first, 6)).isEqualTo("onetwo");
+    close(second[0]);
+    nodes.tidy();
+    assertThat(owner.read("a")).isEqualTo("onetwo");
+  }
+
+  @Test
+  void openThatATruncationOvertakes_losesNothing() throws Exception {
+    owner.put("a", "before");
+    Opened other = open(A, OutputCalls.O_RDWR);
+    nodes.link.beforeOpened = () -> truncate(other);
+    Opened file = openEmptied();
+    nodes.write(other, 0, "other");
+    assertThat(readHere(file, 5)).isEqualTo("other");
+    nodes.write(file, 0, "one");
+    assertThat(readHere(file, 5)).isEqualTo("oneer");
+    close(file);
+    close(other);
+    nodes.tidy();
+    assertThat(owner.read("a")).isEqualTo("oneer");
+  }
+
+  @Test
+  void openThatAQuestionOvertakes_leavesTheContentHere() throws Exception {
+    owner.put("a", "before");
+    nodes.link.beforeOpened = () -> assertThat(owner.node("a").attributes().size()).isZero();
+    Opened file = openEmptied();
+    write(file, 0, LARGE);
+    assertThat(owner.node("a").attributes().size()).isEqualTo(LARGE.length());
+    close(file);
+    assertThat(writesAsked()).isZero();
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+  }
+
   @Test
   void targetWhoseStatusFails_isClosed() throws Exception {
     putLarge();
