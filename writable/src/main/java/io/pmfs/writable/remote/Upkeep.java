@@ -186,7 +186,7 @@ final class Upkeep {
         boolean isDone =
             owner.ask(COMMAND_MILLIS, OwnerRequest.DRAIN, values, MessageReader::isNext);
         boolean isOver = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start) >= part;
-        if (isDone || !isOver || part == left) {
+        if (isDone || !isOver || part >= left) {
           refresh();
           return isDone;
         }

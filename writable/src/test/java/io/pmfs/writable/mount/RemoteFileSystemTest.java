@@ -468,6 +468,13 @@ class RemoteFileSystemTest {
   }
 
   @Test
+  @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void drain_whoseTimeIsOverBeforeItAsks_ends() throws Exception {
+    put(A, "text");
+    assertThat(remote.drain(-1)).isFalse();
+  }
+
+  @Test
   void status_whenTheOwnerIsAway_saysSoAndRefusesNothing() throws Exception {
     joinAgain();
     put(A, "text");
