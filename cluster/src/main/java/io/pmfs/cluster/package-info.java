@@ -17,12 +17,13 @@
  *   <li>Asking: the caller's thread waits in {@link io.pmfs.cluster.client.PeerExchange
  *       PeerExchange}, for all peers together as long as its {@link io.pmfs.cluster.client.Patience
  *       Patience} lasts; two event loops {@code pmfs-peer-client} copy what arrives.
- *   <li>Answering: two event loops {@code pmfs-peer-server}, and three groups of {@link
- *       io.pmfs.cluster.server.Workers Workers}: {@code names}, {@code data} and {@code copies}.
- *       {@link io.pmfs.cluster.server.PeerLimits PeerLimits} has their numbers; {@code copies} has
- *       a quarter of those of {@code data}. They end after 30 s without work. {@link
- *       io.pmfs.cluster.server.PeerServer#close PeerServer.close} waits up to 30 s for each group
- *       and does not interrupt it.
+ *   <li>Answering: two event loops {@code pmfs-peer-server}, and five groups of {@link
+ *       io.pmfs.cluster.server.Workers Workers}: {@code names}, {@code data}, {@code copies},
+ *       {@code outputs} and {@code interrupts}. {@link io.pmfs.cluster.server.PeerLimits
+ *       PeerLimits} has the numbers of the first two; {@code copies} has a quarter of those of
+ *       {@code data}, and {@code outputs} four times those of {@code names}. They end after 30 s
+ *       without work. {@link io.pmfs.cluster.server.PeerServer#close PeerServer.close} waits up to
+ *       30 s for each group and does not interrupt it.
  *   <li>{@code members}, one: joins, looks who is there, and calls the {@link LocalNode} with each
  *       new view. The other threads of the group are JGroups' and Infinispan's.
  *   <li>{@code pmfs-attendance}, one: looks each second who is missing ({@link

@@ -49,20 +49,36 @@ final class PeerConnections {
     DATA,
     /** Content of copies only: a request on such a connection waits for no other node. */
     COPIES,
-    OUTPUTS
+    /**
+     * Operations of a writable mount. They may wait for the source, so there are as many as a mount
+     * has threads, 128, and some for what the daemon itself asks.
+     */
+    OUTPUTS(5),
+    /** Interrupts of such operations, which wait for nothing. */
+    INTERRUPTS;
+
+    private final int times;
+
+    Use() {
+      this(1);
+    }
+
+    Use(int times) {
+      this.times = times;
+    }
   }
 
   /**
    * Starts without connections.
    *
-   * @param max the most connections at once, for each use
+   * @param max the most connections at once, for each use; five times as many for outputs
    */
   PeerConnections(Member peer, Bootstrap bootstrap, PeerTimeouts timeouts, int max) {
     this.peer = peer;
     this.bootstrap = bootstrap;
     this.timeouts = timeouts;
     for (Use use : Use.values()) {
-      permits.put(use, new Semaphore(max, true));
+      permits.put(use, new Semaphore(max * use.times, true));
     }
   }
 

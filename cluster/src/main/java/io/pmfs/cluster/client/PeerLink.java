@@ -199,7 +199,9 @@ public final class PeerLink {
 
   private static PeerConnections.Use use(String target, HttpHeaders headers) {
     if (target.startsWith("/v1/outputs")) {
-      return PeerConnections.Use.OUTPUTS;
+      return target.equals("/v1/" + PeerFormat.INTERRUPT)
+          ? PeerConnections.Use.INTERRUPTS
+          : PeerConnections.Use.OUTPUTS;
     }
     if (target.startsWith("/v1/blocks")) {
       return PeerConnections.Use.COPIES;

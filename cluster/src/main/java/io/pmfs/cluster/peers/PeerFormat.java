@@ -39,6 +39,11 @@ public final class PeerFormat {
   /** The size of the head of a file in a batch: kind, attributes, size and checksum. */
   public static final int FILE_HEAD_BYTES = 1 + STATUS_BYTES + 2 * Integer.BYTES;
 
+  /**
+   * Target, below /v1/, of the interrupt of a writable mount's operation: it waits for no other.
+   */
+  public static final String INTERRUPT = "outputs/interrupt";
+
   /** Request header: the node that asks. */
   public static final String NODE = "Pmfs-Node";
 

@@ -23,6 +23,7 @@ import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.pmfs.cluster.peers.HttpLimits;
+import io.pmfs.cluster.peers.PeerFormat;
 import io.pmfs.cluster.peers.PeerTls;
 import io.pmfs.cluster.peers.Refusal;
 import io.pmfs.cluster.peers.RequestSignature;
@@ -43,8 +44,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Serves a {@link PeerService} to peers over HTTP; docs/formats.md, Peers, describes the protocol.
- * Event loops read requests; separate workers answer requests for names and for content. Memory and
- * time for any input are bounded. Thread-safe.
+ * Event loops read requests; separate workers answer requests for names, for content and of
+ * writable mounts. Memory and time for any input are bounded. Thread-safe.
  */
 @SuppressWarnings("FutureReturnValueIgnored") // a channel reports failures to its handlers
 public final class PeerServer implements AutoCloseable {
@@ -58,6 +59,15 @@ public final class PeerServer implements AutoCloseable {
 
   /** A quarter as many workers serve copy-only requests. */
   private static final int COPY_WORKERS_PART = 4;
+
+  /**
+   * So many times as many workers as for names serve a writable mount: 1,024, for eight nodes with
+   * all their requests waiting for the source.
+   */
+  private static final int OUTPUT_WORKERS_TIMES = 4;
+
+  /** Interrupts wait for nothing. */
+  private static final int INTERRUPT_WORKERS = 4;
 
   /**
    * The kernel's send buffer for an answer; a block counts as sent when most of it is in that
@@ -78,6 +88,8 @@ public final class PeerServer implements AutoCloseable {
   private final Workers names;
   private final Workers data;
   private final Workers copies;
+  private final Workers outputs;
+  private final Workers interrupts;
   private final EventLoopGroup loops =
       new MultiThreadIoEventLoopGroup(
           EVENT_LOOPS,
@@ -126,6 +138,10 @@ public final class PeerServer implements AutoCloseable {
     // requests wait for no other node.
     int copyWorkers = Math.max(1, limits.dataWorkers() / COPY_WORKERS_PART);
     this.copies = workers("copies", copyWorkers, limits.queued());
+    // Queued requests would take their nodes' time without being worked on; refused ones are sent
+    // again, and can be interrupted meanwhile.
+    this.outputs = workers("outputs", OUTPUT_WORKERS_TIMES * limits.nameWorkers(), 0);
+    this.interrupts = workers("interrupts", INTERRUPT_WORKERS, limits.queued());
     this.responder = new PeerResponder(service, control, outputs, limits, data, tls == null);
     try {
       this.address = listen(new InetSocketAddress(local, 0));
@@ -291,12 +307,8 @@ public final class PeerServer implements AutoCloseable {
 
   /** Passes the request to a worker; refuses it if all are busy. */
   void answer(PeerRequest request, byte[] body, PeerAnswer answer) {
-    Workers pool =
-        request.resource().isAboutCopies() || (request.resource().isData() && request.onlyCopies())
-            ? copies
-            : request.resource().isData() ? data : names;
     try {
-      pool.execute(() -> responder.answer(request, body, answer));
+      workers(request).execute(() -> responder.answer(request, body, answer));
     } catch (RejectedExecutionException e) {
       answer.refuse(
           new Refusal(HttpResponseStatus.SERVICE_UNAVAILABLE, "this node is busy; ask the source"),
@@ -304,12 +316,25 @@ public final class PeerServer implements AutoCloseable {
     }
   }
 
+  private Workers workers(PeerRequest request) {
+    PeerRequest.Resource resource = request.resource();
+    if (resource == PeerRequest.Resource.OUTPUTS) {
+      return request.target().equals(PeerFormat.INTERRUPT) ? interrupts : outputs;
+    }
+    if (resource.isAboutCopies() || (resource.isData() && request.onlyCopies())) {
+      return copies;
+    }
+    return resource.isData() ? data : names;
+  }
+
   /** Waits for the workers, since the caller may close the tiers and the source next. */
   private void awaitWorkers() {
     try {
       if (!names.awaitEnd(WORKERS_SECONDS)
           || !data.awaitEnd(WORKERS_SECONDS)
-          || !copies.awaitEnd(WORKERS_SECONDS)) {
+          || !copies.awaitEnd(WORKERS_SECONDS)
+          || !outputs.awaitEnd(WORKERS_SECONDS)
+          || !interrupts.awaitEnd(WORKERS_SECONDS)) {
         log.warn("the source does not answer: abandoned the requests of peers that wait for it");
       }
     } catch (InterruptedException e) {
@@ -328,6 +353,8 @@ public final class PeerServer implements AutoCloseable {
     names.close();
     data.close();
     copies.close();
+    outputs.close();
+    interrupts.close();
     awaitWorkers();
     loops
         .shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)

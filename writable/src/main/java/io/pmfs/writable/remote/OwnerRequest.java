@@ -25,7 +25,7 @@ enum OwnerRequest {
   JOIN(OwnerRequest::ofASession),
   END_SESSION(OwnerRequest::ofASession),
 
-  /** Interrupts another request of the node. */
+  /** Interrupts another request of the node; peers know it by its title, and answer it first. */
   INTERRUPT(OwnerRequest::ofASession),
   FORGET((fs, in, out) -> in.list(MessageReader::number).forEach(inode -> fs.forget(inode, 1))),
 
