@@ -707,7 +707,8 @@ public final class Committer {
 
   /**
    * Whether the source can never make a change, so that later changes proceed without it. Contents
-   * and names are retried forever, because they exist nowhere else.
+   * and names are retried forever, because they exist nowhere else: also a link, whose file may
+   * lose its other names.
    */
   private static boolean isForGood(Change change, Errno errno) {
     boolean isUnable =
@@ -721,9 +722,6 @@ public final class Committer {
             case ENAMETOOLONG, E2BIG, ENOSPC, ERANGE -> true;
             default -> false;
           };
-    }
-    if (change instanceof Change.Link) {
-      return isUnable || errno == Errno.EMLINK || errno == Errno.EXDEV;
     }
     return isUnable
         && (change instanceof Change.SetAttributes || change instanceof Change.MakeNode);

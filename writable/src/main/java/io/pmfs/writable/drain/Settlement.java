@@ -92,14 +92,17 @@ final class Settlement {
     for (Change change : all) {
       if (change.sequence() != kept.change().sequence()) {
         others.add(change);
-      } else if (change instanceof Change.Content before
-          && kept.change() instanceof Change.Content content
-          && !before.equals(content)) {
-        update.replace(before, content);
+      } else if (!change.equals(kept.change()) && isWhole(kept.change())) {
+        update.replace(change, kept.change());
       }
     }
     update.defer(kept.change(), kept.refusal());
     return others;
+  }
+
+  /** Whether a change may stand for all that it was merged from. */
+  private static boolean isWhole(Change change) {
+    return change instanceof Change.Content || change instanceof Change.Rename;
   }
 
   /**

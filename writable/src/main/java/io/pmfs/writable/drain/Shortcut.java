@@ -11,9 +11,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The source must always show an earlier state of the mount. A run of changes may be coalesced
  * only if the source goes from the state before the run to the state after it in at most one step;
- * then it shows only states that the mount had. Changes of the same file are folded, and files
- * created and removed within the run are dropped; the run counts only if at most one change is
- * left. A replaced version is therefore copied if anything else happened in between.
+ * then it shows only states that the mount had. Changes of the same file are folded, a link and the
+ * removal of another name into a rename, and files created and removed within the run are dropped;
+ * the run counts only if at most one change is left. A replaced version is therefore copied if
+ * anything else happened in between.
  *
  * @param count how many changes the step replaces
  * @param step what is made; null for nothing
@@ -73,12 +74,22 @@ public record Shortcut(int count, @Nullable Change step) {
     if (before instanceof Change.Content content) {
       return fold(content, next);
     }
+    if (before instanceof Change.Link link && next instanceof Change.Unlink unlink) {
+      return fold(link, unlink);
+    }
     if (before instanceof Change.SetAttributes earlier
         && next instanceof Change.SetAttributes later) {
       return new Change.SetAttributes(
           later.head(), merge(earlier.attributes(), later), earlier.mask() | later.mask());
     }
     return null;
+  }
+
+  /** A file that gets a name and loses another is renamed, also where links are impossible. */
+  private static @Nullable Change fold(Change.Link before, Change.Unlink next) {
+    return next.at().equals(before.at())
+        ? null
+        : new Change.Rename(next.head(), next.at(), before.at(), 0, false, false);
   }
 
   private static @Nullable Change fold(Change.Content before, Change next) {

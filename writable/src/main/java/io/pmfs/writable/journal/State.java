@@ -550,13 +550,15 @@ public final class State implements AutoCloseable {
       }
     }
 
-    /** A waiting content is replaced by another one. */
-    public void replace(Change.Content before, Change.Content change) {
-      afterwards(
-          () -> {
-            waiting.remove(before.size());
-            waiting.add(change.size());
-          });
+    /** A waiting change is replaced by another one. */
+    public void replace(Change before, Change change) {
+      if (before instanceof Change.Content earlier && change instanceof Change.Content later) {
+        afterwards(
+            () -> {
+              waiting.remove(earlier.size());
+              waiting.add(later.size());
+            });
+      }
       changes.put(Tables.JOURNAL, Tables.key(change.sequence()), ChangeRow.encode(change));
       Deferred.Entry entry = deferred.get(change.sequence());
       if (entry != null) {

@@ -10,6 +10,7 @@ import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -215,6 +216,108 @@ class DeferredTest {
     assertThat(driver.mount().retry(Driver.name("a"))).containsExactly("a");
     driver.drainAll();
     assertThat(driver.sourceTree()).containsKey("a").doesNotContainKey("b");
+  }
+
+  // ---- links
+
+  private void refuseLinks() {
+    refuse(Errno.EPERM, (call, name) -> call.equals("link"));
+  }
+
+  private void assertRenamed() throws Exception {
+    assertThat(driver.sourceTree())
+        .isEqualTo(driver.tree())
+        .containsEntry("final", "file 644 checkpoint")
+        .doesNotContainKey("old");
+    assertThat(driver.mount().drain(0)).isTrue();
+  }
+
+  /** As git and maildir do: the name that is removed may be the only one at the source. */
+  @Test
+  void link_thatTheSourceCannotMake_isARename_ifTheOldNameIsRemoved() throws Exception {
+    refuseLinks();
+    driver.link("old", "final");
+    driver.unlink("old");
+    driver.drainAll();
+    assertRenamed();
+  }
+
+  @Test
+  void link_thatWasSetAside_isARename_onceTheOldNameIsRemoved() throws Exception {
+    refuseLinks();
+    driver.link("old", "final");
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().refused()).isOne();
+    driver.restart();
+    driver.unlink("old");
+    driver.drainAll();
+    assertRenamed();
+  }
+
+  @Test
+  void link_thatIsARename_isOneForTheNextProcess_too() throws Exception {
+    driver.link("old", "final");
+    driver.unlink("old");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) {
+            throw new FakeCalls.Death();
+          }
+        });
+    assertThatThrownBy(driver::drainAll).isInstanceOf(FakeCalls.Death.class);
+    accept();
+    driver.restart();
+    assertThat(driver.tree()).containsEntry("final", "file 644 checkpoint");
+    driver.drainAll();
+    assertRenamed();
+  }
+
+  /** The names change their times; the directory is not synced until the next process. */
+  @Test
+  void link_thatIsARename_isCompletedByTheNextProcess() throws Exception {
+    refuse(Errno.EBUSY, (call, name) -> call.equals("sync"));
+    driver.link("old", "final");
+    driver.unlink("old");
+    driver.drainAll();
+    assertThat(driver.mount().drain(0)).isFalse();
+    accept();
+    driver.restart();
+    driver.drainAll();
+    assertRenamed();
+    driver.calls.sourceRoot().children.remove(Driver.name("final"));
+    driver.restart();
+    assertThat(driver.tree()).containsOnlyKeys("d");
+  }
+
+  @Test
+  void secondLink_thatTheSourceCannotMake_keepsTheOldNameThere() throws Exception {
+    refuseLinks();
+    driver.link("old", "one");
+    driver.link("old", "two");
+    driver.unlink("old");
+    driver.put("free", "");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsOnlyKeys("d", "old", "free");
+    assertThat(driver.tree()).containsEntry("one", "file 644 checkpoint");
+    accept();
+    driver.mount().retry(Driver.name(""));
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .isEqualTo(driver.tree())
+        .containsOnlyKeys("d", "free", "one", "two");
+    assertThat(driver.sourceLinks()).isEqualTo(driver.links());
+  }
+
+  /** Users may not link files of others (protected_hardlinks). */
+  @Test
+  void link_thatItsUserMayNotMake_isMadeByTheDaemon() throws Exception {
+    AtomicInteger calls = new AtomicInteger();
+    refuse(Errno.EPERM, (call, name) -> call.equals("link") && calls.getAndIncrement() == 0);
+    driver.link("old", "final");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree()).containsKeys("old", "final");
+    assertThat(driver.mount().drain(0)).isTrue();
   }
 
   /** A file moves between file systems of the source, which the mount could not know. */
