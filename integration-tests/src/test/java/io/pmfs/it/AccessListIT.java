@@ -187,6 +187,23 @@ final class AccessListIT {
     }
   }
 
+  /** New content is a new file at the source, also in a directory with a list for new files. */
+  @Test
+  @OnRequest("cases")
+  void writable_filesAreRewritten_isReadByWhomTheSourceLetRead() throws IOException {
+    Map<String, List<String>> before = readable(source);
+    Object number = Files.getAttribute(source.resolve("named-user"), "unix:ino");
+    try (MountedPmfs mount = pmfs.mount(source, "--writable", "--allow-other")) {
+      for (String name : cases) {
+        Files.writeString(mount.mountpoint().resolve(name), name);
+      }
+      pmfs.run("drain", mount.mountpoint().toString()).expect(0);
+      assertThat(Files.getAttribute(source.resolve("named-user"), "unix:ino")).isNotEqualTo(number);
+      assertThat(readable(source)).isEqualTo(before);
+      assertExact(mount);
+    }
+  }
+
   @Test
   void daemonKilled_itsSuccessorGoesOnTheSameWay() {
     listOf(source);

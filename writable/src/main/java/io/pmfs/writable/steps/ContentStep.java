@@ -2,6 +2,7 @@ package io.pmfs.writable.steps;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
@@ -106,6 +107,7 @@ public final class ContentStep {
       Copies.Copy copy = finish(copies.take(change), change);
       temporaries.prove(List.of(copy));
       try (SourceTree.Directory from = step.open(copy.directory())) {
+        giveRights(change, from, copy);
         step.tree().beginMove();
         if (isEarlier) {
           rename(change, from, copy, directory, new At(where, name));
@@ -553,7 +555,8 @@ public final class ContentStep {
       Copies.Copy copy = finish(copies.take(change), change);
       temporaries.prove(List.of(copy));
       try (SourceTree.Directory from = step.open(copy.directory())) {
-        copyExtended(directory, home.name(), found.get(home), from, copy);
+        copyExtended(change, directory, home.name(), found.get(home), from, copy);
+        giveRights(change, from, copy);
         step.tree().beginMove();
         rename(change, from, copy, directory, home);
       }
@@ -629,7 +632,9 @@ public final class ContentStep {
     }
   }
 
+  /** Gives a copy what a write leaves to its file, and no list that the directory gave it. */
   private void copyExtended(
+      Change.Content change,
       SourceTree.Directory directory,
       FileName name,
       Stat there,
@@ -638,12 +643,35 @@ public final class ContentStep {
       throws FsException {
     try (SourceTree.Directory old = directory.node(name, there);
         SourceTree.Directory made = node(from, copy.name(), copy)) {
-      for (Map.Entry<FileName, byte[]> attribute :
-          calls.extendedAttributes(old.file()).entrySet()) {
-        if (attribute.getKey().toString().startsWith("user.")) {
+      Map<FileName, byte[]> all = calls.extendedAttributes(old.file());
+      byte[] list = all.get(PosixAcl.ACCESS);
+      int mode = change.attributes().mode();
+      attributes.setList(made, list == null ? null : PosixAcl.withMode(list, mode));
+      for (Map.Entry<FileName, byte[]> attribute : all.entrySet()) {
+        String full = attribute.getKey().toString();
+        if (full.startsWith("user.") || full.startsWith("trusted.")) {
           calls.setExtendedAttribute(made.file(), attribute.getKey(), attribute.getValue());
+        } else if (isLabel(full)) {
+          attributes.setExtended(made, attribute.getKey(), attribute.getValue());
         }
       }
+    }
+  }
+
+  /** Other attributes of that space vouch for the content: a write ends them. */
+  private static boolean isLabel(String name) {
+    return name.equals("security.selinux") || name.startsWith("security.SMACK64");
+  }
+
+  /** Gives a copy the rights that its file is to have, once it has the list, if there is one. */
+  private void giveRights(Change.Content change, SourceTree.Directory from, Copies.Copy copy)
+      throws FsException {
+    if (change.isFirst()) {
+      return; // It has them.
+    }
+    try (SourceTree.Directory made = node(from, copy.name(), copy);
+        OutputCalls.Acting acting = step.actors().as(change)) {
+      attributes.setRights(made, change.attributes(), acting);
     }
   }
 
@@ -685,6 +713,12 @@ public final class ContentStep {
     temporaries.prove(List.of(copy));
     try (SourceTree.Directory directory = step.open(inode.homeParent());
         SourceTree.Directory from = step.open(copy.directory())) {
+      Stat there = Step.find(directory, name);
+      Stat seen = inode.seen();
+      if (there != null && seen != null && seen.isSameFile(there)) {
+        copyExtended(change, directory, name, there, from, copy);
+      }
+      giveRights(change, from, copy);
       FileName beside =
           step.makeBeside(
               name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));

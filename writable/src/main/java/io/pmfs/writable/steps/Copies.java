@@ -63,7 +63,7 @@ public final class Copies implements AutoCloseable {
    * A complete copy under a temporary name.
    *
    * @param directory the number of its directory
-   * @param attributes that were set
+   * @param attributes that were set, but for the rights of others if it replaces a file
    * @param made the file; null if it is a further name of one
    */
   public record Copy(
@@ -272,7 +272,7 @@ public final class Copies implements AutoCloseable {
           DataCopy.copy(calls, source, file, 0, size, pace::take);
           calls.truncate(file, size);
           SourceTree.Directory opened = tree.opened(file);
-          attributes.setExtended(opened, calls.extendedAttributes(source));
+          attributes.copyExtended(opened, calls.extendedAttributes(source));
           attributes.set(opened, there.attributes(), () -> {});
           calls.sync(file, false);
           Stat made = opened.status(Inode.NO_NAME);

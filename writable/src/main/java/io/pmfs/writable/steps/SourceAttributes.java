@@ -3,6 +3,7 @@ package io.pmfs.writable.steps;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
@@ -10,7 +11,9 @@ import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.tree.Extended;
 import io.pmfs.writable.tree.SourceTree;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,6 +27,7 @@ final class SourceAttributes {
 
   private static final int PERMISSIONS = 07777;
   private static final int SET_GROUP_ID = 02000;
+  private static final int OTHERS = 077;
 
   private final OutputCalls calls;
   private final Actors actors;
@@ -55,7 +59,8 @@ final class SourceAttributes {
   }
 
   /**
-   * Sets what a content brings.
+   * Sets what a content brings. The rights of a file that it replaces may be in a list: until the
+   * copy has that, only the owner has any.
    *
    * @param node the file, which the empty name is; so in all following methods
    */
@@ -65,17 +70,37 @@ final class SourceAttributes {
     if (extended != null) {
       setExtended(node, Extended.decode(extended.bytes()));
     }
-    set(node, change.attributes(), acting);
+    Attributes wanted = change.attributes();
+    set(node, change.isFirst() ? wanted : wanted.withMode(wanted.mode() & ~OTHERS), acting);
   }
 
-  void setExtended(SourceTree.Directory node, Map<FileName, byte[]> attributes) throws FsException {
+  /** Sets all that another file has, and no list that the directory gives to new files. */
+  void copyExtended(SourceTree.Directory node, Map<FileName, byte[]> attributes)
+      throws FsException {
+    setList(node, attributes.get(PosixAcl.ACCESS));
+    Map<FileName, byte[]> others = new LinkedHashMap<>(attributes);
+    others.remove(PosixAcl.ACCESS);
+    setExtended(node, others);
+  }
+
+  /** Sets or removes the access-control list; fails if the source does not take it. */
+  void setList(SourceTree.Directory node, byte @Nullable [] list) throws FsException {
+    if (list != null) {
+      calls.setExtendedAttribute(node.file(), PosixAcl.ACCESS, list);
+    } else if (calls.extendedAttributes(node.file()).containsKey(PosixAcl.ACCESS)) {
+      calls.removeExtendedAttribute(node.file(), PosixAcl.ACCESS);
+    }
+  }
+
+  private void setExtended(SourceTree.Directory node, Map<FileName, byte[]> attributes)
+      throws FsException {
     for (Map.Entry<FileName, byte[]> attribute : attributes.entrySet()) {
       setExtended(node, attribute.getKey(), attribute.getValue());
     }
   }
 
-  private void setExtended(SourceTree.Directory node, FileName attribute, byte[] value)
-      throws FsException {
+  /** Sets an attribute if the source can store it. */
+  void setExtended(SourceTree.Directory node, FileName attribute, byte[] value) throws FsException {
     try {
       calls.setExtendedAttribute(node.file(), attribute, value);
     } catch (FsException e) {

@@ -3,6 +3,7 @@ package io.pmfs.writable.mount;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.StoreStatistics;
@@ -99,6 +100,9 @@ final class FakeCalls implements OutputCalls {
       return FileName.of(content);
     }
   }
+
+  /** The access-control list that new files of a directory get. */
+  static final FileName DEFAULT_LIST = FileName.of("system.posix_acl_default");
 
   private static final int DIRECTORY = 0040755;
   private static final int REGULAR = 0100000;
@@ -539,6 +543,10 @@ final class FakeCalls implements OutputCalls {
     made.gid = made.uid;
     made.isSource = parent.isSource;
     made.root = parent.root;
+    byte[] list = parent.extended.get(DEFAULT_LIST);
+    if (list != null) {
+      made.extended.put(PosixAcl.ACCESS, list);
+    }
     parent.children.put(name, made);
     parent.links += made.isDirectory() ? 1 : 0;
     touch(parent);

@@ -1,19 +1,24 @@
 package io.pmfs.writable.mount;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PosixAcl;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Opened;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -337,5 +342,143 @@ class RewriteTest {
     driver.mount().release(inode, second.handle());
     driver.drainAll();
     assertThat(driver.sourceTree()).isEqualTo(Map.of("a", "file 644 second"));
+  }
+
+  // ---- access-control lists and attributes
+
+  /** Denies the owning group what a named user may do: the mode's group bits are the mask. */
+  private static final int LISTED_MODE = 0100660;
+
+  private static byte[] list(int mask) {
+    ByteBuffer list = ByteBuffer.allocate(44).order(ByteOrder.LITTLE_ENDIAN).putInt(2);
+    int[][] entries = {{1, 6, -1}, {2, 6, 1000}, {4, 0, -1}, {0x10, mask, -1}, {0x20, 0, -1}};
+    for (int[] entry : entries) {
+      list.putShort((short) entry[0]).putShort((short) entry[1]).putInt(entry[2]);
+    }
+    return list.array();
+  }
+
+  private FakeCalls.Node listed() {
+    FakeCalls.Node file = source("a");
+    file.mode = LISTED_MODE;
+    file.extended.put(PosixAcl.ACCESS, list(6));
+    return file;
+  }
+
+  private Map<String, byte[]> attributes(String name) {
+    Map<String, byte[]> found = new TreeMap<>();
+    source(name).extended.forEach((key, value) -> found.put(key.toString(), value));
+    return found;
+  }
+
+  @Test
+  void replacedFile_keepsWhatAWriteKeeps() throws Exception {
+    FakeCalls.Node before = listed();
+    for (String name :
+        List.of("user.a", "trusted.b", "security.selinux", "security.capability", "security.ima")) {
+      before.extended.put(Driver.name(name), name.getBytes(ISO_8859_1));
+    }
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(source("a")).isNotSameAs(before);
+    assertThat(source("a").mode).isEqualTo(LISTED_MODE);
+    assertThat(attributes("a"))
+        .containsOnlyKeys("user.a", "trusted.b", "security.selinux", "system.posix_acl_access")
+        .containsEntry("system.posix_acl_access", list(6))
+        .containsEntry("trusted.b", "trusted.b".getBytes(ISO_8859_1));
+  }
+
+  @Test
+  void replacedFile_withAnotherMode_hasItInItsList() throws Exception {
+    listed();
+    driver.chmod("a", 0640);
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(attributes("a")).containsEntry("system.posix_acl_access", list(4));
+  }
+
+  @Test
+  void replacedFile_withoutList_inheritsNone() throws Exception {
+    driver.calls.sourceRoot().extended.put(FakeCalls.DEFAULT_LIST, list(6));
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", NEW));
+    assertThat(attributes("a")).isEmpty();
+  }
+
+  /** The next content is in a file of its own, which nobody may read whom the list denies that. */
+  @Test
+  void replacedFile_isNeverOpenedByItsModeAlone() throws Exception {
+    listed();
+    List<String> open = new ArrayList<>();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) {
+            driver
+                .calls
+                .sourceRoot()
+                .children
+                .forEach(
+                    (key, node) -> {
+                      if ((node.mode & 077) != 0 && !node.extended.containsKey(PosixAcl.ACCESS)) {
+                        open.add(key + " after " + call);
+                      }
+                    });
+          }
+        });
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(open).isEmpty();
+    assertThat(source("a").mode).isEqualTo(LISTED_MODE);
+  }
+
+  @Test
+  void fileWhoseListNoProcessMaySet_getsTheNewVersionInPlace() throws Exception {
+    FakeCalls.Node before = listed();
+    watch("setxattr", Integer.MAX_VALUE);
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(source("a")).isSameAs(before);
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", "file 660 new"));
+    assertThat(attributes("a")).containsEntry("system.posix_acl_access", list(6));
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  @Test
+  void versionBesideAChangedFile_hasItsList() throws Exception {
+    listed();
+    driver.put("a", "new");
+    int file = driver.calls.open(root, Driver.name("a"), OutputCalls.O_RDWR, 0);
+    driver.calls.write(file, Driver.bytes("another's, longer"), 0);
+    driver.drainAll();
+    String beside = "a.pmfs-conflict-node1-1";
+    assertThat(driver.sourceTree()).containsEntry(beside, "file 660 new");
+    assertThat(attributes(beside)).containsEntry("system.posix_acl_access", list(6));
+  }
+
+  /** The source cannot rename it, so it is copied. */
+  @Test
+  void copiedFile_inheritsNoList() throws Exception {
+    driver.mkdir("d");
+    driver.drainAll();
+    source("d").extended.put(FakeCalls.DEFAULT_LIST, list(6));
+    driver.rename("a", "d/a", 0);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          private boolean isFirst = true;
+
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename") && isFirst) {
+              isFirst = false;
+              throw new FsException(Errno.EXDEV, call);
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("d/a", OLD);
+    assertThat(Objects.requireNonNull(source("d").children.get(Driver.name("a"))).extended)
+        .isEmpty();
   }
 }
