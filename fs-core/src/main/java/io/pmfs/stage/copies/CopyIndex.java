@@ -68,8 +68,8 @@ public final class CopyIndex {
    * Starts from the records.
    *
    * @param memory lends buffers for moving copies
-   * @param whenChanged called for every inode whose copies changed, before any other thread sees
-   *     the change
+   * @param whenChanged called for every inode whose copies changed: before any other thread sees a
+   *     new copy, and after a copy was removed or moved
    */
   CopyIndex(
       Namespace namespace,
@@ -164,15 +164,15 @@ public final class CopyIndex {
     namespace.removeCopy(number, copy.tier());
     tier.remove(number, copy.extent(), copy.storedSize());
     where.set(number, now);
+    whenChanged.accept(number);
     changed(number, tier, copy, null);
   }
 
-  /** Announces that a file's copy in a tier was replaced; null means none. */
+  /** Counts that a file's copy in a tier was replaced; null means none. */
   private void changed(
       long number, Tier tier, @Nullable CopyRecord before, @Nullable CopyRecord after) {
     // GUARDED_BY(recordLocks)
     format(tier).count(size(after) - size(before));
-    whenChanged.accept(number);
     TierComparison watching = comparison;
     if (watching != null) {
       watching.changed(number, tier, before, after);
@@ -317,9 +317,7 @@ public final class CopyIndex {
         remove(number, tier, replaced, Whereabouts.UNKNOWN);
       }
       CopyRecord placed = copy.at(writer.commit());
-      record(number, tier, placed);
-      where.set(number, Whereabouts.written(placed, tiers.indexOf(tier)));
-      changed(number, tier, null, placed);
+      show(number, tier, placed, Whereabouts.written(placed, tiers.indexOf(tier)));
       return true;
     } finally {
       lock.unlock();
@@ -361,9 +359,7 @@ public final class CopyIndex {
               copy.checksums(),
               false,
               linked.extent());
-      record(number, tier, placed);
-      where.set(number, Whereabouts.recorded(placed, tiers.indexOf(tier)));
-      changed(number, tier, null, placed);
+      show(number, tier, placed, Whereabouts.recorded(placed, tiers.indexOf(tier)));
       return true;
     } finally {
       lock.unlock();
@@ -375,6 +371,15 @@ public final class CopyIndex {
     if (bad.size() < MOST_BAD) {
       bad.add(number);
     }
+  }
+
+  /** Makes a committed copy one that other threads see, in the records or in memory. */
+  private void show(long number, Tier tier, CopyRecord placed, byte state) {
+    // GUARDED_BY(recordLocks)
+    whenChanged.accept(number);
+    record(number, tier, placed);
+    where.set(number, state);
+    changed(number, tier, null, placed);
   }
 
   /** Records a committed copy, and removes the copy if that fails. */
@@ -514,6 +519,7 @@ public final class CopyIndex {
       // The copy is verified again at its new place.
       where.set(number, Whereabouts.UNKNOWN);
       tier.remove(number, from, from.size());
+      whenChanged.accept(number);
       changed(number, tier, copy, moved);
       return true;
     } finally {

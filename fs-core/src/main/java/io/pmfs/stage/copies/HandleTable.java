@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -32,6 +33,9 @@ public final class HandleTable<H extends AutoCloseable> implements AutoCloseable
 
   /** Some of the entries, each at a position determined by its number. */
   private final AtomicReferenceArray<@Nullable Lease> recent = new AtomicReferenceArray<>(RECENT);
+
+  /** Counts of invalidations, each at a position determined by the number. */
+  private final AtomicIntegerArray invalidations = new AtomicIntegerArray(RECENT);
 
   /** Files that a thread is opening. */
   private final Map<Long, CompletableFuture<Void>> opening = new ConcurrentHashMap<>();
@@ -105,21 +109,30 @@ public final class HandleTable<H extends AutoCloseable> implements AutoCloseable
   }
 
   private <X extends Exception> @Nullable Lease open(long number, Opener<H, X> opener) throws X {
+    int before = invalidations.get(place(number));
     H handle = opener.open();
     if (handle == null) {
       return null;
     }
     Lease opened = new Lease(number, handle);
     opened.enter();
-    Lease former = entries.asMap().put(number, opened);
-    if (former != null) {
-      former.retire();
+    // In one step: a file that was opened before an invalidation is not found after it.
+    Lease kept = entries.asMap().compute(number, (key, other) -> choose(other, opened, before));
+    if (kept != opened) {
+      opened.retire();
     }
     return opened;
   }
 
-  /** Removes a file from the table; its next use opens it again. */
+  /** The lease to keep: that of another thread, else this one if it is still to be used. */
+  private @Nullable Lease choose(@Nullable Lease other, Lease opened, int before) {
+    boolean isValid = invalidations.get(place(opened.number)) == before;
+    return other == null && isValid ? opened : other;
+  }
+
+  /** Removes a file from the table, also one being opened now; its next use opens it again. */
   public void invalidate(long number) {
+    invalidations.incrementAndGet(place(number));
     // The cache may call its listener later, on another thread.
     Lease former = entries.asMap().remove(number);
     if (former != null) {

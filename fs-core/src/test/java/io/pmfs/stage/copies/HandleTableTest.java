@@ -97,6 +97,27 @@ final class HandleTableTest {
     assertThat(opened).hasSize(13);
   }
 
+  /** What was opened may be what is no longer to be used. */
+  @Test
+  void acquire_invalidatedWhileItOpens_isUsedOnce() {
+    HandleTable<Handle> table = table(8);
+    var lease =
+        Objects.requireNonNull(
+            table.acquire(
+                7,
+                () -> {
+                  Handle handle = new Handle();
+                  table.invalidate(7);
+                  return handle;
+                }));
+    assertThat(table.present(7)).isNull();
+    assertThat(lease.handle().isOpen()).isTrue();
+    lease.close();
+    assertThat(opened).singleElement().matches(handle -> handle.closes.get() == 1);
+    acquire(table, 7).close();
+    assertThat(opened).hasSize(2);
+  }
+
   @Test
   void acquire_byManyAtOnce_opensOnce() throws Exception {
     HandleTable<Handle> table = table(8);
