@@ -73,7 +73,7 @@ final class FetchThreads {
       threads.execute(
           () -> {
             queued.decrementAndGet();
-            guarded("fetching", () -> fillByAll(fetch));
+            fetching(fetch, () -> fillByAll(fetch));
           });
       return true;
     } catch (RejectedExecutionException | Error e) {
@@ -83,12 +83,26 @@ final class FetchThreads {
     }
   }
 
+  /** Runs a part of a fetch; an error ends the fetch, because no other thread may finish it. */
+  private void fetching(Fetch fetch, Runnable part) {
+    guarded(
+        "fetching",
+        () -> {
+          try {
+            part.run();
+          } catch (RuntimeException | Error e) {
+            fetches.giveUp(fetch);
+            throw e;
+          }
+        });
+  }
+
   /** Fetches all unclaimed blocks, with the help of idle threads. */
   private void fillByAll(Fetch fetch) {
     int helpers = fetches.streams(fetch) - 1;
     for (int i = 0; i < helpers && !hasOthers(); i++) {
       try {
-        threads.execute(() -> guarded("fetching", () -> fill(fetch, this::hasOthers)));
+        threads.execute(() -> fetching(fetch, () -> fill(fetch, this::hasOthers)));
       } catch (RejectedExecutionException | Error e) {
         break;
       }
@@ -128,9 +142,6 @@ final class FetchThreads {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       fetches.giveUp(fetch);
-    } catch (RuntimeException | Error e) {
-      fetches.giveUp(fetch);
-      throw e;
     } finally {
       fetch.exit();
     }

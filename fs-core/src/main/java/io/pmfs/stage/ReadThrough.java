@@ -239,6 +239,7 @@ final class ReadThrough {
           memory.acquire(size, isShared ? whenTiersStop(fetch) : whenReadingTwiceIsFaster(fetch));
     } catch (InterruptedException e) {
       fetch.release(block);
+      fetchThreads.queue(fetch);
       throw Fetch.interrupted();
     }
     if (loan == null) {

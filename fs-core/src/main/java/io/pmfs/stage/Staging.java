@@ -174,10 +174,10 @@ public final class Staging {
     boolean whole = false;
     boolean entered = fetch.enter();
     boolean shared = fetch.blockCount() > 1 && opened == null;
-    if (shared) {
-      large.add(fetch);
-    }
     try {
+      if (shared) {
+        large.add(fetch);
+      }
       while (entered && fetch.awaitFree(this::isCancelled)) {
         copyNext(fetch, opened);
       }

@@ -1,13 +1,18 @@
 package io.pmfs.stage;
 
+import static io.pmfs.source.FaultyStore.Operation.OPEN;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.Inode;
 import io.pmfs.posix.Await;
 import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.FsException;
+import io.pmfs.source.FakeStore;
 import io.pmfs.source.FaultyStore.Answer;
 import io.pmfs.stage.formats.Blocks;
 import io.pmfs.tier.FaultyTier;
+import io.pmfs.tier.Hold;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -136,6 +141,85 @@ final class StagerErrorsTest {
       at++;
     }
     assertThat(at).isGreaterThan(15);
+  }
+
+  /** The reader has left the rest to the thread. */
+  @Test
+  void error_whenTheRestOfAFileIsOpened_endsItsFetch() throws Exception {
+    Hold thrown = new Hold();
+    thrown.release();
+    try (Stage stage = new Stage(directory.resolve("rest"), ROOM)) {
+      stage.withThreads(
+          name -> {
+            AtomicInteger made = new AtomicInteger();
+            return work -> new FirstAt(thrown, work, name + "-" + made.incrementAndGet());
+          });
+      List<Inode> files = files(stage);
+      stage
+          .faulty
+          .on(OPEN)
+          .by("fetch-")
+          .run(
+              path -> {
+                thrown.pass();
+                throw new StackOverflowError();
+              });
+      assertThat(stage.read(files.get(2), 0, BLOCK)).isEqualTo(FakeStore.content(2, 0, BLOCK));
+      recover(stage, files, "an error at the open");
+    }
+  }
+
+  /** The thread of the first fetch, whose starter waits until it has reached the fault. */
+  private static final class FirstAt extends Thread {
+    private final Hold reached;
+
+    FirstAt(Hold reached, Runnable work, String name) {
+      super(null, work, name);
+      this.reached = reached;
+      setDaemon(true);
+    }
+
+    @Override
+    public synchronized void start() {
+      super.start();
+      if (getName().equals("fetch-2")) { // the pool starts the first one itself
+        reached.awaitReached();
+      }
+    }
+  }
+
+  /** It has claimed the only block of its file, and no other thread knows of the fetch. */
+  @Test
+  void reader_interruptedWhileItWaitsForMemory_leavesTheCopyToAnother() throws Exception {
+    try (Stage stage = new Stage(directory.resolve("interrupted"), ROOM)) {
+      stage.with(new StagerSettings(1, 8 * BLOCK, 10));
+      List<Inode> files = new ArrayList<>();
+      for (int i = 0; i <= 8; i++) { // one more than there is memory for
+        files.add(stage.file("f" + i, i, BLOCK));
+      }
+      Hold hold = new Hold();
+      stage
+          .tiers
+          .get(0)
+          .faults(
+              (point, number) -> {
+                if (point == FaultyTier.Point.WRITE) {
+                  hold.pass();
+                }
+                return FaultyTier.Fault.NONE;
+              });
+      Thread.currentThread().interrupt();
+      assertThatThrownBy(
+              () -> {
+                for (Inode file : files) {
+                  stage.read(file);
+                }
+              })
+          .isInstanceOf(FsException.class);
+      assertThat(Thread.interrupted()).isTrue();
+      hold.release();
+      recover(stage, files, "an interrupted reader");
+    }
   }
 
   // ---- threads
