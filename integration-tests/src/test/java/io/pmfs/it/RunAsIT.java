@@ -17,6 +17,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code pmfs mount --user}: root mounts, and the user's daemon serves the user. */
 final class RunAsIT {
@@ -316,6 +318,39 @@ final class RunAsIT {
     assertThat(process.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
     assertThat(process.exitValue()).isEqualTo(143);
     assertThat(Mounts.at(pmfs.mountpoint())).isFalse();
+  }
+
+  /** The user could keep it, read what root types later, and type commands. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void processOfTheUser_hasNothingOfRootsTerminal(boolean isForeground) throws Exception {
+    Path seen = Files.createFile(pmfs.directory("home").resolve("seen"));
+    user.own(seen.toString());
+    Path java = bed.scripts().resolve("java");
+    String record = "fds=$(readlink /proc/$$/fd/*); echo $fds on $(ps -o tty= -p $$). >>" + seen;
+    Files.writeString(
+        java,
+        "#!/bin/bash\n[ $EUID = 0 ] || { %s; }\nexec %s/bin/java \"$@\"\n"
+            .formatted(record, System.getProperty("java.home")));
+    Command.run("chmod", "755", java.toString()).expect(0);
+    pmfs.environment("PMFS_JAVA", java.toString());
+    List<String> words = new ArrayList<>(List.of("--user", user.name(), "--log-level", "info"));
+    if (isForeground) {
+      words.add("--foreground");
+    }
+    String[] line =
+        pmfs.mountArguments(dataset.root(), pmfs.mountpoint(), words.toArray(String[]::new));
+    String ctrlC = isForeground ? " mounted on " : "never";
+
+    Command mounted = pmfs.runOnTerminal(TerminalIT.TERMINAL, List.of("24", "80", ctrlC), line);
+
+    assertThat(mounted.out()).contains(" mounted on ");
+    assertThat(Files.readString(seen)).contains(" on ?.").doesNotContain("/dev/pts", "/dev/tty");
+    assertThat(mounted.exit()).as("%s", mounted).isEqualTo(isForeground ? 130 : 0);
+    assertThat(Mounts.at(pmfs.mountpoint())).isEqualTo(!isForeground);
+    if (!isForeground) {
+      pmfs.run("umount", pmfs.mountpoint().toString()).expect(0);
+    }
   }
 
   @Test

@@ -20,7 +20,7 @@ final class TerminalIT {
    * Runs a command on a terminal of the given size, types Ctrl-C when its output has matched a
    * pattern, and passes on its output and exit status. Fails if the modes of the terminal changed.
    */
-  private static final String TERMINAL =
+  static final String TERMINAL =
       """
       import fcntl, os, pty, re, select, struct, sys, termios, time
       rows, columns, pattern, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
