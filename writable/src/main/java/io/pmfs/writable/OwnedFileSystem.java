@@ -47,6 +47,13 @@ public interface OwnedFileSystem extends WritableFileSystem {
   void flushHere(long inode, long handle, NodeData.@Nullable Paused paused, Caller caller)
       throws FsException;
 
+  /**
+   * Closes what a request has opened whose answer did not arrive.
+   *
+   * @param unique the number of the request
+   */
+  void closeUnanswered(long unique, Caller caller);
+
   /** The calling node's data files that are no longer needed. */
   List<NodeData.Id> unused(List<NodeData.Id> files, Caller caller) throws FsException;
 }

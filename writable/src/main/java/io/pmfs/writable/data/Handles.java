@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,8 +45,12 @@ public final class Handles {
   /** The handles of this process; each is one use of a file. */
   private final Map<Long, Handle> handles = new ConcurrentHashMap<>();
 
-  /** An open file, and the node that opened it. */
-  private record Handle(OutputFile file, int node) {}
+  /**
+   * An open file, and the node that opened it.
+   *
+   * @param unique the number of its request; 0 if it was opened earlier
+   */
+  private record Handle(OutputFile file, int node, long unique) {}
 
   public Handles(State state, Nodes nodes, OutputFiles files) {
     this.state = state;
@@ -85,26 +90,26 @@ public final class Handles {
   // ---- opening and closing
 
   /**
-   * Opens a file for a node.
+   * Opens a file for the caller's node.
    *
    * @param isOnlyWritten whether the file was just created and the handle cannot read
    */
-  long open(long number, int flags, boolean isOnlyWritten, int node) throws FsException {
+  long open(long number, int flags, boolean isOnlyWritten, Caller caller) throws FsException {
     int bits = (flags & OutputCalls.O_APPEND) != 0 ? APPENDS : 0;
     bits |= isWriter(flags) ? WRITES : 0;
     bits |= isOnlyWritten ? ONLY_WRITES : 0;
     long handle = (nextHandle.incrementAndGet() << FLAG_BITS) | bits;
-    keep(number, handle, node);
+    keep(number, handle, caller);
     checkKnown(number, handle);
     return handle;
   }
 
-  private void keep(long number, long handle, int node) throws FsException {
+  private void keep(long number, long handle, Caller opening) throws FsException {
     if (writes(handle)) {
-      writers.begin(number, node);
+      writers.begin(number, opening.node());
     }
     OutputFile file = files.acquire(number);
-    handles.put(handle, new Handle(file, node));
+    handles.put(handle, new Handle(file, opening.node(), opening.unique()));
     if (writes(handle)) {
       file.beginWriter();
     }
@@ -168,10 +173,19 @@ public final class Handles {
 
   /** The handles that a node has open, with their files. */
   public Map<Long, Long> handlesOf(int node) {
+    return handles(open -> open.node() == node);
+  }
+
+  /** The handles that a node's request has opened, with their files. */
+  public Map<Long, Long> handlesOf(Caller opening) {
+    return handles(open -> open.unique() != 0 && open.unique() == opening.unique());
+  }
+
+  private Map<Long, Long> handles(Predicate<Handle> which) {
     Map<Long, Long> found = new HashMap<>();
     handles.forEach(
         (handle, open) -> {
-          if (open.node() == node) {
+          if (which.test(open)) {
             found.put(handle, open.file().number());
           }
         });
@@ -249,7 +263,7 @@ public final class Handles {
       checkKeeper(number, caller);
     } else {
       nodes.find(number);
-      keep(number, handle, caller.node());
+      keep(number, handle, caller.unasked());
     }
   }
 }

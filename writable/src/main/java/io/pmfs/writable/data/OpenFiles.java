@@ -235,7 +235,7 @@ public final class OpenFiles {
   private Opened opened(
       Node node, Inode inode, int flags, boolean isOnlyWritten, int place, Caller caller)
       throws FsException {
-    long handle = handles.open(inode.number(), flags, isOnlyWritten, caller.node());
+    long handle = handles.open(inode.number(), flags, isOnlyWritten, caller);
     boolean isElsewhere = caller.node() != 0 && !Handles.isWriter(flags);
     return new Opened(
         node,

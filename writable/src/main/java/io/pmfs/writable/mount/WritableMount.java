@@ -423,13 +423,20 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
 
   /** Closes everything that another node had open. */
   public void leave(int node) {
-    data.handles()
-        .handlesOf(node)
-        .forEach(
-            (handle, inode) -> {
-              release(inode, handle);
-              forget(inode, 1);
-            });
+    close(data.handles().handlesOf(node));
+  }
+
+  private void close(Map<Long, Long> handles) {
+    handles.forEach(
+        (handle, inode) -> {
+          release(inode, handle);
+          forget(inode, 1);
+        });
+  }
+
+  @Override
+  public void closeUnanswered(long unique, Caller caller) {
+    close(data.handles().handlesOf(new Caller(unique, 0, 0, 0).on(caller.node())));
   }
 
   @Override

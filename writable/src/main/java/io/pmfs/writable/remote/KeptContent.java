@@ -28,7 +28,8 @@ import org.jspecify.annotations.Nullable;
  * version or makes a change for a program of this node. Then it reads from the owner. Thread-safe.
  */
 final class KeptContent {
-  private static final Caller NO_CALLER = new Caller(0, 0, 0, 0);
+  /** Asks for what no program asked for. */
+  static final Caller NO_CALLER = new Caller(0, 0, 0, 0);
 
   private final NodeFiles files;
   private final Owner owner;

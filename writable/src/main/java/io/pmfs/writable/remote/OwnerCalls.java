@@ -134,13 +134,6 @@ abstract class OwnerCalls implements WritableFileSystem {
 
   // ---- open files
 
-  @Override
-  public Opened createUnnamed(long directory, int mode, int flags, Caller caller)
-      throws FsException {
-    MessageWriter values = with().number(directory).small(mode).small(flags).caller(caller);
-    return ask(OwnerRequest.CREATE_UNNAMED, values, MessageReader::opened);
-  }
-
   static void pass(ByteBuffer bytes, ReadSink sink) throws FsException {
     sink.expect(bytes.remaining());
     if (bytes.hasRemaining()) {

@@ -87,6 +87,7 @@ enum OwnerRequest {
   FSYNC((fs, in, out) -> fs.fsync(in.number(), in.number(), in.isNext(), in.caller())),
   FSYNC_DIRECTORY((fs, in, out) -> fs.fsyncDirectory(in.number(), in.caller())),
   RELEASE((fs, in, out) -> fs.release(in.number(), in.number())),
+  CLOSE_UNANSWERED((fs, in, out) -> fs.closeUnanswered(in.number(), in.caller())),
   ALLOCATE(
       (fs, in, out) ->
           fs.allocate(in.number(), in.number(), in.small(), in.number(), in.number(), in.caller())),

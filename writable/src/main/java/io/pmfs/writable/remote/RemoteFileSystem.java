@@ -203,11 +203,31 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
       throws FsException {
     OwnerRequest request = kept.hasRoom() ? OwnerRequest.CREATE_HERE : OwnerRequest.CREATE;
     MessageWriter values = with().at(directory, name).small(mode).small(flags).caller(caller);
-    Opened opened = ask(request, values, MessageReader::opened);
+    Opened opened = askToOpen(request, values, caller);
     if ((flags & OutputCalls.O_TRUNC) != 0) {
       changed(opened.node().inode());
     }
     return here(opened, true, -1, caller);
+  }
+
+  @Override
+  public Opened createUnnamed(long directory, int mode, int flags, Caller caller)
+      throws FsException {
+    MessageWriter values = with().number(directory).small(mode).small(flags).caller(caller);
+    return askToOpen(OwnerRequest.CREATE_UNNAMED, values, caller);
+  }
+
+  /** Asks for a handle, which the owner closes if its answer does not arrive. */
+  private Opened askToOpen(OwnerRequest request, MessageWriter values, Caller caller)
+      throws FsException {
+    try {
+      return ask(request, values, MessageReader::opened);
+    } catch (FsException e) {
+      if (e.getCause() instanceof NodeAway) {
+        upkeep.unanswered(caller.unique());
+      }
+      throw e;
+    }
   }
 
   @Override
@@ -218,7 +238,7 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
     long changes = sourceReads.changesOf(inode);
     Opened opened;
     try {
-      opened = ask(request, values, MessageReader::opened);
+      opened = askToOpen(request, values, caller);
     } finally {
       if (empties) {
         changed(inode);

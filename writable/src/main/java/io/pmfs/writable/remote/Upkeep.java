@@ -14,8 +14,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Background messages between a node and the owner of its mount: closes, forgotten inodes, obsolete
- * data files and the drain status. Thread-safe.
+ * Background messages between a node and the owner of its mount: closes, forgotten inodes, opens
+ * without an answer, obsolete data files and the drain status. Thread-safe.
  */
 final class Upkeep {
   private static final Logger log = LoggerFactory.getLogger(Upkeep.class);
@@ -35,7 +35,7 @@ final class Upkeep {
 
   private final Owner owner;
   private final KeptContent kept;
-  private final BlockingQueue<Closing> later = new LinkedBlockingQueue<>(KEPT_LATER);
+  private final BlockingQueue<Later> later = new LinkedBlockingQueue<>(KEPT_LATER);
   private final Thread looking = DaemonThread.lasting("pmfs-owner", this::look);
   private volatile boolean closed;
   private volatile Report report = new Report(DrainStatus.NONE, null, null);
@@ -59,8 +59,20 @@ final class Upkeep {
     }
   }
 
-  /** A last close; with handle 0, a forgotten inode. */
-  private record Closing(long inode, long handle) {}
+  /**
+   * A report to the owner.
+   *
+   * @param number of the inode; of the request that got no answer
+   * @param handle that was closed; else 0
+   */
+  private record Later(OwnerRequest report, long number, long handle) {
+    MessageWriter values() {
+      MessageWriter values = Message.request().number(number);
+      return report == OwnerRequest.RELEASE
+          ? values.number(handle)
+          : values.caller(KeptContent.NO_CALLER);
+    }
+  }
 
   Upkeep(Owner owner, KeptContent kept) {
     this.owner = owner;
@@ -88,7 +100,7 @@ final class Upkeep {
 
   /** The last close of a handle; until it is reported, the kernel repeats it to the next daemon. */
   void closed(long inode, long handle) {
-    Closing closing = new Closing(inode, handle);
+    Later closing = new Later(OwnerRequest.RELEASE, inode, handle);
     try {
       send(closing);
     } catch (FsException e) {
@@ -98,30 +110,37 @@ final class Upkeep {
   }
 
   void forgotten(long inode) {
-    sendLater(new Closing(inode, 0));
+    sendLater(new Later(OwnerRequest.FORGET, inode, 0));
   }
 
-  private void sendLater(Closing closing) {
-    if (!later.offer(closing)) {
-      log.debug("inode {} is closed by the end of the session", closing.inode());
+  /** The owner may have opened a file for a request to which there was no answer. */
+  void unanswered(long unique) {
+    sendLater(new Later(OwnerRequest.CLOSE_UNANSWERED, unique, 0));
+  }
+
+  private void sendLater(Later next) {
+    if (!later.offer(next)) {
+      log.debug("{} {} is left to the end of the session", next.report(), next.number());
     }
   }
 
-  private void send(Closing closing) throws FsException {
-    MessageWriter values = Message.request().number(closing.inode()).number(closing.handle());
-    owner.ask(OwnerRequest.RELEASE, values, Owner.NOTHING);
+  private void send(Later next) throws FsException {
+    owner.ask(next.report(), next.values(), Owner.NOTHING);
   }
 
   void sendAll() throws FsException {
-    for (Closing next = later.peek(); next != null; next = later.peek()) {
-      if (next.handle() != 0) {
+    for (Later next = later.peek(); next != null; next = later.peek()) {
+      if (next.report() != OwnerRequest.FORGET) {
         send(next);
         later.remove(next);
       } else {
-        List<Closing> forgotten =
-            later.stream().takeWhile(one -> one.handle() == 0).limit(Message.LISTED).toList();
+        List<Later> forgotten =
+            later.stream()
+                .takeWhile(one -> one.report() == OwnerRequest.FORGET)
+                .limit(Message.LISTED)
+                .toList();
         MessageWriter values =
-            Message.request().list(forgotten, (to, one) -> to.number(one.inode()));
+            Message.request().list(forgotten, (to, one) -> to.number(one.number()));
         owner.ask(OwnerRequest.FORGET, values, Owner.NOTHING);
         forgotten.forEach(later::remove);
       }

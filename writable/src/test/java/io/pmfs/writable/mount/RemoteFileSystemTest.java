@@ -344,6 +344,59 @@ class RemoteFileSystemTest {
     assertThat(owner.read("a")).isEqualTo("what came!");
   }
 
+  /** The node tells the owner of it as soon as that answers again. */
+  private void assertFailsWithoutAnswer(ThrowingCallable open) throws Exception {
+    link.lostAnswers = Integer.MAX_VALUE;
+    assertErrno(Errno.EIO, open);
+    link.lostAnswers = 0;
+    remote.drain(0);
+  }
+
+  @Test
+  void writer_whoseOpenGotNoAnswer_isClosed() throws Exception {
+    joinAgain();
+    put(A, "text");
+    long inode = owner.node("a").inode();
+    assertFailsWithoutAnswer(() -> remote.open(inode, OutputCalls.O_WRONLY, caller()));
+    owner.append("a", "!");
+    assertThat(owner.read("a")).isEqualTo("text!");
+  }
+
+  @Test
+  void writer_whoseFileWasCreatedWithoutAnAnswer_isClosed() throws Exception {
+    joinAgain();
+    assertFailsWithoutAnswer(() -> create(A));
+    owner.append("a", "!");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 !");
+  }
+
+  @Test
+  void writer_whoseOpenDidNotArrive_isNone() throws Exception {
+    joinAgain();
+    put(A, "text");
+    Opened other = remote.open(owner.node("a").inode(), OutputCalls.O_WRONLY, caller());
+    link.isCut = true;
+    assertErrno(Errno.EIO, () -> create(FileName.of("b")));
+    link.isCut = false;
+    assertThat(remote.drain(0)).isFalse();
+    assertErrno(Errno.EBUSY, () -> owner.append("a", "!"));
+    close(other);
+    owner.append("a", "!");
+    assertThat(owner.tree()).containsOnlyKeys("a");
+  }
+
+  @Test
+  void writer_thatWasOpenBeforeTheOwnerStarted_isNotClosedForARequest() throws Exception {
+    put(A, "text");
+    Opened file = remote.open(owner.node("a").inode(), OutputCalls.O_RDWR, caller());
+    nodes.restartOwner();
+    write(file, 0, "T");
+    owner.mount().closeUnanswered(0, new Caller(0, 0, 0, 0, 1));
+    assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
+    close(file);
+  }
+
   private OwnerServer server(long[] now) {
     OwnerServer server = new OwnerServer(owner.mount(), () -> now[0]);
     nodes.serve(server);
