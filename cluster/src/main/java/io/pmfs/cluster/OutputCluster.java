@@ -19,7 +19,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -30,11 +29,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OutputCluster implements Peers, AutoCloseable {
   private static final long LOOK_MILLIS = 1000;
-
-  private static final int LARGE_BYTES = 64 << 10;
-
-  /** Limit of simultaneous requests with content, which the owner keeps in memory. */
-  private static final int LARGE_AT_ONCE = 4;
 
   /**
    * The settings of a node's part.
@@ -54,7 +48,6 @@ public final class OutputCluster implements Peers, AutoCloseable {
   private final Settings settings;
   private final LocalNode node;
   private final HttpPeerClient client;
-  private final Semaphore large = new Semaphore(LARGE_AT_ONCE, true);
   private final boolean isOwner;
   private final Attendance attendance;
   private volatile NodeRequests control = NodeRequests.NONE;
@@ -187,38 +180,24 @@ public final class OutputCluster implements Peers, AutoCloseable {
   /**
    * Sends a request to the owner once.
    *
-   * @throws IOException if there is no answer; the owner may still have received the request
+   * @throws PeerException if there is no answer; unless it is BUSY, the owner may still have
+   *     received the request
    */
-  public byte[] askOwner(String name, byte[] body) throws IOException {
+  public byte[] askOwner(String name, byte[] body) throws PeerException {
     return ask(owner, name, body);
   }
 
-  /**
-   * Sends a request to a node once.
-   *
-   * @throws IOException if there is no answer; the node may still have received the request
-   */
-  public byte[] ask(UUID asked, String name, byte[] body) throws IOException {
+  /** Sends a request to a node once. */
+  public byte[] ask(UUID asked, String name, byte[] body) throws PeerException {
     return ask(node.view().find(asked), name, body);
   }
 
-  private byte[] ask(@Nullable Member asked, String name, byte[] body) throws IOException {
+  private byte[] ask(@Nullable Member asked, String name, byte[] body) throws PeerException {
     if (asked == null) {
-      throw new IOException("it has no mount yet, or cannot be reached");
+      throw new PeerException(
+          PeerException.Kind.UNREACHABLE, "it has no mount yet, or cannot be reached");
     }
-    boolean isLarge = body.length > LARGE_BYTES;
-    if (isLarge) {
-      large.acquireUninterruptibly();
-    }
-    try {
-      return client.outputs(asked, name, body);
-    } catch (PeerException e) {
-      throw new IOException(e.getMessage(), e);
-    } finally {
-      if (isLarge) {
-        large.release();
-      }
-    }
+    return client.outputs(asked, name, body);
   }
 
   /** Says goodbye, because the mount has ended: the others will not report this node as missing. */

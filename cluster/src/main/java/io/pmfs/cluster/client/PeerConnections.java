@@ -53,32 +53,35 @@ final class PeerConnections {
      * Operations of a writable mount. They may wait for the source, so there are as many as a mount
      * has threads, 128, and some for what the daemon itself asks.
      */
-    OUTPUTS(5),
+    OUTPUTS(160),
+    /** Such operations with content, which the peer keeps in memory while they wait. */
+    LARGE_OUTPUTS(4),
     /** Interrupts of such operations, which wait for nothing. */
     INTERRUPTS;
 
-    private final int times;
+    /** The most connections at once; 0 for as many as the others have. */
+    private final int most;
 
     Use() {
-      this(1);
+      this(0);
     }
 
-    Use(int times) {
-      this.times = times;
+    Use(int most) {
+      this.most = most;
     }
   }
 
   /**
    * Starts without connections.
    *
-   * @param max the most connections at once, for each use; five times as many for outputs
+   * @param max the most connections at once, for each use that has no limit of its own
    */
   PeerConnections(Member peer, Bootstrap bootstrap, PeerTimeouts timeouts, int max) {
     this.peer = peer;
     this.bootstrap = bootstrap;
     this.timeouts = timeouts;
     for (Use use : Use.values()) {
-      permits.put(use, new Semaphore(max * use.times, true));
+      permits.put(use, new Semaphore(use.most > 0 ? use.most : max, true));
     }
   }
 

@@ -33,6 +33,7 @@ public final class PeerLink {
   static final AttributeKey<PeerClientHandler> HANDLER =
       AttributeKey.valueOf(PeerLink.class, "handler");
 
+  private static final int LARGE_BYTES = 64 << 10;
   private static final long LONGEST_MICROS = 120_000_000;
 
   /** Longer than the interval at which a waiting peer reports that. */
@@ -144,7 +145,7 @@ public final class PeerLink {
       PeerExchange.Reader reader,
       Patience patience)
       throws PeerException {
-    PeerConnections.Use use = use(target, headers);
+    PeerConnections.Use use = use(target, headers, body);
     boolean mayWait = use != PeerConnections.Use.COPIES;
     connections.enter(use, this::isWorthWaiting, patience);
     try {
@@ -197,10 +198,13 @@ public final class PeerLink {
     return true;
   }
 
-  private static PeerConnections.Use use(String target, HttpHeaders headers) {
+  private static PeerConnections.Use use(String target, HttpHeaders headers, byte[] body) {
+    if (target.equals("/v1/" + PeerFormat.INTERRUPT)) {
+      return PeerConnections.Use.INTERRUPTS;
+    }
     if (target.startsWith("/v1/outputs")) {
-      return target.equals("/v1/" + PeerFormat.INTERRUPT)
-          ? PeerConnections.Use.INTERRUPTS
+      return body.length > LARGE_BYTES
+          ? PeerConnections.Use.LARGE_OUTPUTS
           : PeerConnections.Use.OUTPUTS;
     }
     if (target.startsWith("/v1/blocks")) {

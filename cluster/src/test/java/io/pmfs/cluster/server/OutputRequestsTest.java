@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.cluster.client.HttpPeerClient;
+import io.pmfs.cluster.client.PeerTimeouts;
 import io.pmfs.cluster.members.Member;
 import io.pmfs.cluster.peers.FakeService;
 import io.pmfs.cluster.peers.PeerException;
@@ -33,7 +34,7 @@ final class OutputRequestsTest {
   private final AtomicInteger waiting = new AtomicInteger();
   private final CountDownLatch source = new CountDownLatch(1);
   private final HttpPeerClient client =
-      new HttpPeerClient(KEY, null, FakeService.PATIENT, peer -> false, null);
+      new HttpPeerClient(KEY, null, PeerTimeouts.DEFAULTS, peer -> false, null);
   private PeerServer server;
   private Member owner;
 
@@ -80,8 +81,12 @@ final class OutputRequestsTest {
   }
 
   private void lookUpAndWait(int count) {
+    askAndWait(count, NOTHING);
+  }
+
+  private void askAndWait(int count, byte[] body) {
     for (int i = 0; i < count; i++) {
-      Future<byte[]> unused = programs.submit(() -> ask("lookup"));
+      Future<byte[]> unused = programs.submit(() -> client.outputs(owner, "lookup", body));
     }
     Await.until("all wait", () -> waiting.get() == count);
   }
@@ -119,5 +124,16 @@ final class OutputRequestsTest {
         limits.idle(),
         limits.processing(),
         limits.writeStall());
+  }
+
+  /** The owner keeps their content in memory. */
+  @Test
+  void largeRequestsThatWait_areFew_andDelayOnlySuchOnes() throws Exception {
+    byte[] large = new byte[(64 << 10) + 1];
+    askAndWait(4, large);
+    assertThat(ask("attributes")).asString(UTF_8).isEqualTo("attributes");
+    assertThatThrownBy(() -> client.outputs(owner, "write", large))
+        .isInstanceOfSatisfying(
+            PeerException.class, e -> assertThat(e.kind()).isEqualTo(PeerException.Kind.BUSY));
   }
 }

@@ -2,6 +2,7 @@ package io.pmfs.daemon.outputs;
 
 import io.pmfs.cluster.OutputCluster;
 import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.contents.OutputDirectories;
 import io.pmfs.daemon.process.Readiness;
@@ -18,6 +19,7 @@ import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.mount.WritableMount;
+import io.pmfs.writable.remote.BusyException;
 import io.pmfs.writable.remote.NodeFiles;
 import io.pmfs.writable.remote.NodeServer;
 import io.pmfs.writable.remote.OwnerLink;
@@ -61,7 +63,7 @@ final class OutputNode implements AutoCloseable {
 
   /** As the owner, serves the other nodes from this node's mount. */
   void answer(WritableMount mount, Readiness readiness) throws MountFailure {
-    mount.use(new RemoteNodes(cluster::ask, RemoteNodes.PATIENCE_MILLIS));
+    mount.use(new RemoteNodes(this::askNode, RemoteNodes.PATIENCE_MILLIS));
     OwnerServer server = new OwnerServer(mount);
     open(server::answer, server::present, readiness);
   }
@@ -122,10 +124,28 @@ final class OutputNode implements AutoCloseable {
     cluster.close();
   }
 
+  private byte[] askNode(UUID node, String name, byte[] body) throws IOException {
+    try {
+      return cluster.ask(node, name, body);
+    } catch (PeerException e) {
+      throw noAnswer(e);
+    }
+  }
+
+  private static IOException noAnswer(PeerException e) {
+    return e.kind() == PeerException.Kind.BUSY
+        ? new BusyException(String.valueOf(e.getMessage()), e)
+        : new IOException(e.getMessage(), e);
+  }
+
   private record Link(OutputCluster cluster) implements OwnerLink {
     @Override
     public byte[] ask(String name, byte[] body) throws IOException {
-      return cluster.askOwner(name, body);
+      try {
+        return cluster.askOwner(name, body);
+      } catch (PeerException e) {
+        throw noAnswer(e);
+      }
     }
 
     @Override

@@ -25,13 +25,18 @@ final class Attempts {
     begin = System.nanoTime();
   }
 
-  /** Returns how long the attempts have failed, in nanoseconds; the last one has. */
-  long failedNanos() {
+  /** Ends a series of failures: the node was not asked, or answered. */
+  void end() {
+    fail = false;
+  }
+
+  /** Returns how long the attempts have failed; the last one has. */
+  long failedMillis() {
     long now = System.nanoTime();
     if (!fail || now - begin >= patienceNanos) {
       failSince = now; // The node was working on the request.
     }
     fail = true;
-    return now - failSince;
+    return TimeUnit.NANOSECONDS.toMillis(now - failSince);
   }
 }

@@ -73,7 +73,7 @@ final class Owner {
   /** Whether the owner may have let another node write files that this one had open. */
   boolean isCutOff() {
     long since = lostSince;
-    return since != 0 && TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since) >= patienceMillis;
+    return since != 0 && millisSince(since) >= patienceMillis;
   }
 
   /** From now on, requests without an answer fail at once. */
@@ -87,7 +87,8 @@ final class Owner {
   }
 
   /**
-   * Sends a request.
+   * Sends a request. If too many others wait, it waits like those, as long as the source does; with
+   * a patience of its own, not longer than that.
    *
    * @param patience limit of how long the owner may have been away, in milliseconds
    */
@@ -98,6 +99,8 @@ final class Owner {
     long number = numbers.incrementAndGet();
     long pause = FIRST_PAUSE_MILLIS;
     Attempts attempts = new Attempts(patienceMillis);
+    long start = System.nanoTime();
+    boolean mayArrive = false;
     long now = era.get();
     while (true) {
       attempts.begin();
@@ -122,12 +125,22 @@ final class Owner {
               throw new FsException(
                   Errno.EPROTO, link.owner() + " runs another version of pmfs; use the same one");
         }
+      } catch (BusyException e) {
+        attempts.end();
+        boolean isLate = patience != patienceMillis && millisSince(start) >= patience;
+        if (isLate || closed || interrupts.isInterrupted() || !sleep(pause)) {
+          giveUp(request, now, mayArrive);
+          throw new FsException(
+              interrupts.isInterrupted() ? Errno.EINTR : Errno.EIO,
+              "too many requests wait for " + link.owner(),
+              e);
+        }
+        pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
       } catch (IOException e) {
+        mayArrive = true;
         long away = awayMillis(attempts);
         if (away >= patience || closed || !sleep(pause)) {
-          if (request.endsEra()) {
-            era.compareAndSet(now, now + 1); // It may still arrive.
-          }
+          giveUp(request, now, mayArrive);
           throw new FsException(
               Errno.EIO,
               "%s, which owns this mount's names, does not answer: %s"
@@ -137,6 +150,16 @@ final class Owner {
         pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
       }
     }
+  }
+
+  private void giveUp(OwnerRequest request, long now, boolean mayArrive) {
+    if (mayArrive && request.endsEra()) {
+      era.compareAndSet(now, now + 1);
+    }
+  }
+
+  private static long millisSince(long start) {
+    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
   }
 
   private byte[] exchange(OwnerRequest request, long number, byte[] body) throws IOException {
@@ -160,7 +183,7 @@ final class Owner {
       since = now == 0 ? 1 : now;
       lostSince = since;
     }
-    return TimeUnit.NANOSECONDS.toMillis(Math.max(now - since, attempts.failedNanos()));
+    return Math.max(TimeUnit.NANOSECONDS.toMillis(now - since), attempts.failedMillis());
   }
 
   private static boolean sleep(long millis) {

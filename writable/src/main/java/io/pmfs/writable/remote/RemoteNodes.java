@@ -33,6 +33,7 @@ public final class RemoteNodes implements NodeData.Nodes {
     /**
      * Sends a request to a node once.
      *
+     * @throws BusyException if the request was not taken, because too many others wait
      * @throws IOException if there is no answer; the node may still have received the request
      */
     byte[] ask(UUID node, String name, byte[] body) throws IOException;
@@ -128,7 +129,8 @@ public final class RemoteNodes implements NodeData.Nodes {
             default -> throw new IOException("its daemon has just started");
           }
         } catch (IOException e) {
-          long away = awayMillis(node, attempts);
+          boolean isBusy = e instanceof BusyException;
+          long away = isBusy ? attempts.failedMillis() : awayMillis(node, attempts);
           if (away >= patienceMillis || !sleep()) {
             throw new FsException(
                 Errno.EIO,
@@ -145,7 +147,7 @@ public final class RemoteNodes implements NodeData.Nodes {
     long now = System.nanoTime();
     Long before = lost.putIfAbsent(node, now);
     long away = before == null ? 0 : now - before;
-    return TimeUnit.NANOSECONDS.toMillis(Math.max(away, attempts.failedNanos()));
+    return Math.max(TimeUnit.NANOSECONDS.toMillis(away), attempts.failedMillis());
   }
 
   private static boolean sleep() {

@@ -185,10 +185,13 @@ final class Upkeep {
     } catch (FsException e) {
       // Whether an unreachable owner's state is recorded is unknown.
       DrainStatus last = report.status().withLocalBytes(kept.bytes());
-      report =
-          e.getCause() instanceof NodeAway away
-              ? new Report(last.without(away), null, null)
-              : new Report(last, e.getMessage(), null);
+      if (e.getCause() instanceof NodeAway away) {
+        report = new Report(last.without(away), null, null);
+      } else if (e.getCause() instanceof BusyException) {
+        report = report.with(last);
+      } else {
+        report = new Report(last, e.getMessage(), null);
+      }
     }
   }
 

@@ -105,6 +105,15 @@ class RemoteInterruptTest {
     assertInterrupted(program);
   }
 
+  @Test
+  void request_whenTooManyOthersWait_endsWithASignal() throws Exception {
+    nodes.link.isBusy = true;
+    Future<Node> program = program(this::lookUp);
+    Await.until("it is refused", () -> nodes.link.refused.get() > 0);
+    interrupts.interrupt(UNIQUE);
+    assertInterrupted(program);
+  }
+
   /** Threads that the owner does not know may join one after another. */
   @Test
   void request_endsWithASignal_thoughItsNodeJoinsAgain() throws Exception {

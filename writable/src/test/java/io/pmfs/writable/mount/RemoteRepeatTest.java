@@ -86,6 +86,11 @@ class RemoteRepeatTest {
     return program.get(SOON.toSeconds(), TimeUnit.SECONDS);
   }
 
+  private static void awaitEndOfPatience() {
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+    Await.until("the patience is over", () -> System.nanoTime() > end);
+  }
+
   private static void assertResult(byte[] answer) {
     assertThat(answer[Integer.BYTES]).isEqualTo(RESULT);
   }
@@ -111,8 +116,7 @@ class RemoteRepeatTest {
   void requestThatWaits_longerThanTheOwnerMayBeAway_isRepeated() throws Exception {
     nodes.joinAgain(PATIENCE_MILLIS);
     Future<Node> program = mkdirThatWaits(nodes.caller());
-    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
-    Await.until("the patience is over", () -> System.nanoTime() > end);
+    awaitEndOfPatience();
     nodes.link.losesAnswerTo = "mkdir";
     nodes.owner.calls.setHanging(false);
     assertThat(answer(program)).isNotNull();
@@ -164,5 +168,26 @@ class RemoteRepeatTest {
     nodes.link.isCut = false;
     nodes.remote.parent(ROOT);
     assertThat(nodes.link.eraOf("parent")).isEqualTo(era);
+  }
+
+  @Test
+  void requestThatIsRefused_becauseOthersWait_isRepeatedAsLongAsTheyWait() throws Exception {
+    nodes.joinAgain(PATIENCE_MILLIS);
+    nodes.link.isBusy = true;
+    Future<Node> program =
+        programs.submit(() -> nodes.remote.mkdir(ROOT, MADE, 0755, nodes.caller()));
+    awaitEndOfPatience();
+    int before = nodes.link.refused.get();
+    Await.until("it is refused again", () -> nodes.link.refused.get() > before + 2);
+    nodes.link.isBusy = false;
+    assertThat(answer(program)).isNotNull();
+  }
+
+  @Test
+  void looksThatAreRefused_becauseOthersWait_doNotSayThatTheOwnerIsAway() throws Exception {
+    nodes.link.isBusy = true;
+    assertThat(nodes.remote.drain(0)).isFalse();
+    assertThat(nodes.remote.drainStatus().away()).isNull();
+    assertThat(nodes.remote.stateFailure()).isNull();
   }
 }

@@ -11,6 +11,7 @@ import io.pmfs.writable.Place;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.remote.BusyException;
 import io.pmfs.writable.remote.NodeFiles;
 import io.pmfs.writable.remote.NodeServer;
 import io.pmfs.writable.remote.OwnerLink;
@@ -32,6 +33,7 @@ import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** The owner of a writable mount and another node of it, in one process. */
@@ -69,6 +71,11 @@ final class TwoNodes implements AutoCloseable {
     int lostRequests;
     boolean isCut;
 
+    /** Whether too many others wait, and how many requests were refused because of that. */
+    volatile boolean isBusy;
+
+    final AtomicInteger refused = new AtomicInteger();
+
     /** The next answer to such a request is lost. */
     volatile @Nullable String losesAnswerTo;
 
@@ -96,6 +103,10 @@ final class TwoNodes implements AutoCloseable {
           onItsWay = body.clone();
         }
         throw new IOException("no route");
+      }
+      if (isBusy) {
+        refused.incrementAndGet();
+        throw new BusyException("too many requests", new IOException());
       }
       if (lostRequests > 0) {
         lostRequests--;
