@@ -53,6 +53,11 @@ public final class Decoder {
     return number() != 0;
   }
 
+  /** Whether there are further fields. */
+  public boolean hasMore() {
+    return bytes.hasRemaining();
+  }
+
   public Instant time() {
     return Instant.ofEpochSecond(bytes.getLong(), bytes.getInt());
   }

@@ -12,8 +12,10 @@ import org.jspecify.annotations.Nullable;
  * @param mark what is done to the file in place
  * @param inode of the temporary file at the source, or of the new node; 0 while there is none
  * @param birth when it was created; the epoch if the file system does not say
+ * @param left the file that is changed in place, as an attempt that failed left it; null while one
+ *     is made, or if nothing is known of it
  */
-public record Intent(long directory, Mark mark, long inode, Instant birth) {
+public record Intent(long directory, Mark mark, long inode, Instant birth, @Nullable Stat left) {
   public enum Mark {
     NOTHING(0),
     OVERWRITES(1),
@@ -39,7 +41,7 @@ public record Intent(long directory, Mark mark, long inode, Instant birth) {
   }
 
   public Intent(long directory, Mark mark) {
-    this(directory, mark, 0, Instant.EPOCH);
+    this(directory, mark, 0, Instant.EPOCH, null);
   }
 
   public static @Nullable Intent of(State state, Change.Content change) throws FsException {
@@ -63,23 +65,34 @@ public record Intent(long directory, Mark mark, long inode, Instant birth) {
   }
 
   public Intent at(long other) {
-    return new Intent(other, mark, inode, birth);
+    return new Intent(other, mark, inode, birth, left);
   }
 
   public Intent with(Mark next) {
-    return new Intent(directory, next, inode, birth);
+    return new Intent(directory, next, inode, birth, left);
   }
 
   public Intent with(Stat made) {
-    return new Intent(directory, mark, made.inode(), made.birth());
+    return new Intent(directory, mark, made.inode(), made.birth(), left);
+  }
+
+  public Intent withLeft(@Nullable Stat file) {
+    return new Intent(directory, mark, inode, birth, file);
   }
 
   public byte[] encode() {
-    return new Encoder().number(directory).number(mark.number).number(inode).time(birth).toBytes();
+    Encoder out = new Encoder().number(directory).number(mark.number).number(inode).time(birth);
+    Stat file = left;
+    return (file == null ? out : out.number(file.protection().bits()).stat(file)).toBytes();
   }
 
   public static Intent decode(byte[] row) {
     Decoder in = new Decoder(row);
-    return new Intent(in.number(), Mark.of(in.small()), in.number(), in.time());
+    return new Intent(
+        in.number(),
+        Mark.of(in.small()),
+        in.number(),
+        in.time(),
+        in.hasMore() ? in.stat(Protection.of(in.small())) : null);
   }
 }

@@ -300,8 +300,7 @@ public final class ContentStep {
       if (there == null) {
         return appear(change, inode.homeParent(), inode.homeName());
       }
-      boolean isBegun = temporaries.isIntended(change);
-      if (!isUntouched(there, inode, change, isBegun)) {
+      if (!isUntouched(there, inode)) {
         return keepBeside(change, inode);
       }
       copies.discard(change);
@@ -310,19 +309,58 @@ public final class ContentStep {
       if (file < 0) {
         return replace(change, inode);
       }
-      SourceTree.Directory node = step.tree().opened(file);
-      Stat now;
-      try {
-        if (!step.versions().isMade(there, inode.seen(), change)) {
-          calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
-        }
-        completion.agree(node, change);
-        calls.sync(file, false);
-        now = node.status(Inode.NO_NAME);
-      } finally {
-        calls.close(file);
-      }
+      Stat now =
+          writeInPlace(
+              change,
+              directory,
+              inode.homeName(),
+              file,
+              () -> {
+                if (!step.versions().isMade(there, inode.seen(), change)) {
+                  calls.truncate(file, copies.transfer(change, file, inode.drainedSize()));
+                }
+              });
       return Step.seen(inode.number(), now).and(drained(change, now));
+    }
+  }
+
+  /**
+   * Changes a file of the source in place. If that fails, what it made of the file is recorded: any
+   * other state is another program's work.
+   *
+   * @param file the open file, which is closed
+   * @return the file then
+   */
+  private Stat writeInPlace(
+      Change.Content change,
+      SourceTree.Directory directory,
+      FileName name,
+      int file,
+      Step.Rest writing)
+      throws FsException {
+    try {
+      return writeAndClose(change, file, writing);
+    } catch (FsException e) {
+      try {
+        // After the close, because network file systems know only then what arrived.
+        temporaries.leave(change, directory.status(name));
+      } catch (FsException unknown) {
+        e.addSuppressed(unknown);
+      }
+      throw e;
+    }
+  }
+
+  private Stat writeAndClose(Change.Content change, int file, Step.Rest writing)
+      throws FsException {
+    SourceTree.Directory node = step.tree().opened(file);
+    try {
+      writing.make();
+      completion.agree(node, change);
+      calls.sync(file, false);
+      return node.status(Inode.NO_NAME);
+    } finally {
+      calls.close(file);
     }
   }
 
@@ -369,19 +407,11 @@ public final class ContentStep {
     }
   }
 
-  /** Whether the file is unchanged since this mount last saw it. */
-  private boolean isUntouched(Stat there, Inode inode, Change.Content change, boolean isBegun)
-      throws FsException {
-    if (step.versions().isOwnVersion(there, inode.number())) {
-      return true;
-    }
+  /** Whether no other program has changed the file since this mount last saw it. */
+  private boolean isUntouched(Stat there, Inode inode) throws FsException {
     Stat seen = inode.seen();
-    if (seen == null || !seen.isSameFile(there)) {
-      return false;
-    }
-    long size = there.attributes().size();
-    return seen.hasSameContent(there)
-        || (isBegun && size >= inode.drainedSize() && size <= change.attributes().size());
+    return (seen != null && seen.hasSameContent(there))
+        || step.versions().isOwnVersion(there, inode.number());
   }
 
   // ---- replaced content
@@ -428,7 +458,7 @@ public final class ContentStep {
           found.gone.add(home);
         } else if (isMade(there, change, inode)) {
           found.made.add(home);
-        } else if (isUntouched(there, inode, change, false)) {
+        } else if (isUntouched(there, inode)) {
           found.old.add(home);
           more.merge(there.inode(), there.attributes().linkCount() - 1, (left, one) -> left - 1);
         } else {
@@ -688,16 +718,13 @@ public final class ContentStep {
       if (file < 0) {
         throw new FsException(Errno.EACCES, home.name().toString());
       }
-      SourceTree.Directory node = step.tree().opened(file);
-      Stat now;
-      try {
-        calls.truncate(file, copies.transferOver(change, file));
-        completion.agree(node, change);
-        calls.sync(file, false);
-        now = node.status(Inode.NO_NAME);
-      } finally {
-        calls.close(file);
-      }
+      Stat now =
+          writeInPlace(
+              change,
+              directory,
+              home.name(),
+              file,
+              () -> calls.truncate(file, copies.transferOver(change, file)));
       return Step.seen(change.inode(), now)
           .and(drained(change, now))
           .and(without(change, found.gone));

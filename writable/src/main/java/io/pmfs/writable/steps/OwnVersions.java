@@ -106,15 +106,26 @@ public final class OwnVersions {
     return false;
   }
 
+  /**
+   * Whether an attempt to change the file in place may have left it like this: exactly, if that was
+   * recorded. A process that dies cannot record it.
+   */
   private boolean isPart(Stat there, @Nullable Stat seen, Change.Content change)
       throws FsException {
+    Intent intent = Intent.of(state, change);
+    if (intent == null || seen == null || !seen.isSameFile(there)) {
+      return false;
+    }
+    Stat left = intent.left();
     long size = there.attributes().size();
-    return seen != null
-        && seen.isSameFile(there)
-        && (Temporaries.isOverwriting(state, change)
-            || (Temporaries.isAppending(state, change)
-                && size >= seen.attributes().size()
-                && size <= change.attributes().size()));
+    return switch (intent.mark()) {
+      case OVERWRITES -> left == null || left.hasSameContent(there);
+      case APPENDS ->
+          left == null
+              ? size >= seen.attributes().size() && size <= change.attributes().size()
+              : left.hasSameContent(there);
+      default -> false;
+    };
   }
 
   /**

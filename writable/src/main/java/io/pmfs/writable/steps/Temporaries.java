@@ -94,13 +94,9 @@ public final class Temporaries {
     put(change, new Intent(directory, Intent.Mark.NOTHING));
   }
 
-  /** Whether an earlier attempt may have appended some bytes. */
-  public static boolean isAppending(State state, Change.Content change) throws FsException {
-    return mark(state, change) == Intent.Mark.APPENDS;
-  }
-
   public void intendAppend(Change.Content change, long directory) throws FsException {
-    if (!isAppending(state, change)) {
+    Intent before = Intent.of(state, change);
+    if (before == null || before.mark() != Intent.Mark.APPENDS || before.left() != null) {
       mark(change, directory, Intent.Mark.APPENDS);
     }
   }
@@ -112,6 +108,14 @@ public final class Temporaries {
 
   public void intendOverwrite(Change.Content change, long directory) throws FsException {
     mark(change, directory, Intent.Mark.OVERWRITES);
+  }
+
+  /** Records what an attempt that failed has made of the file that is changed in place. */
+  void leave(Change.Content change, Stat file) throws FsException {
+    Intent intent = Intent.of(state, change);
+    if (intent != null) {
+      put(change, intent.withLeft(file));
+    }
   }
 
   private static Intent.Mark mark(State state, Change.Content change) throws FsException {

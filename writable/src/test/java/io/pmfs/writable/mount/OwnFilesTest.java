@@ -219,6 +219,76 @@ class OwnFilesTest {
     assertThat(driver.tree()).isEqualTo(driver.sourceTree());
   }
 
+  /** Half of the bytes are written in place; then the source is full. */
+  private void appendHalf() throws FsException {
+    driver.append("before", ", and ours");
+    driver.calls.setRefusing(Driver.SOURCE, Errno.EDQUOT);
+    driver.drainAll();
+    driver.calls.setRefusing(Driver.SOURCE, null);
+    assertThat(driver.sourceTree()).containsEntry("before", "file 644 old!, and");
+  }
+
+  private void assertKeptBeside(String theirs, String ours) throws FsException {
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("before", "file 644 " + theirs)
+        .containsEntry("before.pmfs-conflict-node1-1", "file 644 " + ours);
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+  }
+
+  @Test
+  void refusedAppend_thatNothingElseChanges_isCompleted() throws Exception {
+    appendHalf();
+    driver.restart();
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  @Test
+  void changeByAnotherProgram_afterARefusedAppend_isNotOverwritten() throws Exception {
+    appendHalf();
+    other("before", "old!, and+");
+    assertKeptBeside("old!, and+", "old!, and ours");
+  }
+
+  @Test
+  void changeByAnotherProgram_afterARefusedAppend_isNotOverwrittenByTheNextProcess()
+      throws Exception {
+    appendHalf();
+    other("before", "new!, and");
+    driver.restart();
+    assertKeptBeside("new!, and", "old!, and ours");
+  }
+
+  /** A file with a name that the mount does not know is overwritten in place. */
+  @Test
+  void changeByAnotherProgram_afterARefusedOverwrite_isNotOverwritten() throws Exception {
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.link(root, Driver.name("before"), root, Driver.name("unknown"));
+    driver.calls.close(root);
+    Await.until("the mount sees it", () -> driver.node("before").attributes().linkCount() == 2);
+    driver.put("before", "ours");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("truncate") && "ours".equals(sourceText("before"))) {
+              throw new FsException(Errno.EDQUOT, call);
+            }
+          }
+        });
+    driver.drainAll();
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    assertThat(sourceText("before")).isEqualTo("ours");
+    other("before", "theirs");
+    assertKeptBeside("theirs", "ours");
+  }
+
+  private String sourceText(String path) {
+    return Objects.requireNonNull(driver.sourceTree().get(path)).replaceFirst("file \\d+ ", "");
+  }
+
   @Test
   void changeByAnotherProgram_beforeAnExchange_isNotOverwritten() throws Exception {
     driver.put("b", "b");
