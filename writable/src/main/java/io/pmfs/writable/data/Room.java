@@ -37,6 +37,12 @@ public final class Room {
   private long garbageFrom; // GUARDED_BY(this)
   private long cleanFrom; // GUARDED_BY(this)
 
+  /** The first key that the present pass over the clean data files has passed by. */
+  private long passedBy = Long.MAX_VALUE; // GUARDED_BY(this)
+
+  /** The source's progress when the present pass began. */
+  private State.Progress passBegan; // GUARDED_BY(this)
+
   private record Item(long key, long number, long generation, int place) {
     byte[] encode() {
       return new Encoder().number(number).number(generation).number(place).toBytes();
@@ -52,6 +58,7 @@ public final class Room {
     this.state = state;
     this.places = places;
     this.files = files;
+    this.passBegan = state.progress();
   }
 
   // ---- obsolete data files
@@ -150,6 +157,24 @@ public final class Room {
 
   /** Evicts some data files that the source has too; returns whether there were any. */
   private synchronized boolean evict() throws FsException {
+    List<Item> items = clean();
+    if (items.isEmpty() && beginsAgain()) {
+      items = clean();
+    }
+    if (items.isEmpty()) {
+      return false;
+    }
+    for (Item item : items) {
+      if (!evict(item)) {
+        passedBy = Math.min(passedBy, item.key());
+      }
+    }
+    cleanFrom = items.get(items.size() - 1).key() + 1;
+    return true;
+  }
+
+  /** The next data files that the source has too. */
+  private List<Item> clean() throws FsException { // GUARDED_BY(this)
     List<Item> items = new ArrayList<>();
     state.scan(
         Tables.CLEAN,
@@ -158,13 +183,21 @@ public final class Room {
           items.add(Item.decode(key, value));
           return items.size() < AT_ONCE;
         });
-    if (items.isEmpty()) {
+    return items;
+  }
+
+  /**
+   * Goes back to the files that were passed by, if the source has got further since: it may have
+   * all changes of theirs now. Only these are left there; the others lost their rows.
+   */
+  private boolean beginsAgain() { // GUARDED_BY(this)
+    State.Progress now = state.progress();
+    if (passedBy == Long.MAX_VALUE || now.equals(passBegan)) {
       return false;
     }
-    for (Item item : items) {
-      evict(item);
-    }
-    cleanFrom = items.get(items.size() - 1).key() + 1;
+    cleanFrom = passedBy;
+    passedBy = Long.MAX_VALUE;
+    passBegan = now;
     return true;
   }
 
@@ -181,10 +214,11 @@ public final class Room {
     cleanFrom = 0;
   }
 
-  private void evict(Item item) throws FsException {
+  /** Returns whether its row is gone; otherwise the file is in use. */
+  private boolean evict(Item item) throws FsException {
     try (OutputFiles.Locked locked = files.tryLock(item.number())) {
       if (locked == null) {
-        return; // In use: kept until it is written again.
+        return false;
       }
       try (State.Held held = state.hold()) {
         Inode inode = state.find(item.number());
@@ -192,7 +226,7 @@ public final class Room {
           inode = null;
         }
         if (inode != null && state.isBusy(inode)) {
-          return; // The content may be at the source already and not wait any more.
+          return false; // The content may be at the source already and not wait any more.
         }
         State.Update update = state.update();
         update.delete(Tables.CLEAN, Tables.key(item.key()));
@@ -201,6 +235,7 @@ public final class Room {
           discard(update, item.number(), item.generation(), item.place());
         }
         update.commit();
+        return true;
       }
     }
   }

@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.time.InstantSource;
+import java.util.Arrays;
+import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -180,6 +183,41 @@ final class FullTierTest {
     assertThat(driver.sourceTree()).isEqualTo(driver.tree());
     driver.mount().tidy();
     assertThat(driver.calls.fileCount(driver.places)).isZero();
+  }
+
+  /** The content of a file is at the source before its rename: it is no room until then. */
+  @Test
+  void onlyTier_hasRoomAgain_onceTheSourceHasTheRenameOfAFile() throws Exception {
+    driver.close();
+    driver = new Driver(directory.resolve("one"));
+    driver.setCapacity(5000);
+    driver.remount();
+    driver.put("tmp", "0".repeat(4500));
+    driver.rename("tmp", "final", 0);
+    assertThat(driver.mount().step()).isTrue();
+    assertThat(driver.sourceTree()).containsOnlyKeys("tmp");
+    FutureTask<Void> writing =
+        new FutureTask<>(
+            () -> {
+              driver.put("new", "text");
+              return null;
+            });
+    Thread writer = new Thread(writing);
+    writer.start();
+    Await.until("it waits for the source", () -> isWaiting(writer));
+    while (!writing.isDone()) {
+      driver.mount().step();
+    }
+    writing.get();
+    assertThat(driver.temporaries()).isEmpty();
+    assertThat(driver.calls.fileCount(driver.places)).isOne();
+    assertDrained();
+  }
+
+  private static boolean isWaiting(Thread thread) {
+    return thread.getState() == Thread.State.TIMED_WAITING
+        && Arrays.stream(thread.getStackTrace())
+            .anyMatch(frame -> frame.getMethodName().equals("awaitChange"));
   }
 
   @Test
