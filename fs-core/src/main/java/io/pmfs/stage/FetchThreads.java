@@ -1,5 +1,6 @@
 package io.pmfs.stage;
 
+import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.memory.BufferPool;
 import io.pmfs.metadata.Inode;
 import io.pmfs.posix.DaemonPool;
@@ -9,8 +10,11 @@ import io.pmfs.stage.formats.CopyFormat;
 import io.pmfs.tier.Tier;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
@@ -28,6 +32,9 @@ import org.slf4j.LoggerFactory;
 final class FetchThreads {
   private static final Logger log = LoggerFactory.getLogger(FetchThreads.class);
 
+  /** The state is repaired no faster. */
+  private static final Duration COMPARED_AGAIN = Duration.ofSeconds(1);
+
   private final Copies copies;
   private final Fetches fetches;
   private final int queueLength;
@@ -36,6 +43,7 @@ final class FetchThreads {
   private final BufferPool memory;
   private final AtomicInteger queued = new AtomicInteger();
   private final LongAdder dropped = new LongAdder();
+  private final CountDownLatch stopped = new CountDownLatch(1);
 
   /** Inodes of large copies that a thread is verifying, or will verify. */
   private final Set<Long> verifying = ConcurrentHashMap.newKeySet();
@@ -164,18 +172,33 @@ final class FetchThreads {
     }
   }
 
-  /** Compares the tiers with the records, one after the other, without blocking the caller. */
+  /**
+   * Compares the tiers with the records, without blocking the caller: one after the other, and
+   * again those that could not be compared because the state failed.
+   */
   void compareTiers() {
     copies.formats().forEach(CopyFormat::isToBeCompared);
     comparing.execute(
         () -> {
-          for (Tier tier : copies.tiers()) {
-            guarded(
-                "comparing " + tier.name(),
-                () -> copies.compareWithRecords(tier, fetches::isStopping));
-          }
+          List<Tier> left = new ArrayList<>(copies.tiers());
+          do {
+            left.removeIf(this::isDone);
+          } while (!left.isEmpty() && !isStoppedSoon());
         });
     comparing.shutdown();
+  }
+
+  /** Compares a tier; false if that is to be repeated. */
+  private boolean isDone(Tier tier) {
+    boolean[] isDone = {true};
+    guarded(
+        "comparing " + tier.name(),
+        () -> isDone[0] = copies.compareWithRecords(tier, fetches::isStopping));
+    return isDone[0] || tier.hasFailed();
+  }
+
+  private boolean isStoppedSoon() {
+    return Uninterruptibles.awaitUninterruptibly(stopped, COMPARED_AGAIN);
   }
 
   /** Files that wait for a thread. */
@@ -208,6 +231,7 @@ final class FetchThreads {
 
   /** Drops queued work; blocks being read are finished. */
   void stop() {
+    stopped.countDown();
     threads.getQueue().clear();
     threads.shutdown();
     comparing.shutdown();

@@ -19,6 +19,7 @@ import io.pmfs.stage.copies.LeastRecentlyUsed;
 import io.pmfs.stage.copies.Share;
 import io.pmfs.stage.copies.TestCopies;
 import io.pmfs.stage.formats.Blocks;
+import io.pmfs.table.StateException;
 import io.pmfs.tier.DirectoryTier;
 import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FaultyTier.Fault;
@@ -26,7 +27,10 @@ import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.Hold;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierSettings;
+import io.pmfs.tier.TierStatus;
 import java.io.IOException;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -41,12 +45,14 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
@@ -714,6 +720,78 @@ final class StagerTest {
       assertThat(stager.status().evicted()).isZero();
       assertThat(stage.files(0)).hasSize(10);
     }
+  }
+
+  /** What keeps a comparison from its end: the state, at first. */
+  private enum Obstacle {
+    STATE_CANNOT_BE_WRITTEN("failure"),
+    STATE_FAILS_MEANWHILE("listCopies");
+
+    private final String call;
+
+    Obstacle(String call) {
+      this.call = call;
+    }
+
+    /** Such a state, until it is repaired. */
+    Namespace of(Namespace namespace, AtomicBoolean isRepaired, CountDownLatch isMet) {
+      InvocationHandler calls =
+          (proxy, method, arguments) -> {
+            if (isRepaired.get() || !method.getName().equals(call)) {
+              return method.invoke(namespace, arguments);
+            }
+            isMet.countDown();
+            if (this == STATE_FAILS_MEANWHILE) {
+              throw new StateException("injected", null);
+            }
+            return "injected";
+          };
+      return (Namespace)
+          Proxy.newProxyInstance(
+              Namespace.class.getClassLoader(), new Class<?>[] {Namespace.class}, calls);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void compareTiers_stateFailsAtFirst_comparesWhenItIsRepaired(Obstacle obstacle) throws Exception {
+    AtomicBoolean isRepaired = new AtomicBoolean();
+    CountDownLatch isMet = new CountDownLatch(1);
+    try (Stage stage = new Stage(directory, ROOM)) {
+      stage.stage(stage.file("f", 1, 4000));
+      Inode other = stage.file("g", 2, 4000);
+      stage.stager.close();
+      stage.tiers.get(0).close();
+      Tier tier = uncounted();
+      Namespace namespace = obstacle.of(stage.namespace, isRepaired, isMet);
+      Copies copies = TestCopies.raw(namespace, List.of(tier));
+      Stager stager =
+          new Stager(
+              namespace,
+              stage.source,
+              copies,
+              EvictionPolicy.NONE,
+              Stage.SETTINGS,
+              Share.ALL,
+              Lenders.none(),
+              () -> {});
+      stager.compareTiers();
+      isMet.await();
+      assertThat(tier.status().state()).isEqualTo(TierStatus.State.RECOVERING);
+
+      isRepaired.set(true);
+      Await.until("it is compared", () -> tier.status().state() == TierStatus.State.ON);
+      stager.serve(other, 0, 4000, new CollectingSink());
+      Await.until("it takes a copy", () -> copies.has(other));
+      stager.close();
+      copies.close();
+    }
+  }
+
+  /** The tier as it is opened after an unclean stop. */
+  private Tier uncounted() throws IOException {
+    return new DirectoryTier(
+        new TierSettings("ssd:0", "ssd", directory.resolve("tier0"), ROOM, 0), null, null);
   }
 
   @Test

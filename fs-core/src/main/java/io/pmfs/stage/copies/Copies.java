@@ -358,9 +358,12 @@ public final class Copies implements AutoCloseable {
     return index.has(inode, placement);
   }
 
-  /** Compares a tier with the records in both directions, while both are in use. */
-  public void compareWithRecords(Tier tier, BooleanSupplier stopping) {
-    new TierComparison(namespace, index, tier, format(tier)).run(stopping);
+  /**
+   * Compares a tier with the records in both directions, while both are in use; false if it did not
+   * get to its end, as while the state fails.
+   */
+  public boolean compareWithRecords(Tier tier, BooleanSupplier stopping) {
+    return new TierComparison(namespace, index, tier, format(tier)).run(stopping);
   }
 
   /**

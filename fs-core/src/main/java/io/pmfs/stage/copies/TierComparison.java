@@ -3,6 +3,7 @@ package io.pmfs.stage.copies;
 import io.pmfs.metadata.CopyRecord;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.formats.CopyFormat;
+import io.pmfs.table.StateException;
 import io.pmfs.tier.Tier;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -40,6 +41,8 @@ public final class TierComparison {
   private long contentBytes;
   private final Set<Long> changedSince = new HashSet<>(); // not counted yet
 
+  private boolean taken; // GUARDED_BY(this)
+
   private long unrecorded;
   private long lost;
 
@@ -54,8 +57,14 @@ public final class TierComparison {
   /** A record of a copy. */
   private record Found(long number, CopyRecord copy) {}
 
-  /** Compares everything, unless it is stopped or the tier fails. */
-  void run(BooleanSupplier stopping) {
+  /**
+   * Compares everything, unless it is stopped, or the tier or the state fails. Returns whether the
+   * tier has the count; if not, another comparison may succeed.
+   */
+  boolean run(BooleanSupplier stopping) {
+    if (namespace.failure() != null) {
+      return false;
+    }
     int losses = namespace.losses();
     index.watch(this);
     try {
@@ -70,16 +79,16 @@ public final class TierComparison {
       long next = Namespace.ROOT;
       while (next >= 0) {
         if (stopping.getAsBoolean() || tier.hasFailed() || isForgetful(losses)) {
-          return;
+          return false;
         }
         next = compare(next);
       }
       if (isForgetful(losses)) {
-        return;
+        return false;
       }
       index.whileNothingChanges(this::take);
-    } catch (IOException e) {
-      // The tier logged this and shows it in its status.
+    } catch (IOException | StateException e) {
+      // The tier, or the state, logged this and shows it in its status.
       log.debug("stopped comparing tier {}: {}", tier.name(), e.getMessage());
     } finally {
       index.watch(null);
@@ -91,6 +100,11 @@ public final class TierComparison {
           lost,
           unrecorded);
     }
+    return isTaken();
+  }
+
+  private synchronized boolean isTaken() {
+    return taken;
   }
 
   /** Whether records may be lost: a missing record then proves nothing about its copy. */
@@ -193,6 +207,7 @@ public final class TierComparison {
     try {
       census.take();
       format.counted(contentBytes);
+      taken = true;
     } catch (IOException e) {
       log.debug("stopped comparing tier {}: {}", tier.name(), e.getMessage());
     }
