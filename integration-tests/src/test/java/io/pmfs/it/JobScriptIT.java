@@ -336,8 +336,8 @@ final class JobScriptIT {
 
   @Test
   void tiers_absent_areMadeForRootAlone() throws IOException {
-    Path shared = ofUserIn("local", "theirs").getParent();
-    List<Path> tiers = List.of(shared.resolve("pmfs"), shared.resolve("sub/pmfs"));
+    Path theirs = ofUserIn("local", "theirs");
+    List<Path> tiers = List.of(theirs.resolveSibling("pmfs"), theirs.resolveSibling("sub/pmfs"));
     configure("TIERS=(ssd:%s:80%% ssd:%s:80%%)".formatted(tiers.get(0), tiers.get(1)));
 
     job("1", "prolog", "pmfs:source=" + ofUser);
@@ -346,7 +346,7 @@ final class JobScriptIT {
       assertThat(calls()).contains("--tier ssd:" + directory + "/" + record("1", "key") + ":80%");
       assertThat(mode(directory)).isEqualTo("rwx--x--x");
     }
-    assertThat(mode(shared.resolve("sub"))).isEqualTo("rwxr-xr-x");
+    assertThat(mode(theirs.resolveSibling("sub"))).isEqualTo("rwxr-xr-x");
   }
 
   private static String mode(Path file) throws IOException {
