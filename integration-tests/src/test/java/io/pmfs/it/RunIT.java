@@ -614,7 +614,6 @@ final class RunIT {
   }
 
   @Test
-  @OnRequest("jobs")
   void run_onAMountOfAnotherRuntimeDirectory_isRefusedAndLeavesIt() {
     try (MountedPmfs mount = pmfs.mount(dataset.root())) {
       Path other = pmfs.directory("other");
