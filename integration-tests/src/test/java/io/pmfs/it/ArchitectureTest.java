@@ -59,7 +59,7 @@ final class ArchitectureTest {
       cli.bugreport   -> machine pack fuse.system metadata
       cli.control     -> daemon daemon.control daemon.tasks daemon.report daemon.requests mounts places machine tasks metadata
       daemon          -> daemon.outputs daemon.dataset daemon.control daemon.tasks daemon.process daemon.report daemon.requests contents mounts settings places machine shards fuse fuse.mounting fuse.system writable posix metadata table
-      daemon.outputs  -> daemon.dataset daemon.control daemon.tasks daemon.process daemon.report contents settings places machine shards cluster cluster.server cluster.client cluster.members fuse fuse.mounting fuse.system writable.remote writable.mount writable posix
+      daemon.outputs  -> daemon.dataset daemon.control daemon.tasks daemon.process daemon.report contents settings places machine shards cluster cluster.server cluster.client cluster.members cluster.peers fuse fuse.mounting fuse.system writable.remote writable.mount writable posix
       daemon.dataset  -> daemon.control daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests contents mounts settings places machine cache shards cluster cluster.client fuse fuse.mounting fuse.system tasks fs stage stage.copies stage.formats tier source memory posix metadata
       daemon.control  -> daemon.tasks daemon.process daemon.metrics daemon.report daemon.requests daemon.http settings machine cluster.server tasks posix metadata
       daemon.tasks    -> daemon.report machine cluster.client cluster.peers cluster.members writable tasks posix metadata
