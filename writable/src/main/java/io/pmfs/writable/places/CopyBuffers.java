@@ -13,12 +13,19 @@ public final class CopyBuffers {
   private CopyBuffers() {}
 
   public static ByteBuffer take() {
+    return take(BYTES);
+  }
+
+  /** Takes a buffer that may be no larger than needed, for a caller that may keep it for long. */
+  public static ByteBuffer take(int size) {
     ByteBuffer free = FREE.poll();
-    return free == null ? ByteBuffer.allocateDirect(BYTES) : free.clear();
+    return free == null ? ByteBuffer.allocateDirect(size) : free.clear();
   }
 
   /** Takes back a buffer; the caller must not use it afterwards. */
   public static void give(ByteBuffer buffer) {
-    FREE.offer(buffer);
+    if (buffer.capacity() == BYTES) {
+      FREE.offer(buffer);
+    }
   }
 }

@@ -14,6 +14,7 @@ import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.places.CopyBuffers;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -89,13 +90,13 @@ final class MessageReader {
     return value;
   }
 
-  /** Copies bytes to native memory for system calls. */
-  ByteBuffer contentInto(ByteBuffer destination) throws IOException {
+  /** Bytes in native memory for system calls, for {@link CopyBuffers#give}. */
+  ByteBuffer nativeContent() throws IOException {
     ByteBuffer value = content();
-    if (value.remaining() > destination.capacity()) {
-      throw new IOException("more than " + destination.capacity() + " bytes");
+    if (value.remaining() > CopyBuffers.BYTES) {
+      throw new IOException("more than " + CopyBuffers.BYTES + " bytes");
     }
-    return destination.clear().put(value).flip();
+    return CopyBuffers.take(value.remaining()).put(value).flip();
   }
 
   FileName name() throws IOException {

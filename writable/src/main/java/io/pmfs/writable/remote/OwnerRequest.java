@@ -200,19 +200,14 @@ enum OwnerRequest {
 
   private static void write(OwnedFileSystem fs, MessageReader in, MessageWriter out)
       throws FsException, IOException {
-    ByteBuffer direct = CopyBuffers.take(); // For the system call.
+    long inode = in.number();
+    long handle = in.number();
+    long offset = in.number();
+    ByteBuffer bytes = in.nativeContent();
     try {
-      out.small(
-          fs.write(
-              in.number(),
-              in.number(),
-              in.number(),
-              in.contentInto(direct),
-              in.isNext(),
-              in.isNext(),
-              in.caller()));
+      out.small(fs.write(inode, handle, offset, bytes, in.isNext(), in.isNext(), in.caller()));
     } finally {
-      CopyBuffers.give(direct);
+      CopyBuffers.give(bytes);
     }
   }
 
