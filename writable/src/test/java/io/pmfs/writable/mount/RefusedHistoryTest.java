@@ -142,7 +142,7 @@ class RefusedHistoryTest {
     }
   }
 
-  /** What is not tried again by itself, and told once: links, modes, names of one file. */
+  /** What is not tried again by itself, and told once: modes, names of one file. */
   private static boolean isForGood(Failure failure) {
     return failure.reason().startsWith("given up: ")
         || failure.reason().equals("the source does not allow replacing this name");
