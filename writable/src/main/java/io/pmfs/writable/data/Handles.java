@@ -167,6 +167,11 @@ public final class Handles {
     return new Released(open == null ? null : open.file(), writes(handle));
   }
 
+  /** Whether a file is open for writing, as far as this process knows. */
+  public boolean isWritten(long number) {
+    return writers.has(number);
+  }
+
   boolean isOpen(long number) {
     return handles.values().stream().anyMatch(handle -> handle.file().number() == number);
   }

@@ -21,6 +21,10 @@ final class Writers {
     files.put(inode, new Writer(node, writer == null ? 1 : writer.handles() + 1));
   }
 
+  synchronized boolean has(long inode) {
+    return files.containsKey(inode);
+  }
+
   /** Fails with EBUSY if another node writes the file. */
   synchronized void check(long inode, int node) throws FsException {
     Writer writer = files.get(inode);

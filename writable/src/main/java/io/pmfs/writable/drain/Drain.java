@@ -87,7 +87,7 @@ public final class Drain implements AutoCloseable {
     DataPlaces places = data.places();
     Actors actors = new Actors(tree.source().calls());
     unreported = new UnreportedFailures(state);
-    unclosed = new Unclosed(state, data.files());
+    unclosed = new Unclosed(state, data.files(), data.handles());
     pace = new Pace(settings.drainBytesPerSecond(), System::nanoTime);
     step = new Step(state, tree.source(), actors, conflicts, settings.hostName());
     Temporaries temporaries = new Temporaries(state, tree.source(), mount);

@@ -226,7 +226,7 @@ final class DrainReport {
         }
         paths.add(path(change));
       }
-      for (long number : unclosed.failures().keySet()) {
+      for (long number : unclosed.numbers()) {
         Inode inode = state.find(number);
         if (paths.size() < most && inode != null) {
           paths.add(step.path(inode.parent(), inode.name()));

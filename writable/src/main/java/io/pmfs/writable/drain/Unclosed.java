@@ -1,26 +1,53 @@
 package io.pmfs.writable.drain;
 
 import io.pmfs.posix.FsException;
+import io.pmfs.writable.data.Handles;
 import io.pmfs.writable.data.OpenFiles;
 import io.pmfs.writable.data.OutputFiles;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.State;
+import java.util.Collection;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Closed files whose content could not be recorded in the journal; retried later. Thread-safe. */
+/**
+ * Closed files whose content is not in the journal: it could not be recorded, which is retried; or
+ * an earlier process ended before it was. Thread-safe.
+ */
 public final class Unclosed {
   private static final Logger log = LoggerFactory.getLogger(Unclosed.class);
 
+  /** Longer than a node may be away before what it had open counts as closed. */
+  private static final long FORMER_MILLIS = 40_000;
+
   private final State state;
   private final OutputFiles files;
+  private final Handles handles;
   private final Map<Long, Exception> failures = new ConcurrentHashMap<>();
 
-  Unclosed(State state, OutputFiles files) {
+  /**
+   * Files that an earlier process left being written. Which of them are still open is unknown: the
+   * handle of a program shows when it is used, that of a lost node never. One that does not show in
+   * time counts as closed. If it was only idle, its next write begins the next content.
+   */
+  private final Set<Long> former = ConcurrentHashMap.newKeySet();
+
+  private volatile long beganMillis;
+
+  Unclosed(State state, OutputFiles files, Handles handles) {
     this.state = state;
     this.files = files;
+    this.handles = handles;
+  }
+
+  /** Adds the files that an earlier process left being written. */
+  public void addFormer(Collection<Long> numbers) {
+    beganMillis = state.millis();
+    former.addAll(numbers);
   }
 
   /** Records the content of a file that nothing has open. */
@@ -37,21 +64,49 @@ public final class Unclosed {
     failures.put(number, why);
   }
 
-  /** Retries all of them; returns whether none is left. */
+  /** Retries all of them; returns whether none failed. */
   boolean tryAll() {
-    for (long number : failures.keySet()) {
-      try {
-        close(number);
-      } catch (FsException e) {
-        log.debug("inode {} is not closed: {}", number, e.getMessage());
-        closeLater(number, e);
-      }
+    failures.keySet().forEach(this::tryToClose);
+    former.removeIf(number -> !isLeft(number));
+    long now = state.millis();
+    if (now < beganMillis || now - beganMillis >= FORMER_MILLIS) {
+      former.forEach(this::tryToClose);
+      former.clear();
     }
     return failures.isEmpty();
   }
 
+  private void tryToClose(long number) {
+    try {
+      close(number);
+    } catch (FsException e) {
+      log.debug("inode {} is not closed: {}", number, e.getMessage());
+      closeLater(number, e);
+    }
+  }
+
+  /** Whether a file is still as the earlier process left it. */
+  private boolean isLeft(long number) {
+    try {
+      Inode inode = state.find(number);
+      return inode != null
+          && inode.is(Inode.WRITING)
+          && !inode.isRemoved()
+          && !handles.isWritten(number);
+    } catch (FsException e) {
+      return true;
+    }
+  }
+
   int count() {
-    return failures.size();
+    return numbers().size();
+  }
+
+  /** The inode numbers. */
+  Set<Long> numbers() {
+    Set<Long> numbers = new HashSet<>(failures.keySet());
+    former.stream().filter(this::isLeft).forEach(numbers::add);
+    return numbers;
   }
 
   /** The inode numbers, and why each file could not be closed. */

@@ -65,6 +65,8 @@ public final class Sessions {
     forgetUnsynced(bootId);
     if (state.beginSession(settings.session().toString(), settings.resumed(), Caller::isHere)) {
       end();
+    } else {
+      drain.unclosed().addFormer(numbers(Tables.WRITING));
     }
     if (state.waitingCount() > 0) {
       log.info("{} changes wait for the source", state.waitingCount());

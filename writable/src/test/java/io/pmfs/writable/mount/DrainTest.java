@@ -2,13 +2,16 @@ package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -45,5 +48,65 @@ class DrainTest {
       assertThat(driver.mount().drain(20_000)).as("%s, drain %d", name, i).isTrue();
     }
     return null;
+  }
+
+  // ---- files that the next process finds being written
+
+  private final AtomicLong passedMillis = new AtomicLong();
+
+  private Driver withClock() throws Exception {
+    return new Driver(directory, 0, () -> Instant.now().plusMillis(passedMillis.get()));
+  }
+
+  /** That it was closed could not be recorded, for example because the state's disk was full. */
+  @Test
+  void file_whoseCloseTheLastProcessLost_isMissedAndArrives() throws Exception {
+    try (Driver driver = withClock()) {
+      Opened file = driver.create("a");
+      driver.write(file, 0, "content");
+      driver.restart();
+      assertThat(driver.mount().drain(0)).isFalse();
+      assertThat(driver.mount().drainStatus().waitingChanges()).isEqualTo(1);
+      assertThat(driver.mount().waiting(10)).containsExactly("a");
+      passedMillis.set(60_000);
+      driver.mount().drain(0);
+      driver.drainAll();
+      assertThat(driver.mount().drain(0)).isTrue();
+      assertThat(driver.sourceTree()).containsEntry("a", "file 644 content");
+      // It was only idle.
+      driver.write(file, 0, "CON");
+      assertThat(driver.mount().drain(0)).isTrue();
+      driver.close(file);
+      driver.drainAll();
+      assertThat(driver.sourceTree()).containsEntry("a", "file 644 CONtent");
+    }
+  }
+
+  @Test
+  void file_thatIsWrittenOn_isOpenAsBefore() throws Exception {
+    try (Driver driver = withClock()) {
+      Opened file = driver.create("a");
+      driver.write(file, 0, "content");
+      driver.restart();
+      driver.write(file, 0, "CON");
+      assertThat(driver.mount().drain(0)).isTrue();
+      passedMillis.set(60_000);
+      assertThat(driver.mount().drain(0)).isTrue();
+      assertThat(driver.mount().drainStatus().waitingChanges()).isZero();
+      driver.close(file);
+      driver.drainAll();
+      assertThat(driver.sourceTree()).containsEntry("a", "file 644 CONtent");
+    }
+  }
+
+  @Test
+  void file_thatWasRemoved_isNotMissed() throws Exception {
+    try (Driver driver = withClock()) {
+      driver.write(driver.create("a"), 0, "content");
+      driver.unlink("a");
+      driver.drainAll();
+      driver.restart();
+      assertThat(driver.mount().drain(0)).isTrue();
+    }
   }
 }

@@ -33,6 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Content that stays on the node where it was written. */
 class KeptContentTest {
@@ -446,6 +447,35 @@ class KeptContentTest {
     assertThat(owner.sourceTree())
         .containsEntry("a", "file 644 " + LARGE)
         .containsEntry("b", "file 644 " + LARGE);
+  }
+
+  /** The owner's next process does not know what the node had open, whether it was given up. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void nodeThatIsAway_isNamedByTheNextOwnerToo(boolean isGivenUp) throws Exception {
+    Opened open = nodes.create(B);
+    write(open, 0, LARGE);
+    nodes.link.isCut = true;
+    if (isGivenUp) {
+      owner.mount().leave(1);
+    }
+    nodes.restartOwner();
+    assertThat(owner.mount().drain(0)).isFalse();
+    assertThat(owner.mount().drainStatus().waitingChanges()).isEqualTo(1);
+    assertThat(owner.mount().waiting(10)).containsExactly("b");
+    nodes.passedMillis.set(60_000);
+    assertThat(owner.mount().drain(0)).isFalse();
+    DrainStatus.Away away = Objects.requireNonNull(owner.mount().drainStatus().away());
+    assertThat(away.node()).isEqualTo("node2");
+    assertThat(away.path()).isEqualTo("b");
+    assertThat(away.changes()).isEqualTo(1);
+    nodes.link.isCut = false;
+    nodes.remountNode();
+    assertThat(owner.mount().drain(0)).isFalse();
+    owner.drainAll();
+    assertThat(owner.mount().drain(1000)).isTrue();
+    assertThat(owner.sourceTree()).containsEntry("b", "file 644 " + LARGE);
+    owner.append("b", "!");
   }
 
   @Test

@@ -23,6 +23,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -34,6 +35,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** The owner of a writable mount and another node of it, in one process. */
@@ -57,6 +59,9 @@ final class TwoNodes implements AutoCloseable {
   private NodeFiles files;
   WritableFileSystem remote;
   private long unique;
+
+  /** The owner's clock is ahead by so much. */
+  final AtomicLong passedMillis = new AtomicLong();
 
   /** Something that another thread could do. */
   interface Happening {
@@ -211,7 +216,7 @@ final class TwoNodes implements AutoCloseable {
 
   TwoNodes(Path directory) throws FsException {
     this.directory = directory;
-    owner = new Driver(directory);
+    owner = new Driver(directory, 0, () -> Instant.now().plusMillis(passedMillis.get()));
     calls = new FakeCalls(owner.calls);
     link = new Link();
     serve(new OwnerServer(owner.mount()));
