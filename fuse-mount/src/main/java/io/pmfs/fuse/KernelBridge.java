@@ -216,13 +216,15 @@ public final class KernelBridge implements Bridge {
     mounting.mounted();
     RequestHandler handler = handler(device, resumed);
     KernelWorkers started =
-        new KernelWorkers(device, handler, workforce, given != null, this::fail, () -> end(device));
+        new KernelWorkers(
+            device, handler, workforce, given != null, this::fail, () -> leave(device), this::end);
     workers = started;
     try {
       started.start(resumed);
     } catch (OutOfMemoryError e) {
       abort();
-      end(device);
+      leave(device);
+      end();
       throw new MountException(Reason.FAILED, options.mountpoint() + ": " + e.getMessage(), e);
     }
     if (resumed) {
@@ -247,12 +249,15 @@ public final class KernelBridge implements Bridge {
     }
   }
 
-  private void end(int device) {
+  private void leave(int device) {
     BackingFiles files = backing;
     if (files != null) {
       files.close();
     }
     LIBC.close(device);
+  }
+
+  private void end() {
     mounting.ended();
     ended.countDown();
   }

@@ -108,6 +108,16 @@ final class KernelWorker implements Runnable {
     }
   }
 
+  /**
+   * Whether it works on a request that leaves nothing behind: in vain, once the session has ended.
+   * Thread-safe.
+   */
+  boolean worksInVain() {
+    boolean isWorking = request.isWaiting(0, System.nanoTime());
+    Opcode opcode = isWorking ? request.opcode() : null;
+    return opcode != null && handler.mayEndEarly(opcode) && !reply.isSent();
+  }
+
   @Override
   public void run() {
     runWhile(() -> true);

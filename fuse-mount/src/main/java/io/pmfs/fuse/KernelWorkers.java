@@ -48,8 +48,10 @@ final class KernelWorkers {
   private final Workforce workforce;
   private final boolean outlived;
   private final Runnable failed;
+  private final Runnable left;
   private final Runnable ended;
   private final AtomicBoolean hasEnded = new AtomicBoolean();
+  private final AtomicBoolean isOver = new AtomicBoolean();
   private final AtomicBoolean hasFailed = new AtomicBoolean();
   private final RequestGate gate = new RequestGate();
   private final AtomicInteger running = new AtomicInteger();
@@ -63,7 +65,9 @@ final class KernelWorkers {
    * @param device the session's descriptor
    * @param outlived whether the session continues when this process ends
    * @param failed runs once, if the session continues but this process can no longer serve it
-   * @param ended runs once, when the session has ended
+   * @param left runs once, when the session has ended and no worker uses its descriptor any more
+   * @param ended runs once, when the session has ended: after {@code left}, unless a worker still
+   *     works on a request that may be ended early, which may take as long as the source does
    */
   KernelWorkers(
       int device,
@@ -71,12 +75,14 @@ final class KernelWorkers {
       Workforce workforce,
       boolean outlived,
       Runnable failed,
+      Runnable left,
       Runnable ended) {
     this.device = device;
     this.handler = handler;
     this.workforce = workforce;
     this.outlived = outlived;
     this.failed = failed;
+    this.left = left;
     this.ended = ended;
   }
 
@@ -104,16 +110,34 @@ final class KernelWorkers {
   }
 
   private void end() {
-    // If the gate is closing, workers fetch no more, and requests wait for another process.
-    boolean isLast = running.decrementAndGet() == 0;
+    int others = running.decrementAndGet();
     relief.call();
-    if (!isLast || gate.isClosing()) {
+    // If the gate is closing, workers fetch no more, and requests wait for another process.
+    if (gate.isClosing()) {
       return;
     }
-    if (!hasEnded.get()) {
+    if (others == 0 && !hasEnded.get()) {
       fail();
     }
-    if (hasEnded.get() || !outlived) {
+    if (others == 0 && (hasEnded.get() || !outlived)) {
+      left.run();
+      over();
+    } else if (hasEnded.get() && others == inVain()) {
+      over();
+    }
+  }
+
+  /** How many workers work on requests that were ended early. */
+  private int inVain() {
+    int count = 0;
+    for (KernelWorker worker : workers) {
+      count += worker.worksInVain() ? 1 : 0;
+    }
+    return count;
+  }
+
+  private void over() {
+    if (!isOver.getAndSet(true)) {
       ended.run();
     }
   }

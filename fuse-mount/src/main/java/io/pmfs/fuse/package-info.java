@@ -17,6 +17,7 @@
  * <ul>
  *   <li>{@code fuse-1} negotiates, unless it continues a session, and starts {@code fuse-2} and so
  *       on, as many as were configured. They end with the session; the last one closes the device.
+ *       The mount ends without those that then still work on a request that may be ended early.
  *       After a hand-over they wait, in the kernel or in the {@link RequestGate}, until the process
  *       ends, or they end (deadlock 4).
  *   <li>{@code fuse-relief} and {@code fuse-more-33} and so on, in writable mounts: while workers

@@ -244,6 +244,11 @@ final class KernelSession implements AutoCloseable {
     served.endIfKilled(0, System.nanoTime(), isKilled);
   }
 
+  /** Whether nothing awaits the end of the work once the session has ended. */
+  boolean worksInVain() {
+    return served.worksInVain();
+  }
+
   boolean isWorking() {
     return worker.isAlive();
   }

@@ -66,6 +66,7 @@ final class KilledProgramsTest {
       meanwhile.happens(session);
       lists.release();
       Errno errno = lookup.join().errno();
+      assertThat(session.worksInVain()).isFalse();
       assertThat(lookup(session).errno()).isNull();
       assertThat(session.endings).hasValue(0);
       return errno;
@@ -84,6 +85,7 @@ final class KilledProgramsTest {
               assertThat(session.waiting(0)).isNotNull();
               session.endIfKilled(thread -> thread == PROGRAM);
               assertThat(session.waiting(0)).isNull();
+              assertThat(session.worksInVain()).isTrue();
             });
     assertThat(errno).isEqualTo(Errno.EINTR);
   }

@@ -142,18 +142,47 @@ final class BlockedSourceIT {
       String stopped = Long.toString(source.daemon());
       Command.run("kill", "-STOP", stopped).expect(0);
       try {
-        Process program =
-            new ProcessBuilder(command, mount.path(command.equals("ls") ? "d7" : "file7")).start();
-        Await.until(
-            "it waits", Duration.ofSeconds(30), () -> mount.status().number("waiting.count") == 1);
-        program.destroyForcibly();
-        assertThat(program.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        killWaiting(command, mount);
       } finally {
         Command.run("kill", "-CONT", stopped).expect(0);
       }
       Command.run("cmp", mount.path("d7/file"), tree.resolve("d7/file").toString()).expect(0);
       Command.run("cmp", mount.path("file7"), tree.resolve("file7").toString()).expect(0);
       assertThat(mount.status().number("failures.total")).isZero();
+    }
+  }
+
+  /** Kills a program that waits for the source, and awaits its end. */
+  private static void killWaiting(String command, MountedPmfs mount) throws Exception {
+    Process program =
+        new ProcessBuilder(command, mount.path(command.equals("ls") ? "d7" : "file7")).start();
+    Await.until(
+        "it waits", Duration.ofSeconds(30), () -> mount.status().number("waiting.count") == 1);
+    program.destroyForcibly();
+    assertThat(program.waitFor(30, TimeUnit.SECONDS)).isTrue();
+  }
+
+  /** Its worker still waits. */
+  @ParameterizedTest
+  @ValueSource(strings = {"ls", "cat"})
+  void umount_afterAProgramThatWaitedWasKilled_endsTheDaemon(String command) throws Exception {
+    try (Installation slow = new Installation().environment("PMFS_WATCHDOG", "1000");
+        MountedPmfs source = slow.mount(tree);
+        Installation pmfs = new Installation();
+        MountedPmfs mount = pmfs.mount(source.mountpoint())) {
+      Command.run("ls", "-l", mount.path("")).expect(0);
+      long daemon = mount.daemon();
+      String stopped = Long.toString(source.daemon());
+      Command.run("kill", "-STOP", stopped).expect(0);
+      try {
+        killWaiting(command, mount);
+        pmfs.run("umount", mount.mountpoint().toString()).expect(0);
+        mount.ended();
+        assertThat(MountedPmfs.runs(daemon)).isFalse();
+      } finally {
+        Command.run("kill", "-CONT", stopped).expect(0);
+      }
+      pmfs.mount(tree).close();
     }
   }
 

@@ -47,6 +47,9 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   /** Another thread is ending the request. */
   private static final long ENDING = -1;
 
+  /** Another thread has ended the request. */
+  private static final long ENDED = -3;
+
   /** Only the worker may answer. */
   private static final long KEPT = -2;
 
@@ -106,13 +109,18 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   /** Whether a request has no answer yet. Thread-safe. */
   public boolean isAwaited() {
     long now = state.getAcquire();
-    return now != ANSWERED && now != ENDING;
+    return now != ANSWERED && now != ENDING && now != ENDED;
+  }
+
+  /** Whether the worker has answered its last request itself. Thread-safe. */
+  public boolean isSent() {
+    return state.getAcquire() == ANSWERED;
   }
 
   /** The number of the request if it can be ended early; 0 if it cannot. Thread-safe. */
   public long interruptible() {
     long now = state.getAcquire();
-    return now == ENDING || now == KEPT ? ANSWERED : now;
+    return now == ENDING || now == ENDED || now == KEPT ? ANSWERED : now;
   }
 
   /**
@@ -133,7 +141,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
       putHeader(answer, number, -Errno.EINTR.number(), 0);
       answer.putLong(BODY, address).putLong(BODY + 8, BODY);
       channel.send(address + BODY, 1);
-      left = ANSWERED;
+      left = ENDED;
     } finally {
       state.setRelease(left);
     }
@@ -167,7 +175,8 @@ public final class KernelReply implements ReadSink, AutoCloseable {
 
   private boolean isTaken(long next) {
     while (!state.compareAndSet(unique, next)) {
-      if (state.getAcquire() == ANSWERED) {
+      long now = state.getAcquire();
+      if (now == ENDED || now == ANSWERED) {
         header(-Errno.EINTR.number(), 0);
         answered = true;
         return false;
