@@ -98,7 +98,7 @@ final class ArchitectureTest {
       tasks           -> fs stage stage.copies tier source memory posix metadata
       fs              -> stage stage.copies tier source memory posix metadata
       stage           -> stage.copies stage.formats tier source memory posix metadata
-      stage.copies    -> stage.formats tier memory posix metadata
+      stage.copies    -> stage.formats tier memory posix metadata table
       stage.formats   -> tier memory metadata compression
       tier            -> memory posix metadata
       source          -> posix metadata
