@@ -37,6 +37,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -54,7 +55,7 @@ class OwnerRequestTest {
   /** What was asked of the owner, and in which bytes. */
   static final class Asked implements OwnerLink {
     final Map<OwnerRequest, byte[]> requests = new ConcurrentSkipListMap<>();
-    final List<String> calls = new ArrayList<>();
+    final List<String> calls = new CopyOnWriteArrayList<>();
 
     @Override
     public byte[] ask(String title, byte[] body) throws IOException {
