@@ -205,6 +205,7 @@ public final class ContentStep {
       step.times().disturb(change, at.directory());
       try (SourceTree.Directory directory = step.open(at.directory());
           SourceTree.Directory from = step.open(made.get(i).directory())) {
+        giveRights(change, from, made.get(i));
         if (!step.renameFreeAs(change, from, made.get(i).name(), directory, at.name())) {
           throw new FsException(Errno.EEXIST, at.name().toString());
         }
@@ -676,14 +677,50 @@ public final class ContentStep {
       Map<FileName, byte[]> all = calls.extendedAttributes(old.file());
       byte[] list = all.get(PosixAcl.ACCESS);
       int mode = change.attributes().mode();
-      attributes.setList(made, list == null ? null : PosixAcl.withMode(list, mode));
+      byte[] wanted = list == null ? null : PosixAcl.withMode(list, mode);
+      attributes.asWriter(change, false, () -> attributes.setList(made, wanted));
       for (Map.Entry<FileName, byte[]> attribute : all.entrySet()) {
         String full = attribute.getKey().toString();
-        if (full.startsWith("user.") || full.startsWith("trusted.")) {
+        if (full.startsWith("user.") || isOfRoot(full)) {
           calls.setExtendedAttribute(made.file(), attribute.getKey(), attribute.getValue());
         } else if (isLabel(full)) {
-          attributes.setExtended(made, attribute.getKey(), attribute.getValue());
+          setLabel(made, attribute.getKey(), attribute.getValue());
         }
+      }
+    }
+  }
+
+  /** As {@link #copyExtended}; false if the source does not permit it. */
+  private boolean isCopied(
+      Change.Content change,
+      SourceTree.Directory directory,
+      FileName name,
+      Stat there,
+      SourceTree.Directory from,
+      Copies.Copy copy)
+      throws FsException {
+    try {
+      copyExtended(change, directory, name, there, from, copy);
+      return true;
+    } catch (FsException e) {
+      if (e.errno() != Errno.EPERM && e.errno() != Errno.EACCES) {
+        throw e;
+      }
+      return false;
+    }
+  }
+
+  /** XFS shows a list under such a name, too: setting that one would undo the new mode. */
+  private static boolean isOfRoot(String name) {
+    return name.startsWith("trusted.") && !name.startsWith("trusted.SGI_ACL");
+  }
+
+  private void setLabel(SourceTree.Directory made, FileName name, byte[] value) throws FsException {
+    try {
+      attributes.setExtended(made, name, value);
+    } catch (FsException e) {
+      if (e.errno() != Errno.EACCES) { // The policy decides on labels.
+        throw e;
       }
     }
   }
@@ -696,8 +733,8 @@ public final class ContentStep {
   /** Gives a copy the rights that its file is to have, once it has the list, if there is one. */
   private void giveRights(Change.Content change, SourceTree.Directory from, Copies.Copy copy)
       throws FsException {
-    if (change.isFirst()) {
-      return; // It has them.
+    if (copy.change() instanceof Change.Content copied && copied.isFirst()) {
+      return; // It has them, whatever was folded into the change since.
     }
     try (SourceTree.Directory made = node(from, copy.name(), copy);
         OutputCalls.Acting acting = step.actors().as(change)) {
@@ -742,10 +779,12 @@ public final class ContentStep {
         SourceTree.Directory from = step.open(copy.directory())) {
       Stat there = Step.find(directory, name);
       Stat seen = inode.seen();
-      if (there != null && seen != null && seen.isSameFile(there)) {
-        copyExtended(change, directory, name, there, from, copy);
+      if (there == null
+          || seen == null
+          || !seen.isSameFile(there)
+          || isCopied(change, directory, name, there, from, copy)) {
+        giveRights(change, from, copy);
       }
-      giveRights(change, from, copy);
       FileName beside =
           step.makeBeside(
               name, free -> step.renameFreeAs(change, from, copy.name(), directory, free));

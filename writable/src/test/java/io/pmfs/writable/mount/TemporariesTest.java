@@ -79,6 +79,14 @@ class TemporariesTest {
     drain();
   }
 
+  /** The copy was made for a file that exists, and then its first content is left out. */
+  @Test
+  void copyAhead_ofTheSecondContentOfANewFile_hasItsMode() throws Exception {
+    driver.put("a", "one");
+    driver.put("a", "another");
+    drain();
+  }
+
   @Test
   void copyAhead_ofAVersionThatIsAppended_goes() throws Exception {
     driver.put("a", "one");
