@@ -142,7 +142,7 @@ class WritableDirectoriesTest {
     try (WritableMount mount = open(true)) {
       assertThat(read(mount, ROOT, "one")).isEqualTo("1");
       assertThat(read(mount, ROOT, "two")).isEqualTo("22");
-      assertThat(mount.drain(20_000)).isTrue();
+      assertThat(mount.drain(1_000)).as("a program may have the second open").isFalse();
       assertThat(source.resolve("one")).hasContent("1");
       assertThat(source.resolve("two")).doesNotExist();
     }

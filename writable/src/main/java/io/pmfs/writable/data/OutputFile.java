@@ -173,7 +173,7 @@ public final class OutputFile {
    * @return the present inode: if its data file is gone, the file is read from the source if that
    *     has all of the content
    */
-  Inode load(Inode inode) throws FsException {
+  public Inode load(Inode inode) throws FsException {
     Inode now = attach(inode);
     DataFile attached = data;
     if (attached != null && now.is(Inode.WRITING) && (size < 0 || !attached.isHere())) {

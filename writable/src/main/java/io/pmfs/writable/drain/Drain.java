@@ -51,6 +51,9 @@ public final class Drain implements AutoCloseable {
   /** Longer than the pause of {@link io.pmfs.table.TableStore} after a failure. */
   private static final long REOPEN_MILLIS = 1500;
 
+  /** How often a drain looks whether it is known which files of an earlier process are open. */
+  private static final long FORMER_POLL_MILLIS = 50;
+
   private final State state;
   private final OutputData data;
   private final WritableSettings settings;
@@ -342,6 +345,10 @@ public final class Drain implements AutoCloseable {
       Thread.sleep(Math.max(0, Math.min(timeoutMillis, REOPEN_MILLIS)));
       unclosed.tryAll();
     }
+    while (unclosed.hasFormer() && !closed && millisSince(begin) < timeoutMillis) {
+      Thread.sleep(FORMER_POLL_MILLIS);
+      unclosed.tryAll();
+    }
     long until = state.head();
     long refusedBefore = refusals.get();
     isHurried = true;
@@ -353,7 +360,7 @@ public final class Drain implements AutoCloseable {
       if (committed >= until && !isDeferred(until)) {
         break;
       }
-      long left = timeoutMillis - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
+      long left = timeoutMillis - millisSince(begin);
       boolean isStopped = stopped != null && refusals.get() > refusedBefore + 1;
       boolean isTried = committed >= until && hasEnded;
       if (left <= 0 || closed || isStopped || isTried) {
@@ -363,6 +370,10 @@ public final class Drain implements AutoCloseable {
     }
     tidyUp();
     return conflicts.givenUpCount() == 0 && unclosed.count() == 0;
+  }
+
+  private static long millisSince(long begin) {
+    return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin);
   }
 
   /** Removes the last traces of pmfs from the source. */

@@ -37,6 +37,7 @@ public final class Unclosed {
   private final Set<Long> former = ConcurrentHashMap.newKeySet();
 
   private volatile long beganMillis;
+  private volatile boolean hasStopped;
 
   Unclosed(State state, OutputFiles files, Handles handles) {
     this.state = state;
@@ -68,12 +69,28 @@ public final class Unclosed {
   boolean tryAll() {
     failures.keySet().forEach(this::tryToClose);
     former.removeIf(number -> !isLeft(number));
-    long now = state.millis();
-    if (now < beganMillis || now - beganMillis >= FORMER_MILLIS) {
+    long passed = state.millis() - beganMillis;
+    if (passed >= FORMER_MILLIS / 2 && !hasStopped) {
+      hasStopped = true;
+      former.forEach(this::stopWriting);
+    }
+    if (passed < 0 || passed >= FORMER_MILLIS) {
       former.forEach(this::tryToClose);
       former.clear();
     }
     return failures.isEmpty();
+  }
+
+  /** Stops a node that writes a file without asking: its next write shows the handle. */
+  private void stopWriting(long number) {
+    try (OutputFiles.Locked locked = files.tryLock(number)) {
+      Inode inode = state.find(number);
+      if (locked != null && inode != null && isLeft(number)) {
+        locked.file().load(inode);
+      }
+    } catch (FsException e) {
+      log.debug("inode {}: {}", number, e.getMessage());
+    }
   }
 
   private void tryToClose(long number) {
@@ -96,6 +113,11 @@ public final class Unclosed {
     } catch (FsException e) {
       return true;
     }
+  }
+
+  /** Whether it is still unknown of some files if they are open. */
+  boolean hasFormer() {
+    return former.stream().anyMatch(this::isLeft);
   }
 
   int count() {

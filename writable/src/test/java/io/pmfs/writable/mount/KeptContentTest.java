@@ -479,6 +479,24 @@ class KeptContentTest {
   }
 
   @Test
+  void fileThatANodeWrites_whileTheOwnerIsReplaced_isNotClosed() throws Exception {
+    Opened open = nodes.create(B);
+    write(open, 0, LARGE);
+    nodes.restartOwner();
+    assertThat(owner.mount().drain(0)).isFalse();
+    nodes.passedMillis.set(25_000);
+    assertThat(owner.mount().drain(0)).isFalse();
+    write(open, 1, "X");
+    nodes.passedMillis.set(60_000);
+    assertThat(owner.mount().drain(0)).isTrue();
+    owner.drainAll();
+    assertThat(owner.sourceTree()).doesNotContainKey("b");
+    close(open);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("b", "file 644 aX" + LARGE.substring(2));
+  }
+
+  @Test
   void fileOfANodeThatIsAway_canBeRemoved() throws Exception {
     putLarge();
     owner.put("b", "text");
