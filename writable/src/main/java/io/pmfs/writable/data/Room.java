@@ -155,22 +155,36 @@ public final class Room {
 
   // ---- data files that the source has too
 
-  /** Evicts some data files that the source has too; returns whether there were any. */
+  /**
+   * Evicts some data files that the source has too; returns whether it could. Looks at those that
+   * it passed by once more if the source has got further, so a call has an end.
+   */
   private synchronized boolean evict() throws FsException {
-    List<Item> items = clean();
-    if (items.isEmpty() && beginsAgain()) {
-      items = clean();
+    boolean hasBegunAgain = false;
+    while (true) {
+      List<Item> items = clean();
+      if (items.isEmpty()) {
+        if (hasBegunAgain || !beginsAgain()) {
+          return false;
+        }
+        hasBegunAgain = true;
+      } else if (evict(items)) {
+        return true;
+      }
     }
-    if (items.isEmpty()) {
-      return false;
-    }
+  }
+
+  private boolean evict(List<Item> items) throws FsException { // GUARDED_BY(this)
+    boolean isAny = false;
     for (Item item : items) {
-      if (!evict(item)) {
+      if (evict(item)) {
+        isAny = true;
+      } else {
         passedBy = Math.min(passedBy, item.key());
       }
     }
     cleanFrom = items.get(items.size() - 1).key() + 1;
-    return true;
+    return isAny;
   }
 
   /** The next data files that the source has too. */
