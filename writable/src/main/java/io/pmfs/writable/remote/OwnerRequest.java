@@ -213,27 +213,36 @@ enum OwnerRequest {
 
   private static void read(OwnedFileSystem fs, MessageReader in, MessageWriter out)
       throws FsException, IOException {
-    ByteBuffer direct = CopyBuffers.take();
-    List<ByteBuffer> pieces = new ArrayList<>();
-    ReadSink sink =
-        new ReadSink() {
-          @Override
-          public ByteBuffer buffer(int size) {
-            return direct.clear();
-          }
+    try (Pieces pieces = new Pieces()) {
+      fs.read(in.number(), in.number(), in.number(), in.small(), pieces);
+      out.pieces(pieces.pieces);
+    }
+  }
 
-          @Override
-          public void accept(ReadResult piece) throws IOException {
-            ByteBuffer bytes = ByteBuffer.allocate(piece.size());
-            piece.copyTo(bytes);
-            pieces.add(bytes.rewind());
-          }
-        };
-    try {
-      fs.read(in.number(), in.number(), in.number(), in.small(), sink);
-      out.pieces(pieces);
-    } finally {
-      CopyBuffers.give(direct);
+  /** Collects content. Has no buffer while the mount waits for the source. */
+  private static final class Pieces implements ReadSink, AutoCloseable {
+    private final List<ByteBuffer> pieces = new ArrayList<>();
+    private @Nullable ByteBuffer direct;
+
+    @Override
+    public ByteBuffer buffer(int size) {
+      ByteBuffer buffer = direct == null ? CopyBuffers.take() : direct;
+      direct = buffer;
+      return buffer.clear();
+    }
+
+    @Override
+    public void accept(ReadResult piece) throws IOException {
+      ByteBuffer bytes = ByteBuffer.allocate(piece.size());
+      piece.copyTo(bytes);
+      pieces.add(bytes.rewind());
+    }
+
+    @Override
+    public void close() {
+      if (direct != null) {
+        CopyBuffers.give(direct);
+      }
     }
   }
 }

@@ -223,7 +223,8 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
     try {
       return ask(request, values, MessageReader::opened);
     } catch (FsException e) {
-      if (e.getCause() instanceof NodeAway) {
+      // An earlier attempt than the one that failed last may have arrived.
+      if (e.getCause() instanceof NodeAway || e.getCause() instanceof BusyException) {
         upkeep.unanswered(caller.unique());
       }
       throw e;

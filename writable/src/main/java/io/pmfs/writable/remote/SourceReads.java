@@ -307,7 +307,7 @@ final class SourceReads {
         return;
       }
       files.remove(inode);
-      if (place != null && changesOf(inode) == before) {
+      if (place != null) {
         SourceFile file = new SourceFile(inode, place, opened.node().attributes());
         file.users = 1;
         files.put(inode, file);
@@ -316,6 +316,10 @@ final class SourceReads {
     }
     if (former != null) {
       former.end();
+    }
+    // Checked last: a change is counted before it ends what it finds.
+    if (changesOf(inode) != before) {
+      end(files.get(inode));
     }
   }
 
