@@ -21,8 +21,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Shows the supervisor that the mount works, by sending requests through it. A daemon whose workers
  * are all busy counts as working while one of them makes progress, or while a request to the source
- * or a peer is outstanding. It does not count as working if it is stopped, does not answer although
- * it has idle workers, or if all workers hang in the daemon or in a tier's disk.
+ * or a peer is outstanding, and while the kernel may hold back the check because another request
+ * changes names of the root. It does not count as working if it is stopped, does not answer
+ * although it has idle workers, or if all workers hang in the daemon or in a tier's disk.
  *
  * <p>INVARIANT: another process sends the requests. A thread that waits for an answer of its own
  * process cannot be killed: that process would never end, and none could replace it.
@@ -90,7 +91,7 @@ final class Heartbeat implements AutoCloseable {
           }
         } else if (!asking) {
           ask();
-        } else if (!idle && works) {
+        } else if ((!idle && works) || mount.locksRoot()) {
           supervision.touch(clock);
         }
       }

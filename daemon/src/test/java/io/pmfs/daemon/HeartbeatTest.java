@@ -119,6 +119,14 @@ final class HeartbeatTest {
     assertThat(isSilent()).isTrue();
   }
 
+  /** A program that creates a file in the root waits for the source; so does the check. */
+  @Test
+  void mount_whoseRootIsLocked_beats() throws Exception {
+    answers = false;
+    dataset.isRootLocked = true;
+    assertThat(beats()).isTrue();
+  }
+
   @Test
   void workers_allHangInPmfs_doesNotBeat() throws Exception {
     answers = false;

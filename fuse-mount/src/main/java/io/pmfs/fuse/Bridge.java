@@ -81,6 +81,14 @@ public interface Bridge {
     return true;
   }
 
+  /**
+   * Whether a request for a name in the root has waited for a second, in which the kernel may let
+   * no other request have those names.
+   */
+  default boolean waitsInRoot() {
+    return false;
+  }
+
   /** How many requests were answered, with success or failure. */
   default long answered() {
     return 0;

@@ -343,6 +343,12 @@ public final class KernelBridge implements Bridge {
   }
 
   @Override
+  public boolean waitsInRoot() {
+    KernelWorkers started = workers;
+    return started != null && started.waitInRoot();
+  }
+
+  @Override
   public long answered() {
     KernelWorkers started = workers;
     return started == null ? 0 : started.answered();

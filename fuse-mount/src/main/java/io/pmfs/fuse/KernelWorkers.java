@@ -4,6 +4,7 @@ import io.pmfs.fuse.protocol.AskedRequest;
 import io.pmfs.fuse.protocol.KernelChannel;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.Opcode;
+import io.pmfs.metadata.Namespace;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
@@ -14,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -42,6 +44,12 @@ final class KernelWorkers {
 
   /** The kernel does not cache that an attribute is absent, so each query reaches the daemon. */
   private static final String NO_ATTRIBUTE = "pmfs.none";
+
+  private static final long IN_ROOT_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /** During these, the kernel lets no other request have names of the directory. */
+  private static final Set<String> OF_NAMES =
+      Set.of("lookup", "create", "tmpfile", "mknod", "mkdir", "symlink", "link", "unlink", "rmdir");
 
   private final int device;
   private final RequestHandler handler;
@@ -366,6 +374,23 @@ final class KernelWorkers {
   /** Whether a worker is free to take a request. */
   boolean hasIdle() {
     return gate.inProgress() < running.get();
+  }
+
+  /** Whether a request for names that the root may have has waited for a second. */
+  boolean waitInRoot() {
+    long now = System.nanoTime();
+    for (KernelWorker worker : workers) {
+      AskedRequest asked = worker.request().waiting(IN_ROOT_NANOS, now);
+      if (asked != null && isInRoot(asked)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isInRoot(AskedRequest asked) {
+    return asked.operation().startsWith("rename")
+        || (asked.inode() == Namespace.ROOT && OF_NAMES.contains(asked.operation()));
   }
 
   /**

@@ -161,6 +161,11 @@ public final class Sessions implements Bridge {
   }
 
   @Override
+  public boolean waitsInRoot() {
+    return all().anyMatch(Bridge::waitsInRoot);
+  }
+
+  @Override
   public long answered() {
     return all().mapToLong(Bridge::answered).sum();
   }

@@ -39,6 +39,12 @@ public interface MountLife extends AutoCloseable {
   boolean waitsForSource();
 
   /**
+   * Whether a request that changes names of the root may be waiting: the kernel then holds back all
+   * others there.
+   */
+  boolean locksRoot();
+
+  /**
    * Whether the mount point leads to this mount: it may be detached with files open, or hidden by
    * another mount.
    */

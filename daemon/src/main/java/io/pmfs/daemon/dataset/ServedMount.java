@@ -106,6 +106,11 @@ public abstract class ServedMount implements MountedDataset {
   }
 
   @Override
+  public boolean locksRoot() {
+    return false;
+  }
+
+  @Override
   public boolean isAtMountpoint() {
     return session.bridge().isAtMountpoint();
   }

@@ -170,6 +170,11 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   }
 
   @Override
+  public boolean locksRoot() {
+    return session.bridge().waitsInRoot();
+  }
+
+  @Override
   protected void suspend() {
     closeParts();
     directories.close();

@@ -50,6 +50,7 @@ public final class FakeDataset implements MountedDataset {
 
   public volatile long progress;
   public volatile boolean isSourceSilent;
+  public volatile boolean isRootLocked;
   public volatile boolean isDetached;
 
   /** Whether a supervisor holds its mount. */
@@ -168,6 +169,11 @@ public final class FakeDataset implements MountedDataset {
   @Override
   public boolean hasIdleWorker() {
     return isIdle;
+  }
+
+  @Override
+  public boolean locksRoot() {
+    return isRootLocked;
   }
 
   @Override
