@@ -68,6 +68,7 @@ public final class RunCommand implements Callable<Integer> {
   static final String COPIES = "PMFS_RUN_COPIES";
 
   private static final Duration LONGEST_GRACE = Duration.ofHours(1);
+  private static final Duration LONGEST_IDLE = Duration.ofDays(30);
 
   private final Invocation invocation;
 
@@ -132,6 +133,15 @@ public final class RunCommand implements Callable<Integer> {
               + " Default: ${DEFAULT-VALUE}.")
   private String grace;
 
+  @Option(
+      names = "--idle-timeout",
+      paramLabel = "TIME",
+      defaultValue = "10m",
+      description =
+          "For --writable: how long to wait at the end while nothing reaches the source. What is"
+              + " left is kept in the state, and the status is 124. Default: ${DEFAULT-VALUE}.")
+  private String idleTimeout;
+
   @Option(names = "--config", paramLabel = "FILE", description = "Configuration file.")
   private @Nullable String config;
 
@@ -173,6 +183,7 @@ public final class RunCommand implements Callable<Integer> {
       throw MountFailure.usage("--linger: does not work with run, whose daemon ends with the run");
     }
     long graceSeconds = graceSeconds();
+    long idleSeconds = idleSeconds();
     Configuration configuration =
         Configuration.resolve(
             new Configuration.Request(given, config, source, mountpoint), surroundings);
@@ -196,6 +207,7 @@ public final class RunCommand implements Callable<Integer> {
     plan.add(Boolean.toString(!purge));
     plan.add(Boolean.toString(orSource));
     plan.add(Long.toString(graceSeconds));
+    plan.add(Long.toString(idleSeconds));
     plan.add(Integer.toString(stage == null ? 0 : stage.size()));
     plan.addAll(stage == null ? List.of() : stage);
     plan.addAll(mountArguments(given, settings));
@@ -209,6 +221,14 @@ public final class RunCommand implements Callable<Integer> {
       throw MountFailure.usage("--grace: '" + grace + "' is more than an hour");
     }
     return time.toSeconds();
+  }
+
+  private long idleSeconds() throws MountFailure {
+    Duration time = MountFailure.parsing("--idle-timeout", idleTimeout, TimeSpan::parsePositive);
+    if (time.compareTo(LONGEST_IDLE) > 0) {
+      throw MountFailure.usage("--idle-timeout: '" + idleTimeout + "' is more than 30 days");
+    }
+    return Math.max(1, time.toSeconds());
   }
 
   /** The arguments of pmfs mount, which reads the configuration file and the environment itself. */

@@ -75,6 +75,14 @@ public final class UmountCommand implements Callable<Integer> {
               + " mounted.")
   private @Nullable String timeout;
 
+  @Option(
+      names = "--idle-timeout",
+      paramLabel = "TIME",
+      description =
+          "Also stop waiting for a writable mount's changes once nothing has reached the source for"
+              + " TIME (default: no limit).")
+  private @Nullable String idleTimeout;
+
   public UmountCommand(Invocation invocation) {
     this.invocation = invocation;
   }
@@ -82,6 +90,10 @@ public final class UmountCommand implements Callable<Integer> {
   @Override
   public Integer call() throws MountFailure {
     WhenBusy busy = new WhenBusy(lazy, grace, invocation);
+    Duration idle =
+        idleTimeout == null
+            ? null
+            : MountFailure.parsing("--idle-timeout", idleTimeout, TimeSpan::parsePositive);
     Surroundings surroundings = invocation.surroundings();
     Path mountpoint = surroundings.resolveLinks(surroundings.resolve(place));
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
@@ -110,7 +122,7 @@ public final class UmountCommand implements Callable<Integer> {
       knownMounts.forget(mountpoint);
       return ExitStatus.DONE;
     }
-    int left = drain(mountpoint, target, entry);
+    int left = drain(mountpoint, target, entry, idle);
     if (left == ExitStatus.DONE || noDrain) {
       // Unless drained, tells the daemon not to wait; an old daemon rejects that parameter.
       unmounting.ofDaemon(entry, left != ExitStatus.DONE);
@@ -124,7 +136,11 @@ public final class UmountCommand implements Callable<Integer> {
   }
 
   /** Waits until the changes of a writable mount are at the source; returns an exit status. */
-  private int drain(Path mountpoint, MountTable.@Nullable Mount mount, DaemonRecord entry)
+  private int drain(
+      Path mountpoint,
+      MountTable.@Nullable Mount mount,
+      DaemonRecord entry,
+      @Nullable Duration idle)
       throws MountFailure {
     if (mount == null || mount.hasOption("ro")) {
       return ExitStatus.DONE;
@@ -135,7 +151,7 @@ public final class UmountCommand implements Callable<Integer> {
             : timeout == null ? null : MountFailure.parsing("--timeout", timeout, TimeSpan::parse);
     DrainWait.Outcome outcome;
     try {
-      outcome = new DrainWait(invocation, mountpoint).await(entry, limit);
+      outcome = new DrainWait(invocation, mountpoint).await(entry, limit, idle);
     } catch (MountFailure e) {
       if (noDrain) {
         invocation.warn(e.line());

@@ -158,7 +158,7 @@ public final class DrainCommand implements Callable<Integer> {
       }
       report(wish.getKey(), wish.getValue(), changes.paths());
     }
-    DrainWait.Outcome outcome = new DrainWait(invocation, mountpoint).await(entry, timeout);
+    DrainWait.Outcome outcome = new DrainWait(invocation, mountpoint).await(entry, timeout, null);
     if (outcome == null) {
       throw readOnly(mountpoint);
     }

@@ -65,10 +65,13 @@ public final class DrainWait {
    * Waits until drained, the timeout, or an interrupt.
    *
    * @param timeout null: until the source has everything or refuses a change
+   * @param idle how long nothing may reach the source; null: for ever
    * @return null for a read-only mount
    */
   @Nullable
-  public Outcome await(DaemonRecord mount, @Nullable Duration timeout) throws MountFailure {
+  public Outcome await(DaemonRecord mount, @Nullable Duration timeout, @Nullable Duration idle)
+      throws MountFailure {
+    Idleness idleness = new Idleness(idle);
     long end = timeout == null ? Long.MAX_VALUE : System.nanoTime() + timeout.toNanos();
     MountClient daemon = client(mount);
     Drains.Report report = ask(daemon, HttpMethod.POST, "/drain");
@@ -86,7 +89,7 @@ public final class DrainWait {
           return new Outcome(report, 0);
         }
         long left = timeout == null ? Long.MAX_VALUE : end - System.nanoTime();
-        if (left <= 0) {
+        if (left <= 0 || idleness.isOver(report.outputs())) {
           cancel(daemon, report);
           return new Outcome(report, 0);
         }
@@ -111,6 +114,29 @@ public final class DrainWait {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new MountFailure(ExitStatus.FAILED, mountpoint + ": interrupted", e);
+    }
+  }
+
+  /** Measures for how long nothing has reached the source. */
+  private static final class Idleness {
+    private final @Nullable Duration limit;
+    private long bytes = -1;
+    private long changes = -1;
+    private long since;
+
+    private Idleness(@Nullable Duration limit) {
+      this.limit = limit;
+    }
+
+    /** The counts begin anew with each daemon, which is progress, too. */
+    private boolean isOver(OutputsReport outputs) {
+      long now = System.nanoTime();
+      if (outputs.drainedBytes() != bytes || outputs.drainedChanges() != changes) {
+        bytes = outputs.drainedBytes();
+        changes = outputs.drainedChanges();
+        since = now;
+      }
+      return limit != null && Duration.ofNanos(now - since).compareTo(limit) >= 0;
     }
   }
 

@@ -49,6 +49,7 @@ final class RunCommandTest {
             "--stage=a b",
             "--purge",
             "--grace=2m",
+            "--idle-timeout=1h",
             "--tier=ssd:" + place("tier"),
             "--no-allow-other",
             "--",
@@ -57,7 +58,7 @@ final class RunCommandTest {
 
     assertThat(plan)
         .startsWith(place("src"), place("mnt"))
-        .containsSubsequence("false", "false", "120", "2", ".", "a b")
+        .containsSubsequence("false", "false", "120", "3600", "2", ".", "a b")
         .endsWith(
             "--tier=ssd:" + place("tier"),
             "--no-allow-other",
