@@ -114,18 +114,18 @@ final class TarScanner {
       sink.warn(Warning.NO_END, name);
     }
 
-    /** The members before a hole, or of the first of several tar files, are all that is shown. */
-    private void warnOfMore() throws FsException {
-      for (long offset = at; offset < end; ) {
-        byte[] rest = in.read(offset, (int) Math.min(end - offset, HeaderReader.MAX_BYTES));
-        if (rest.length == 0) {
-          return;
-        }
-        if (!isZero(rest)) {
+    /**
+     * The members before a hole, or of the first of several tar files, are all that is shown. Looks
+     * no further than a read: tar files may be padded.
+     */
+    private void warnOfMore() {
+      try {
+        int count = (int) Math.min(end - at, HeaderReader.MAX_BYTES);
+        if (!isZero(in.read(at, count))) {
           sink.warn(Warning.AFTER_END, name + ": offset " + at);
-          return;
         }
-        offset += rest.length;
+      } catch (FsException e) {
+        // What cannot be read is not shown anyway.
       }
     }
 
