@@ -76,7 +76,7 @@ public final class ExitStatus {
               "another mount uses this dataset's copies and state",
               "from mount: name another --tier and --state-dir"));
 
-  /** Added to the status of pmfs if {@code pmfs run} does not start its command. */
+  /** Added to the status of pmfs if {@code pmfs run} ends with that and not with its command's. */
   private static final int RUN = 120;
 
   /** The statuses of {@code pmfs run}; scripts/pmfs-run. */
@@ -89,6 +89,10 @@ public final class ExitStatus {
                   + " COMMAND ended with 0",
               ""),
           new Meaning(RUN + USAGE, "wrong usage or configuration, before pmfs started COMMAND", ""),
+          new Meaning(
+              RUN + PARTLY,
+              "COMMAND ended with 0, but not all that it wrote with --writable is at the source",
+              "the rest is kept in the state"),
           new Meaning(
               RUN + CANNOT,
               "this machine cannot mount",
