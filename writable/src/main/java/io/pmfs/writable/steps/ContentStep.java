@@ -305,11 +305,11 @@ public final class ContentStep {
         return keepBeside(change, inode);
       }
       copies.discard(change);
-      temporaries.intendAppend(change, inode.homeParent());
       int file = openToWrite(change, directory, inode.homeName(), there);
       if (file < 0) {
         return replace(change, inode);
       }
+      intend(file, () -> temporaries.intendAppend(change, inode.homeParent()));
       Stat now =
           writeInPlace(
               change,
@@ -322,6 +322,16 @@ public final class ContentStep {
                 }
               });
       return Step.seen(inode.number(), now).and(drained(change, now));
+    }
+  }
+
+  /** Records an intent for an open file, which is closed if that fails. */
+  private void intend(int file, Step.Rest intent) throws FsException {
+    try {
+      intent.make();
+    } catch (FsException | RuntimeException | Error e) {
+      calls.close(file);
+      throw e;
     }
   }
 
@@ -750,11 +760,11 @@ public final class ContentStep {
   private Recording overwrite(Change.Content change, Found found, At home) throws FsException {
     copies.discard(change);
     try (SourceTree.Directory directory = step.open(home.directory())) {
-      temporaries.intendOverwrite(change, home.directory());
       int file = openToWrite(change, directory, home.name(), found.get(home));
       if (file < 0) {
         throw new FsException(Errno.EACCES, home.name().toString());
       }
+      intend(file, () -> temporaries.intendOverwrite(change, home.directory()));
       Stat now =
           writeInPlace(
               change,

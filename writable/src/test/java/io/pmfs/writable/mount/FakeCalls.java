@@ -523,6 +523,9 @@ final class FakeCalls implements OutputCalls {
     if (there.type() != FileType.REGULAR) {
       throw new FsException(Errno.EINVAL, name.toString());
     }
+    if ((flags & O_WRONLY) != 0) {
+      before(parent, "open", name);
+    }
     return newFile(there);
   }
 

@@ -261,6 +261,26 @@ class OwnFilesTest {
     assertKeptBeside("new!, and", "old!, and ours");
   }
 
+  @Test
+  void changeByAnotherProgram_afterARefusedAppendThatCouldNotBeOpenedAgain_isNotOverwritten()
+      throws Exception {
+    appendHalf();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("open") && name.equals(Driver.name("before"))) {
+              throw new FsException(Errno.EDQUOT, call);
+            }
+          }
+        });
+    driver.drainAll();
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    other("before", "new!, and");
+    driver.restart();
+    assertKeptBeside("new!, and", "old!, and ours");
+  }
+
   /** A file with a name that the mount does not know is overwritten in place. */
   @Test
   void changeByAnotherProgram_afterARefusedOverwrite_isNotOverwritten() throws Exception {
