@@ -310,20 +310,24 @@ public final class CacheService implements AutoCloseable {
     return copier.add(user, new Copying(copies, copy, source, copiedBytes, failed));
   }
 
-  /** Verifies a copy's checksum in the background; takes over one of the user's holds. */
+  /**
+   * Verifies a copy's checksum in the background, once a caller has {@link
+   * SharedCopies#beginComparison begun} that; takes over one of the user's holds.
+   */
   void compare(SharedCopy copy, int user) {
     Copier.Work comparison =
         new Copier.Work() {
           @Override
           public void run(ByteBuffer buffer, LongConsumer progress) {
             if (copies.isFound(copy)) {
-              copies.compare(copy);
+              copies.compare(copy, progress);
             }
             drop();
           }
 
           @Override
           public void drop() {
+            copies.endComparison(copy);
             copies.release(copy, user);
           }
 

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.function.LongConsumer;
 import java.util.zip.CRC32C;
 
 /** Verifies whole copies against their checksums. */
@@ -15,13 +16,19 @@ final class CopyContent {
 
   private CopyContent() {}
 
-  static int checksum(Path file, long size) throws IOException {
+  /**
+   * The CRC32C of the first bytes of a file.
+   *
+   * @param progress is called with the number of bytes of each part that was read
+   */
+  static int checksum(Path file, long size, LongConsumer progress) throws IOException {
     CRC32C crc = new CRC32C();
     ByteBuffer buffer = ByteBuffer.allocate(COMPARED_BYTES);
     try (FileChannel channel = FileChannel.open(file, READ)) {
       for (long at = 0; at < size; at += buffer.limit()) {
         fill(buffer, channel, at, size);
         crc.update(buffer);
+        progress.accept(buffer.limit());
       }
     }
     return (int) crc.getValue();

@@ -210,11 +210,15 @@ final class Session {
     } else if (!copies.isFound(copy)) {
       answer(request, copy);
     } else if (copy.key.size() <= COMPARED_AT_ONCE_BYTES) {
-      copies.compare(copy);
+      copies.compare(copy, bytes -> {});
       answer(request, copy);
     } else {
-      // The comparison takes over the hold.
-      service.compare(copy, user);
+      if (copies.beginComparison(copy)) {
+        // The comparison takes over the hold.
+        service.compare(copy, user);
+      } else {
+        copies.release(copy, user);
+      }
       refuse(request.id(), Refusal.BUSY);
     }
   }

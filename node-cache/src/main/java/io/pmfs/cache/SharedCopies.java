@@ -19,6 +19,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -420,8 +421,23 @@ final class SharedCopies implements AutoCloseable {
     return new Present(copy, state, open && isReadable ? PassedFile.open(copy.file) : null);
   }
 
-  /** Verifies the checksum of a copy of an earlier run; drops a copy that does not match. */
-  void compare(SharedCopy copy) {
+  /** Whether the caller is to verify a copy: false if another thread does that already. */
+  synchronized boolean beginComparison(SharedCopy copy) {
+    boolean isFirst = !copy.isCompared;
+    copy.isCompared = true;
+    return isFirst;
+  }
+
+  synchronized void endComparison(SharedCopy copy) {
+    copy.isCompared = false;
+  }
+
+  /**
+   * Verifies the checksum of a copy of an earlier run; drops a copy that does not match.
+   *
+   * @param progress is called with the number of bytes of each part that was read
+   */
+  void compare(SharedCopy copy, LongConsumer progress) {
     boolean isGood = false;
     String fault = "it does not match its checksum";
     Entry entry;
@@ -430,7 +446,8 @@ final class SharedCopies implements AutoCloseable {
     }
     try {
       isGood =
-          entry != null && CopyContent.checksum(copy.file, copy.key.size()) == entry.checksum();
+          entry != null
+              && CopyContent.checksum(copy.file, copy.key.size(), progress) == entry.checksum();
     } catch (IOException e) {
       fault = e.toString();
     }

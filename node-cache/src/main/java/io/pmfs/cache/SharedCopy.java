@@ -37,6 +37,9 @@ final class SharedCopy {
   /** Whether it waits for a thread. */
   boolean isQueued;
 
+  /** Whether a thread verifies it, or will. */
+  boolean isCompared;
+
   /** The channel of the thread that makes it. */
   @Nullable FileChannel writer;
 

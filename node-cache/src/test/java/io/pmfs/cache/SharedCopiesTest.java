@@ -15,6 +15,8 @@ import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
@@ -437,12 +439,35 @@ final class SharedCopiesTest {
     Files.delete(file(1));
     openAgain();
     SharedCopy copy = Objects.requireNonNull(copies.hold(key(1), ADA).copy());
-    copies.compare(copy);
+    copies.compare(copy, bytes -> {});
     copies.release(copy, ADA);
 
     assertThat(has(1)).isFalse();
     assertThat(copies.room().usedFiles()).isZero();
     assertThat(fill(1, 1, ADA)).isTrue();
+  }
+
+  @Test
+  void beginComparison_anotherThreadComparesTheCopy_isFalse() throws IOException {
+    fill(1, 1, ADA);
+    openAgain();
+    SharedCopy copy = Objects.requireNonNull(copies.hold(key(1), ADA).copy());
+
+    assertThat(copies.beginComparison(copy)).isTrue();
+    assertThat(copies.beginComparison(copy)).isFalse();
+    copies.endComparison(copy);
+    assertThat(copies.beginComparison(copy)).isTrue();
+    copies.release(copy, ADA);
+  }
+
+  @Test
+  void checksum_reportsEachPart_soThatALargeComparisonDoesNotLookLikeOneThatHangs(
+      @TempDir Path other) throws IOException {
+    Path file = Files.write(other.resolve("large"), new byte[600_000]);
+    List<Long> parts = new ArrayList<>();
+    CopyContent.checksum(file, 600_000, parts::add);
+
+    assertThat(parts).containsExactly(262_144L, 262_144L, 75_712L);
   }
 
   @Test
