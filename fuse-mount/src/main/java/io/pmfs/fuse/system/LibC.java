@@ -117,6 +117,10 @@ public interface LibC {
 
   int setpriority(int which, int who, int niceness);
 
+  int sched_getscheduler(int thread);
+
+  int sched_setscheduler(int thread, int policy, @In int[] priority);
+
   int socketpair(int domain, int type, int protocol, @Out int[] sockets);
 
   long recvmsg(int socket, Pointer message, int flags);

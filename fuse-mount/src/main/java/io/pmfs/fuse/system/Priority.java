@@ -21,6 +21,11 @@ public final class Priority {
 
   private static final int LOWEST = 19;
 
+  private static final int SCHED_OTHER = 0;
+
+  /** As SCHED_OTHER, but a thread that wakes up does not take a processor from another one. */
+  private static final int SCHED_BATCH = 3;
+
   private static final Path THREADS = Path.of("/proc/self/task");
 
   /** The name of the threads of HotSpot's optimizing compiler; the kernel keeps 15 characters. */
@@ -29,14 +34,19 @@ public final class Priority {
   private Priority() {}
 
   /**
-   * Permanently lowers the calling thread's priority: on Linux, setpriority(2) of process 0 applies
-   * to the thread. Failure is ignored. A thread with an even lower priority, as under nice(1),
-   * keeps it.
+   * Permanently lowers the calling thread's priority: on Linux, setpriority(2) and
+   * sched_setscheduler(2) of process 0 apply to the thread. It then gets less of a busy processor,
+   * and does not interrupt another thread when it wakes up. Failure is ignored. A thread with an
+   * even lower priority, as under nice(1) or chrt(1), keeps it.
    */
   public static void lower() {
     int nice = Math.max(LOW, LibC.INSTANCE.getpriority(PRIO_PROCESS, 0));
     if (LibC.INSTANCE.setpriority(PRIO_PROCESS, 0, nice) != 0) {
       log.debug("cannot lower the priority: {}", Posix.errno());
+    }
+    if (LibC.INSTANCE.sched_getscheduler(0) == SCHED_OTHER
+        && LibC.INSTANCE.sched_setscheduler(0, SCHED_BATCH, new int[1]) != 0) {
+      log.debug("cannot lower the scheduling policy: {}", Posix.errno());
     }
   }
 
