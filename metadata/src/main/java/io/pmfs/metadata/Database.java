@@ -416,11 +416,8 @@ final class Database implements AutoCloseable {
       }
       RocksStore base = state;
       long lastChange = base == null ? -1 : base.lastChange();
-      if (base != null) {
-        base.close();
-        state = null;
-      }
-      Opened opened = successor.open(before, lastChange, isDamaged);
+      state = null;
+      Opened opened = open(successor, before, base, lastChange);
       state = opened.state();
       failure = opened.failure();
       if (base != null && state == null) {
@@ -436,6 +433,19 @@ final class Database implements AutoCloseable {
       whenOtherwise.changed(null);
     } finally {
       use.writeLock().unlock();
+    }
+  }
+
+  /** Whatever is thrown, the previous state is closed, and its data lost until the next attempt. */
+  private Opened open(
+      Successor successor, Overlay before, @Nullable RocksStore base, long lastChange) {
+    try {
+      if (base != null) {
+        base.close();
+      }
+      return successor.open(before, lastChange, isDamaged);
+    } catch (RuntimeException | Error e) {
+      return new Opened(null, e.toString(), false);
     }
   }
 

@@ -220,6 +220,9 @@ final class StateSession {
       }
       store.close();
       return new Database.Opened(null, String.valueOf(e.getMessage()), false);
+    } catch (RuntimeException | Error e) {
+      store.close();
+      throw e;
     }
   }
 }

@@ -87,6 +87,24 @@ final class LostNamespaceTest {
     namespace().close();
   }
 
+  @Test
+  void recover_stateCannotBeLookedAt_isALoss_andEndsWithTheNextAttempt() {
+    open();
+    namespace().putCounter("before", 1);
+    disk.failsWrites = true;
+    namespace().putCounter("meanwhile", 1);
+    int losses = namespace().losses();
+    disk.works();
+    disk.unchecked = new UncheckedIOException(new IOException("Input/output error"));
+    namespace().recover();
+    assertThat(namespace().failure()).contains("Input/output error");
+    assertThat(namespace().losses()).isGreaterThan(losses);
+    disk.unchecked = null;
+    namespace().recover();
+    assertThat(namespace().failure()).isNull();
+    namespace().close();
+  }
+
   private void makeSource(Random random, String path, int depth) {
     List<SourceEntry> entries = new ArrayList<>();
     source.put(path, entries);

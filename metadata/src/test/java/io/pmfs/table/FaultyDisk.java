@@ -1,6 +1,7 @@
 package io.pmfs.table;
 
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.rocksdb.RocksDBException;
 import org.rocksdb.Status;
 
@@ -9,11 +10,18 @@ public final class FaultyDisk implements Faults {
   public volatile boolean failsReads;
   public volatile boolean failsWrites;
 
+  /** Thrown by each read instead. */
+  public volatile @Nullable RuntimeException unchecked;
+
   /** So many writes more until it fails; below 0 for as many as there are. */
   public final AtomicInteger writesLeft = new AtomicInteger(-1);
 
   @Override
   public void beforeRead() throws RocksDBException {
+    RuntimeException other = unchecked;
+    if (other != null) {
+      throw other;
+    }
     if (failsReads) {
       throw failure("Input/output error");
     }
