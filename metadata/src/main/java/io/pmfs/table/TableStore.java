@@ -80,7 +80,7 @@ public final class TableStore implements AutoCloseable {
     return open(directory, owner, tables, memoryBytes, Faults.NONE);
   }
 
-  static TableStore open(
+  public static TableStore open(
       Path directory, String owner, List<Table> tables, long memoryBytes, Faults faults) {
     List<Table> all = new ArrayList<>();
     all.add(ABOUT);

@@ -2,6 +2,7 @@ package io.pmfs.cache;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
+import io.pmfs.table.Faults;
 import io.pmfs.table.TableStore;
 import io.pmfs.table.TableStore.Changes;
 import io.pmfs.table.TableStore.Table;
@@ -65,7 +66,11 @@ final class CopyIndex implements AutoCloseable {
    * @throws io.pmfs.table.StateException if the index is damaged or cannot be opened
    */
   CopyIndex(Path directory) {
-    this.tables = TableStore.open(directory, OWNER, TABLES, MEMORY_BYTES);
+    this(directory, Faults.NONE);
+  }
+
+  CopyIndex(Path directory, Faults faults) {
+    this.tables = TableStore.open(directory, OWNER, TABLES, MEMORY_BYTES, faults);
   }
 
   /** The opener that did not close the index; null if it was closed. */

@@ -38,6 +38,9 @@ final class KnownCopies {
   // to be closed.
   private final Map<CopyKey, SharedCopy> active = new HashMap<>();
 
+  /** Records without a copy, which could not be removed. */
+  private final Map<CopyKey, Entry> stale = new HashMap<>();
+
   private long copies;
   private long lastUse;
 
@@ -71,7 +74,7 @@ final class KnownCopies {
 
   @Nullable SharedCopy find(CopyKey key) {
     SharedCopy known = active.get(key);
-    Entry entry = known == null ? index.find(key) : null;
+    Entry entry = known == null && !isStale(key) ? index.find(key) : null;
     return entry == null ? known : loaded(entry);
   }
 
@@ -140,11 +143,12 @@ final class KnownCopies {
   /** Completes a copy that has all its bytes. */
   void keep(SharedCopy copy, int checksum) throws IOException {
     Entry entry = new Entry(copy.key, copy.user, checksum, now(), files.run());
-    index.put(null, entry); // first: every file below copies has a record
+    index.put(stale.get(copy.key), entry); // first: every file below copies has a record
+    stale.remove(copy.key);
     try {
       copy.file = files.keep(copy.file, copy.key, checksum);
     } catch (IOException e) {
-      index.remove(entry);
+      remove(entry);
       throw e;
     }
     copy.entry = entry;
@@ -160,15 +164,30 @@ final class KnownCopies {
       return;
     }
     copy.file = files.leave(copy.file);
-    try {
-      index.remove(entry);
-    } catch (StateException e) {
-      log.warn("{}", e.getMessage()); // a record without its file is dropped on lookup
-    }
+    remove(entry);
     copy.state = State.GONE;
     copy.entry = null;
     deactivate(copy);
     copies--;
+  }
+
+  private void remove(Entry entry) {
+    try {
+      index.remove(entry);
+      stale.remove(entry.key());
+    } catch (StateException e) {
+      log.warn("{}", e.getMessage());
+      stale.put(entry.key(), entry);
+    }
+  }
+
+  /** Whether a key has a record without a copy; tries again to remove that. */
+  private boolean isStale(CopyKey key) {
+    Entry entry = stale.get(key);
+    if (entry != null) {
+      remove(entry);
+    }
+    return entry != null;
   }
 
   /** Copies that may be evicted: not held, and not open according to the kernel. */
@@ -187,6 +206,10 @@ final class KnownCopies {
           return null;
         }
         his.leastRecent(page.first());
+        if (isStale(entry.key())) {
+          passed++;
+          continue;
+        }
         SharedCopy known = active.get(entry.key());
         SharedCopy copy = known == null ? loaded(entry) : known;
         if (known == null && !files.isOpen(copy.file)) {

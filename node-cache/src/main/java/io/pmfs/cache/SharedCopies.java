@@ -372,19 +372,23 @@ final class SharedCopies implements AutoCloseable {
     return copy.waiting.remove(question);
   }
 
-  /** A snapshot of a copy, whose file it may have open. Until closed, the copy counts as open. */
+  /** A snapshot of a copy, whose file it may have open. Until closed, it holds the copy. */
   final class Present implements AutoCloseable {
     private final SharedCopy copy;
     private final State state;
     private final long reached;
     private final @Nullable PassedFile file;
+    private final boolean holds;
 
-    private Present(SharedCopy copy, State state, @Nullable PassedFile file) {
+    private Present(SharedCopy copy, State state, @Nullable PassedFile file, boolean holds) {
       this.copy = copy;
       this.state = state;
       this.reached = copy.reached;
       this.file = file;
-      copy.holders++;
+      this.holds = holds;
+      if (holds) {
+        copy.holders++;
+      }
     }
 
     State state() {
@@ -405,20 +409,28 @@ final class SharedCopies implements AutoCloseable {
       if (file != null) {
         file.close();
       }
-      synchronized (SharedCopies.this) {
-        letGo(copy);
+      if (holds) {
+        synchronized (SharedCopies.this) {
+          letGo(copy);
+        }
+        removeClosed();
       }
-      removeClosed();
     }
   }
 
   /**
+   * A copy is gone for a request whose handle was released before the answer.
+   *
    * @param open whether to open the copy's file, if it can be read
    */
   synchronized Present present(SharedCopy copy, boolean open) throws FsException {
+    if (copy.holders == 0) {
+      return new Present(copy, State.GONE, null, false);
+    }
     State state = copy.state;
     boolean isReadable = state == State.GROWING || state == State.WHOLE;
-    return new Present(copy, state, open && isReadable ? PassedFile.open(copy.file) : null);
+    PassedFile file = open && isReadable ? PassedFile.open(copy.file) : null;
+    return new Present(copy, state, file, true);
   }
 
   /** Whether the caller is to verify a copy: false if another thread does that already. */

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.cache.CacheMessage.Refusal;
 import io.pmfs.fuse.system.PassedFile;
+import io.pmfs.table.Faults;
+import io.pmfs.table.StateException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
@@ -19,7 +21,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -28,6 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.rocksdb.RocksDBException;
 
 /** Space and shares. Ten copies fit, all of the same size. */
 final class SharedCopiesTest {
@@ -445,6 +450,92 @@ final class SharedCopiesTest {
     assertThat(has(1)).isFalse();
     assertThat(copies.room().usedFiles()).isZero();
     assertThat(fill(1, 1, ADA)).isTrue();
+  }
+
+  /** A request that waits on a handle that is released before the answer. */
+  private static SharedCopy.Waiting question() {
+    return new SharedCopy.Waiting() {
+      @Override
+      public long wanted() {
+        return SIZE;
+      }
+
+      @Override
+      public void answer() {}
+    };
+  }
+
+  @Test
+  void present_handleWasReleased_givesNoFile_thatNobodyIsChargedFor() throws Exception {
+    SharedCopy copy = Objects.requireNonNull(create(1, ADA));
+    copies.await(copy, question());
+    copies.release(copy, ADA);
+    write(copy, 1);
+    assertThat(copies.complete(copy, checksum(1))).hasSize(1);
+
+    try (SharedCopies.Present present = copies.present(copy, true)) {
+      assertThat(present.state()).isEqualTo(SharedCopy.State.GONE);
+      assertThat(present.file()).isNull();
+    }
+    assertThat(has(1)).isTrue();
+  }
+
+  @Test
+  void present_copyFailed_andItsHandlesWereReleased_freesItsRoomOnce() throws Exception {
+    SharedCopy copy = Objects.requireNonNull(create(1, ADA));
+    copies.release(copy, ADA);
+    copies.fail(copy);
+    for (int i = 0; i < 3; i++) {
+      copies.present(copy, false).close();
+    }
+
+    assertThat(copies.room().usedFiles()).isZero();
+    assertThat(copies.room().usedBytes()).isZero();
+  }
+
+  @Test
+  void make_recordsCannotBeRemoved_freesTheRoomOfEachCopyOnce(@TempDir Path other)
+      throws IOException {
+    AtomicBoolean fails = new AtomicBoolean();
+    Faults faults =
+        new Faults() {
+          @Override
+          public void beforeWrite() throws RocksDBException {
+            if (fails.get()) {
+              throw new RocksDBException("IO error: Disk quota exceeded");
+            }
+          }
+        };
+    CopyFiles files = new CopyFiles(other);
+    CopyIndex index = new CopyIndex(files.index(), faults);
+    Space capacity = new Space(10 * SIZE, UNLIMITED_FILES);
+    try (SharedCopies full =
+        new SharedCopies(files, index, new CacheRules(capacity, EVICT_AFTER, LIMITS), () -> now)) {
+      copies.close();
+      copies = full;
+      assertThat(fill(1, 10, ADA)).isTrue();
+      now = now.plus(EVICT_AFTER.multipliedBy(2));
+      fails.set(true);
+      List<SharedCopy> growing = new ArrayList<>();
+      for (int i = 11; i <= 14; i++) {
+        growing.add(Objects.requireNonNull(create(i, ADA)));
+      }
+      for (SharedCopy copy : growing) {
+        assertThatThrownBy(() -> copies.complete(copy, 0)).isInstanceOf(StateException.class);
+        copies.fail(copy);
+        copies.release(copy, ADA);
+      }
+      fails.set(false);
+
+      assertThat(copies.room().usedBytes()).isEqualTo(bytesBelow(other.resolve("copies")));
+      assertThat(copies.room().usedBytes()).isNotNegative();
+    }
+  }
+
+  private static long bytesBelow(Path directory) throws IOException {
+    try (Stream<Path> all = Files.walk(directory)) {
+      return all.filter(Files::isRegularFile).count() * SIZE;
+    }
   }
 
   @Test
