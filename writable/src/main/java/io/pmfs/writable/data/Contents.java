@@ -86,9 +86,11 @@ public final class Contents {
    * @return null if the data file is obsolete because the source has its content now
    */
   private @Nullable Inode written(OutputFile file, Inode inode, long low) throws FsException {
-    boolean spoils = low < inode.drainedSize();
-    if (inode.is(Inode.WRITING) && !spoils) {
-      return inode;
+    // The caller's row may be older than what it knows of the source's progress.
+    Inode known = state.inode(file.number());
+    boolean spoils = low < known.drainedSize();
+    if (known.is(Inode.WRITING) && !spoils && hasContentOf(inode, known)) {
+      return known;
     }
     try (State.Held held = state.hold()) {
       Inode now = state.inode(file.number());

@@ -2,11 +2,14 @@ package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.common.util.concurrent.Futures;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -40,6 +43,36 @@ class ManyOpenFilesTest {
       files.forEach(file -> close(driver, file));
       driver.drainAll();
       assertThat(driver.sourceTree()).isEqualTo(wanted);
+    }
+  }
+
+  /** The source gets the first bytes while the data file is opened again to overwrite them. */
+  @Test
+  void write_whileTheSourceGetsTheBytesBefore_reachesTheSource() throws Exception {
+    AtomicReference<FutureTask<Boolean>> atOpen = new AtomicReference<>();
+    try (Driver driver = new Driver(directory)) {
+      driver.calls.mostDataFiles = 1;
+      driver.setPause(
+          call -> {
+            FutureTask<Boolean> step = call.equals("open") ? atOpen.getAndSet(null) : null;
+            if (step != null) {
+              new Thread(step).start();
+              assertThat(Futures.getUnchecked(step)).isTrue();
+            }
+          });
+      driver.remount();
+      Opened file = driver.create("a");
+      driver.write(file, 0, "0123456789");
+      driver.mount().flush(file.node().inode(), file.handle(), driver.caller());
+      driver.write(file, 10, "abc");
+      driver.put("b", "other");
+      atOpen.set(new FutureTask<>(() -> driver.mount().step()));
+      driver.write(file, 0, "new");
+      assertThat(atOpen.get()).isNull();
+      assertThat(driver.sourceTree()).containsEntry("a", "file 644 0123456789");
+      driver.close(file);
+      driver.drainAll();
+      assertThat(driver.sourceTree()).containsEntry("a", "file 644 new3456789abc");
     }
   }
 
