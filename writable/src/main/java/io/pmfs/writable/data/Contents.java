@@ -191,6 +191,9 @@ public final class Contents {
     if (kept == 0) {
       return restart(file, inode, places.forNew(), drainedSize(inode) == 0);
     }
+    if (inode.generation() == 0) {
+      file.openSource(inode); // The source may lose its name during the wait for room.
+    }
     Room.Search search = room.search();
     while (true) {
       LocalPlace place = search.placeFor(kept);

@@ -7,6 +7,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.time.InstantSource;
@@ -196,10 +197,39 @@ final class FullTierTest {
     driver.rename("tmp", "final", 0);
     assertThat(driver.mount().step()).isTrue();
     assertThat(driver.sourceTree()).containsOnlyKeys("tmp");
+    writeWhileTheSourceGetsWhatWaits(() -> driver.put("new", "text"));
+    assertThat(driver.temporaries()).isEmpty();
+    assertThat(driver.calls.fileCount(driver.places)).isOne();
+    assertDrained();
+  }
+
+  /** The committer takes the last name from the source while the writer waits for room. */
+  @Test
+  void onlyTier_tooSmallForAFileThatWasRemoved_losesNothingOfIt() throws Exception {
+    driver.close();
+    driver = new Driver(directory.resolve("one"));
+    driver.setCapacity(5000);
+    driver.remount();
+    String content = "0".repeat(6000);
+    driver.calls.makeAtSource("large", content);
+    Opened file =
+        driver.mount().open(driver.node("large").inode(), OutputCalls.O_RDWR, driver.caller());
+    driver.unlink("large");
+    writeWhileTheSourceGetsWhatWaits(() -> driver.write(file, 0, "1"));
+    assertThat(driver.sourceTree()).isEmpty();
+    assertThat(driver.read(file.node().inode())).isEqualTo("1" + content.substring(1));
+  }
+
+  private interface Write {
+    void make() throws FsException;
+  }
+
+  /** A write begins to wait for room before the committer makes a step. */
+  private void writeWhileTheSourceGetsWhatWaits(Write write) throws Exception {
     FutureTask<Void> writing =
         new FutureTask<>(
             () -> {
-              driver.put("new", "text");
+              write.make();
               return null;
             });
     Thread writer = new Thread(writing);
@@ -209,9 +239,6 @@ final class FullTierTest {
       driver.mount().step();
     }
     writing.get();
-    assertThat(driver.temporaries()).isEmpty();
-    assertThat(driver.calls.fileCount(driver.places)).isOne();
-    assertDrained();
   }
 
   private static boolean isWaiting(Thread thread) {
