@@ -268,7 +268,15 @@ public final class Handles {
       checkKeeper(number, caller);
     } else {
       nodes.find(number);
-      keep(number, handle, caller.unasked());
+      keepFormer(number, handle, caller.unasked());
+    }
+  }
+
+  /** A kernel repeats at once all requests that an earlier process did not answer. */
+  private synchronized void keepFormer(long number, long handle, Caller opening)
+      throws FsException {
+    if (!handles.containsKey(handle)) {
+      keep(number, handle, opening);
     }
   }
 }

@@ -8,6 +8,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -21,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 class DrainTest {
   private static final int PROGRAMS = 8;
   private static final int DRAINS = 250;
+  private static final int FILES = 200;
 
   @TempDir Path directory;
 
@@ -96,6 +98,43 @@ class DrainTest {
       driver.close(file);
       driver.drainAll();
       assertThat(driver.sourceTree()).containsEntry("a", "file 644 CONtent");
+    }
+  }
+
+  /** The kernel sends requests again that the last process did not answer, all at once. */
+  @Test
+  void file_thatTwoRequestsShowToBeOpen_isOpenOnce() throws Exception {
+    ExecutorService programs = Executors.newFixedThreadPool(2);
+    try (Driver driver = withClock()) {
+      List<Opened> files = new ArrayList<>();
+      for (int i = 0; i < FILES; i++) {
+        files.add(driver.create("f" + i));
+        driver.write(files.get(i), 0, "....");
+      }
+      driver.restart();
+      for (Opened file : files) {
+        CyclicBarrier together = new CyclicBarrier(2);
+        List<Future<?>> writing = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+          int offset = 2 * i;
+          writing.add(
+              programs.submit(
+                  () -> {
+                    together.await();
+                    driver.write(file, offset, "ab");
+                    return null;
+                  }));
+        }
+        for (Future<?> one : writing) {
+          one.get();
+        }
+        driver.mount().release(file.node().inode(), file.handle());
+      }
+      driver.drainAll();
+      assertThat(driver.sourceTree()).hasSize(FILES);
+      assertThat(driver.sourceTree().values()).containsOnly("file 644 abab");
+    } finally {
+      programs.shutdownNow();
     }
   }
 
