@@ -223,7 +223,7 @@ public final class Contents {
       return next;
     } finally {
       if (!isDone) {
-        made.close();
+        made.closeCounted();
         discardCopy(made);
       }
     }
@@ -352,7 +352,7 @@ public final class Contents {
     try {
       made.make();
       made.truncate(0); // An earlier process may have started the same copy.
-      from.fill(made, size);
+      file.fill(made, size);
       try (State.Held held = state.hold()) {
         NodeData.Id id = from.id();
         DataRow row = state.data(id.inode(), id.generation());
@@ -369,7 +369,7 @@ public final class Contents {
       file.take(made);
     } finally {
       if (!isDone) {
-        made.close();
+        made.closeCounted();
       }
       if (!isRecorded) {
         removeQuietly(made);

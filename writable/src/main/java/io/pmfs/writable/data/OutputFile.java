@@ -11,6 +11,7 @@ import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.places.CopyBuffers;
+import io.pmfs.writable.places.DataCopy;
 import io.pmfs.writable.places.DataFile;
 import io.pmfs.writable.places.DataPlace;
 import io.pmfs.writable.places.LocalData;
@@ -18,7 +19,6 @@ import io.pmfs.writable.places.RemoteData;
 import io.pmfs.writable.tree.SourceTree;
 import java.nio.ByteBuffer;
 import java.time.Instant;
-import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
@@ -414,14 +414,7 @@ public final class OutputFile {
     return files
         .tree()
         .looks()
-        .await(
-            () -> {
-              ByteBuffer buffer = CopyBuffers.take();
-              buffer.limit(Math.min(wanted, buffer.capacity()));
-              int count = calls.read(open.descriptor(), buffer, offset);
-              return buffer.position(0).limit(count);
-            },
-            CopyBuffers::give);
+        .await(() -> DataCopy.read(calls, open.descriptor(), offset, wanted), CopyBuffers::give);
   }
 
   /** Whether its data file on this node already has these bytes at an offset. */
@@ -441,7 +434,12 @@ public final class OutputFile {
     SourceFile open = source;
     return open == null
         ? whence == OutputCalls.SEEK_HOLE ? offset : end
-        : Math.min(end, files.calls().seek(open.descriptor(), offset, whence));
+        : Math.min(end, seekSource(open.descriptor(), offset, whence));
+  }
+
+  private long seekSource(int descriptor, long offset, int whence) throws FsException {
+    OutputCalls calls = files.calls();
+    return files.tree().looks().await(() -> calls.seek(descriptor, offset, whence), unwanted -> {});
   }
 
   public int openSource(Inode inode) throws FsException {
@@ -543,10 +541,34 @@ public final class OutputFile {
   /** Fills the next data file with the first bytes of the content. */
   void fill(Inode inode, LocalData next, long bytes) throws FsException {
     if (inode.generation() == 0) {
-      next.fill(openSource(inode), bytes);
+      next.fill(atSource(openSource(inode)), bytes, this::checkInterrupted);
     } else {
-      Objects.requireNonNull(data).fill(next, bytes);
+      fill(next, bytes);
     }
+  }
+
+  /** Fills another data file with the first bytes of the present one. */
+  void fill(LocalData next, long bytes) throws FsException {
+    data().fill(next, bytes, this::checkInterrupted);
+  }
+
+  private void checkInterrupted(int bytes) throws FsException {
+    files.tree().looks().checkInterrupted();
+  }
+
+  /** The source's file, read so that the request can be interrupted. */
+  private DataCopy.Source atSource(int descriptor) {
+    return new DataCopy.Source() {
+      @Override
+      public long seek(long offset, int whence) throws FsException {
+        return seekSource(descriptor, offset, whence);
+      }
+
+      @Override
+      public ByteBuffer read(long offset, int wanted) throws FsException {
+        return readSource(offset, wanted);
+      }
+    };
   }
 
   /** Its data file on this node, which the first byte creates. */

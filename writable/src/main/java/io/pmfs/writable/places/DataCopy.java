@@ -12,6 +12,19 @@ public final class DataCopy {
     void writing(int bytes) throws FsException;
   }
 
+  /** Data with holes. */
+  public interface Source {
+    /** The next data or hole at or after an offset, as lseek(2). */
+    long seek(long offset, int whence) throws FsException;
+
+    /**
+     * Reads at most so many bytes, and none only at the end.
+     *
+     * @return for {@link CopyBuffers#give}
+     */
+    ByteBuffer read(long offset, int wanted) throws FsException;
+  }
+
   public interface Target {
     void write(ByteBuffer bytes, long offset) throws FsException;
   }
@@ -27,34 +40,58 @@ public final class DataCopy {
   /** Copies data between two offsets; skips holes. */
   public static void copy(OutputCalls calls, int from, int to, long offset, long end, Before before)
       throws FsException {
-    copy(calls, from, (bytes, at) -> calls.write(to, bytes, at), offset, end, before);
+    copy(file(calls, from), (bytes, at) -> calls.write(to, bytes, at), offset, end, before);
   }
 
-  /** Copies data to a target that need not be a file; skips holes. */
-  public static void copy(
-      OutputCalls calls, int from, Target to, long offset, long end, Before before)
+  /** Copies data that need not be in files; skips holes. */
+  static void copy(Source from, Target to, long offset, long end, Before before)
+      throws FsException {
+    long at = offset;
+    while (at < end) {
+      long data = next(from, at, end, OutputCalls.SEEK_DATA);
+      long hole = next(from, data, end, OutputCalls.SEEK_HOLE);
+      at = copyRange(from, to, data, hole, before);
+    }
+  }
+
+  /** The data of an open file. */
+  static Source file(OutputCalls calls, int file) {
+    return new Source() {
+      @Override
+      public long seek(long offset, int whence) throws FsException {
+        return calls.seek(file, offset, whence);
+      }
+
+      @Override
+      public ByteBuffer read(long offset, int wanted) throws FsException {
+        return DataCopy.read(calls, file, offset, wanted);
+      }
+    };
+  }
+
+  /** Reads as a {@link Source} does. */
+  public static ByteBuffer read(OutputCalls calls, int file, long offset, int wanted)
       throws FsException {
     ByteBuffer buffer = CopyBuffers.take();
     try {
-      long at = offset;
-      while (at < end) {
-        long data = next(calls, from, at, end, OutputCalls.SEEK_DATA);
-        long hole = next(calls, from, data, end, OutputCalls.SEEK_HOLE);
-        at = copyRange(calls, from, to, data, hole, buffer, before);
-      }
-    } finally {
+      buffer.limit(Math.min(wanted, buffer.capacity()));
+      int count = calls.read(file, buffer, offset);
+      return buffer.position(0).limit(count);
+    } catch (FsException e) {
       CopyBuffers.give(buffer);
+      throw e;
     }
   }
 
   /** Copies data to the beginning of a file, replacing its other content. */
   public static void copyOver(OutputCalls calls, int from, int to, long end, Before before)
       throws FsException {
+    Source source = file(calls, from);
     long at = 0;
     while (at < end) {
-      long data = next(calls, from, at, end, OutputCalls.SEEK_DATA);
+      long data = next(source, at, end, OutputCalls.SEEK_DATA);
       clear(calls, to, at, data - at);
-      long hole = next(calls, from, data, end, OutputCalls.SEEK_HOLE);
+      long hole = next(source, data, end, OutputCalls.SEEK_HOLE);
       copy(calls, from, to, data, hole, before);
       at = hole;
     }
@@ -90,38 +127,37 @@ public final class DataCopy {
     }
   }
 
-  private static long copyRange(
-      OutputCalls calls,
-      int from,
-      Target to,
-      long data,
-      long hole,
-      ByteBuffer buffer,
-      Before before)
+  private static long copyRange(Source from, Target to, long data, long hole, Before before)
       throws FsException {
     long at = data;
     while (at < hole) {
-      buffer.clear().limit((int) Math.min(buffer.capacity(), hole - at));
-      int count = calls.read(from, buffer, at);
-      if (count == 0) {
-        return hole;
+      ByteBuffer bytes = from.read(at, (int) Math.min(CopyBuffers.BYTES, hole - at));
+      try {
+        int count = bytes.remaining();
+        if (count == 0) {
+          return hole;
+        }
+        before.writing(count);
+        to.write(bytes, at);
+        at += count;
+      } finally {
+        CopyBuffers.give(bytes);
       }
-      buffer.flip();
-      before.writing(count);
-      to.write(buffer, at);
-      at += count;
     }
     return at;
   }
 
   /** The next data or hole; a file system that cannot tell reports no holes. */
-  private static long next(OutputCalls calls, int file, long offset, long end, int whence) {
+  private static long next(Source from, long offset, long end, int whence) throws FsException {
     if (offset >= end) {
       return end;
     }
     try {
-      return Math.min(end, calls.seek(file, offset, whence));
+      return Math.min(end, from.seek(offset, whence));
     } catch (FsException e) {
+      if (e.errno() == Errno.EINTR) {
+        throw e;
+      }
       boolean isEnd = e.errno() == Errno.ENXIO || whence == OutputCalls.SEEK_HOLE;
       return isEnd ? end : offset;
     }

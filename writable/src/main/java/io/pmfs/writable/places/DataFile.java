@@ -51,7 +51,8 @@ public interface DataFile {
   /** Sets its times, so that the next process does not take it for a written file. */
   void setTimes(Instant accessTime, Instant modificationTime) throws FsException;
 
-  void fill(LocalData to, long size) throws FsException;
+  /** Fills another data file with its first bytes. */
+  void fill(LocalData to, long size, DataCopy.Before before) throws FsException;
 
   /** Closes it; it can be reopened. */
   void close();

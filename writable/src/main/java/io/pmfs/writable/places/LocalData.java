@@ -108,7 +108,7 @@ public final class LocalData implements DataFile {
     }
   }
 
-  /** Measures and closes a data file that was replaced. */
+  /** Measures and closes a data file that is to be removed. */
   public void closeCounted() {
     if (descriptor >= 0) {
       recountQuietly();
@@ -218,7 +218,7 @@ public final class LocalData implements DataFile {
   }
 
   @Override
-  public void fill(LocalData to, long size) throws FsException {
+  public void fill(LocalData to, long size, DataCopy.Before before) throws FsException {
     if (size == 0) {
       return;
     }
@@ -226,7 +226,7 @@ public final class LocalData implements DataFile {
       throw gone();
     }
     if (to.place != place || !isCloned(to, size)) {
-      to.fill(descriptor, size);
+      to.fill(DataCopy.file(calls, descriptor), size, before);
     }
   }
 
@@ -240,8 +240,8 @@ public final class LocalData implements DataFile {
     }
   }
 
-  public void fill(int from, long size) throws FsException {
-    DataCopy.copy(calls, from, this::write, 0, size, bytes -> {});
+  public void fill(DataCopy.Source from, long size, DataCopy.Before before) throws FsException {
+    DataCopy.copy(from, this::write, 0, size, before);
     truncate(size);
   }
 

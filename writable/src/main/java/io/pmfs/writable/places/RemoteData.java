@@ -169,8 +169,8 @@ public final class RemoteData implements DataFile {
 
   /** If the data were synced on the other node, syncs the copy too. */
   @Override
-  public void fill(LocalData to, long size) throws FsException {
-    copyTo(to::write, 0, size, bytes -> {});
+  public void fill(LocalData to, long size, DataCopy.Before before) throws FsException {
+    copyTo(to::write, 0, size, before);
     to.truncate(size);
     if (mayBeSynced) {
       to.syncContent();

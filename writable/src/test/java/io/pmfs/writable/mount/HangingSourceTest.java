@@ -8,8 +8,9 @@ import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.Interrupts;
-import io.pmfs.writable.WritableFileSystem;
+import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -18,6 +19,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -36,6 +38,9 @@ class HangingSourceTest {
   private static final long PATIENCE_MILLIS = 600_000;
   private static final int FILES = 30;
   private static final long AT_ONCE_SECONDS = 20;
+
+  /** As a pause counts, before and after each. */
+  private static final int BEFORE_THE_SECOND_CALL = 3;
 
   @TempDir Path directory;
 
@@ -277,17 +282,26 @@ class HangingSourceTest {
     driver.calls.makeAtSource("d/unseen", "unseen");
     driver.remount(); // Nothing is listed any more.
     driver.calls.setHanging(true);
+    endsWithItsProgram(() -> driver.node("d/unseen"));
+    driver.calls.setHanging(false);
+    assertThat(driver.node("d/unseen").attributes().size()).isEqualTo(6);
+  }
+
+  /** A program that waits for the source ends with a signal to it, not with one to another. */
+  private void endsWithItsProgram(Work work) throws Exception {
     Interrupts interrupts = driver.mount().interrupts();
-    Future<Node> program =
+    Future<Boolean> program =
         programs.submit(
             () -> {
               interrupts.begin(42);
               try {
-                return driver.node("d/unseen");
+                work.run();
+                return true;
               } finally {
                 interrupts.end(42);
               }
             });
+    driver.calls.awaitHanging();
     Thread.sleep(2 * MOMENT_MILLIS);
     assertThat(program.isDone()).isFalse();
     interrupts.interrupt(41);
@@ -295,8 +309,46 @@ class HangingSourceTest {
     assertThatThrownBy(() -> program.get(AT_ONCE_SECONDS, TimeUnit.SECONDS))
         .hasCauseInstanceOf(FsException.class)
         .hasMessageContaining("EINTR");
+  }
+
+  /** The first write to a file copies it. */
+  @Test
+  void whatIsNotKnown_isCopiedUntilItsProgramEnds() throws Exception {
+    String content = "x".repeat(3 << 20);
+    driver.calls.makeAtSource("large", content);
+    AtomicInteger reads = new AtomicInteger();
+    driver.setPause(
+        call -> {
+          if (call.equals("read") && reads.incrementAndGet() == BEFORE_THE_SECOND_CALL) {
+            driver.calls.hangHere();
+          }
+        });
+    driver.remount();
+    int before = driver.calls.fileCount(driver.places);
+    Opened file =
+        driver.mount().open(driver.node("large").inode(), OutputCalls.O_RDWR, driver.caller());
+    endsWithItsProgram(() -> driver.write(file, 0, "new"));
+    driver.mount().tidy();
+    assertThat(driver.calls.fileCount(driver.places)).isEqualTo(before);
     driver.calls.setHanging(false);
-    assertThat(driver.node("d/unseen").attributes().size()).isEqualTo(6);
+    driver.write(file, 0, "new");
+    driver.close(file);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("large", "file 644 new" + content.substring(3));
+  }
+
+  @Test
+  void whatIsNotKnown_isAskedForHolesUntilItsProgramEnds() throws Exception {
+    driver.calls.makeAtSource("large", "content");
+    driver.remount();
+    long number = driver.node("large").inode();
+    driver.read(number);
+    Opened file = driver.mount().open(number, OutputCalls.O_RDONLY, driver.caller());
+    driver.read(number);
+    driver.calls.setHanging(true);
+    endsWithItsProgram(() -> driver.mount().seek(number, file.handle(), 0, OutputCalls.SEEK_HOLE));
+    driver.calls.setHanging(false);
+    assertThat(driver.mount().seek(number, file.handle(), 0, OutputCalls.SEEK_HOLE)).isEqualTo(7);
   }
 
   @Test
@@ -355,8 +407,7 @@ class HangingSourceTest {
   void closeOfAFileOfTheSource_thatHangs_holdsNobody() throws Exception {
     makeAtSource("d/unseen", "unseen");
     assertThat(driver.read("d/unseen")).isEqualTo("unseen");
-    WritableFileSystem.Opened open =
-        driver.mount().open(driver.node("d/unseen").inode(), 0, driver.caller());
+    Opened open = driver.mount().open(driver.node("d/unseen").inode(), 0, driver.caller());
     driver.read("d/unseen");
     driver.calls.setHanging(true);
     goesOn(() -> driver.mount().release(open.node().inode(), open.handle()));
