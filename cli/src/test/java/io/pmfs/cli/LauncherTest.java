@@ -581,6 +581,54 @@ final class LauncherTest {
     assertThat(result.out()).isEqualTo("ran\n");
   }
 
+  /** The mount is a line that the script reads in place of mountinfo's, while a file exists. */
+  @ParameterizedTest
+  @CsvSource({
+    "rw, exit 3, true, 124",
+    "rw, rm $MOUNTED; exit 3, true, 124",
+    "rw, kill -KILL $PPID, true, 124",
+    "rw, rm $MOUNTED, true, 0",
+    "rw, exit 3, false, 1",
+    "ro, exit 1, true, 0"
+  })
+  void run_umountFails_isZeroOnlyWithoutWrittenFiles(
+      String option, String umount, String command, int status) throws Exception {
+    Path mounted = temporary.resolve("mounted");
+    Path mountpoint = Files.createDirectory(temporary.toRealPath().resolve("mnt"));
+    fakeJava(
+        """
+        MOUNTED=%s
+        case " $* " in
+        *' run '*) printf '%%s\\0' /source %s %s/x true x 1 1 0 /source %s end ;;
+        *' mount '*) touch $MOUNTED ;;
+        *' umount '*) %s ;;
+        esac
+        """
+            .formatted(mounted, mountpoint, temporary.toRealPath(), mountpoint, umount));
+    Path table = temporary.resolve("table");
+    Files.writeString(
+        table,
+        """
+        mapfile() {
+          [ "${!#}" = lines ] || { builtin mapfile "$@"; return; }
+          lines=()
+          [ ! -e %s ] || lines=('36 25 0:99 / %s %s,nosuid - fuse.pmfs /source %s')
+        }
+        """
+            .formatted(mounted, mountpoint, option, option));
+
+    Result result =
+        run(
+            List.of("BASH_ENV=" + table),
+            "run",
+            "--source=/source",
+            "--mountpoint=" + mountpoint,
+            "--",
+            command);
+
+    assertThat(result.status()).as(result.err()).isEqualTo(status);
+  }
+
   /** A directory with the programs that the launcher starts, except one. */
   private Path pathWithout(String missing) throws IOException {
     Path directory = Files.createDirectory(temporary.resolve("programs"));
