@@ -3,6 +3,7 @@ package io.pmfs.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.gson.Gson;
 import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.cli.control.MountClient;
@@ -22,6 +23,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -207,6 +209,64 @@ final class OldRecordsTest {
       assertThat(world.execute("umount", "--purge", "b")).isEqualTo(ExitStatus.FAILED);
       assertThat(world.errors()).contains("b: 0:31: not a session of this daemon, or no longer");
       assertThat(unmounts).isEmpty();
+    }
+  }
+
+  private static String writable(Path mountpoint) {
+    return line(mountpoint, "/source", "0:30").replaceAll("\\bro\\b", "rw");
+  }
+
+  @Test
+  void umount_ofAWritableMountWithoutADaemon_isRefused() throws Exception {
+    Registration place = Objects.requireNonNull(registry.register(first));
+    Path socket = place.socket();
+    place.close();
+    // The record of a daemon that was killed.
+    Files.writeString(
+        socket.resolveSibling(Registry.nameOf(first) + ".json"),
+        new Gson().toJson(ofUser(entry(socket, NO_PROCESS))));
+    world.mountinfo(writable(first));
+    for (String option : List.of("--timeout=60s", "--lazy", "--grace=0s")) {
+      assertThat(world.execute("umount", option, "a")).isEqualTo(ExitStatus.PARTLY);
+      assertThat(world.errors())
+          .isEqualTo(
+              "pmfs: %s: its daemon died, and a user's mount has no other; run pmfs umount %s; see /log; pmfs umount --no-drain does not wait for it\n"
+                  .formatted(first, first));
+    }
+  }
+
+  /** A daemon without a successor. */
+  private static DaemonRecord ofUser(DaemonRecord entry) {
+    return new DaemonRecord(
+        entry.mountpoint(),
+        entry.source(),
+        entry.pid(),
+        entry.socket(),
+        entry.logFile(),
+        entry.device(),
+        false,
+        null,
+        false);
+  }
+
+  @Test
+  void umount_ofAWritableMountWhoseNextDaemonStarts_waitsForIt() throws Exception {
+    world.mountinfo(writable(first));
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = ControlServer.start(place.socket(), new Requests())) {
+      CompletableFuture<Void> published =
+          CompletableFuture.runAsync(
+              () -> {
+                try {
+                  Thread.sleep(300);
+                  place.publish(entry(place.socket(), SELF));
+                } catch (IOException | InterruptedException e) {
+                  throw new IllegalStateException(e);
+                }
+              });
+      assertThat(world.execute("umount", "a")).as(world.errors()).isZero();
+      published.get();
+      assertThat(unmounts).containsExactly("purge=false");
     }
   }
 }

@@ -11,6 +11,7 @@ import io.pmfs.machine.MountTable;
 import io.pmfs.machine.TimeSpan;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.KnownMounts;
+import io.pmfs.mounts.MountProbe;
 import io.pmfs.mounts.StandIn;
 import io.pmfs.places.Surroundings;
 import java.nio.file.Path;
@@ -36,6 +37,9 @@ import picocli.CommandLine.Parameters;
     })
 public final class UmountCommand implements Callable<Integer> {
   private static final String USUAL_TIMEOUT = "60s";
+  private static final String KEPT =
+      "kept for the next mount or pmfs drain --state (pmfs cache shows the directory)";
+  private static final String UNDRAINED = "; pmfs umount --no-drain does not wait for it";
 
   private final Invocation invocation;
 
@@ -112,14 +116,27 @@ public final class UmountCommand implements Callable<Integer> {
       }
       return ExitStatus.DONE;
     }
-    // Purging needs the daemon, unmounting does not.
-    DaemonRecord entry = purge ? knownMounts.await(mountpoint) : knownMounts.find(mountpoint);
+    boolean isWritable = target != null && !target.hasOption("ro");
+    // Purging and draining need the daemon, unmounting does not.
+    DaemonRecord entry =
+        purge || (isWritable && !noDrain)
+            ? knownMounts.await(mountpoint)
+            : knownMounts.find(mountpoint);
     if (target == null && (entry == null || isMountedElsewhere(entry))) {
       throw knownMounts.notMounted(mountpoint);
     }
     if (entry == null) {
-      unmounting.withoutDaemon();
+      boolean isStale = MountProbe.of(mountpoint) == MountProbe.STALE;
+      if (isWritable && !isStale && !noDrain) {
+        throw new MountFailure(
+            ExitStatus.PARTLY, knownMounts.absence(mountpoint).line() + UNDRAINED);
+      }
+      unmounting.withoutDaemon(isStale);
       knownMounts.forget(mountpoint);
+      if (isWritable) {
+        invocation.warn(mountpoint + ": changes that are not at the source yet are " + KEPT);
+        return ExitStatus.PARTLY;
+      }
       return ExitStatus.DONE;
     }
     int left = drain(mountpoint, target, entry, idle);
@@ -157,8 +174,7 @@ public final class UmountCommand implements Callable<Integer> {
         invocation.warn(e.line());
         return ExitStatus.PARTLY;
       }
-      throw new MountFailure(
-          e.exitStatus(), e.line() + "; pmfs umount --no-drain does not wait for it", e);
+      throw new MountFailure(e.exitStatus(), e.line() + UNDRAINED, e);
     }
     if (outcome == null) {
       return ExitStatus.DONE;
@@ -171,10 +187,7 @@ public final class UmountCommand implements Callable<Integer> {
         .forEach(invocation::show);
     String left = mountpoint + ": " + DrainCommand.summary(outcome.last().outputs());
     invocation.warn(
-        noDrain
-            ? left
-                + "; kept for the next mount or pmfs drain --state (pmfs cache shows the directory)"
-            : left + "; still mounted: unmount again, or with --no-drain");
+        noDrain ? left + "; " + KEPT : left + "; still mounted: unmount again, or with --no-drain");
     return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
   }
 

@@ -11,7 +11,6 @@ import io.pmfs.machine.MountTable;
 import io.pmfs.machine.TimeSpan;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.KnownMounts;
-import io.pmfs.mounts.MountProbe;
 import io.pmfs.mounts.MountViewers;
 import io.pmfs.mounts.Registry;
 import java.io.IOException;
@@ -134,8 +133,7 @@ final class Unmounting {
   }
 
   /** Unmounts a mount whose daemon has died. */
-  void withoutDaemon() throws MountFailure {
-    boolean isStale = MountProbe.of(mountpoint) == MountProbe.STALE;
+  void withoutDaemon(boolean isStale) throws MountFailure {
     unmountHere(isStale);
     if (!await(() -> !isMounted(), timeout)) {
       throw new MountFailure(
