@@ -11,13 +11,17 @@ import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.control.ControlServer;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.daemon.report.StatusReport;
+import io.pmfs.daemon.tasks.Drains;
 import io.pmfs.daemon.tasks.KeptTasks;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
+import io.pmfs.writable.DrainStatus;
+import io.pmfs.writable.WritableFileSystem;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -55,6 +59,9 @@ final class OldRecordsTest {
   private Registry registry;
   private final List<String> unmounts = new ArrayList<>();
 
+  /** Null for a read-only mount. */
+  private @Nullable Drains drains;
+
   @SuppressWarnings("NullAway.Init")
   OldRecordsTest() {}
 
@@ -84,6 +91,11 @@ final class OldRecordsTest {
     }
 
     @Override
+    public @Nullable Drains drains() {
+      return drains;
+    }
+
+    @Override
     public void upgrade() {}
 
     @Override
@@ -96,6 +108,23 @@ final class OldRecordsTest {
       unmounts.add("purge=" + purge);
       world.mountinfo();
     }
+  }
+
+  /** Has no changes. */
+  private static WritableFileSystem outputs(Runnable drain) {
+    return (WritableFileSystem)
+        Proxy.newProxyInstance(
+            WritableFileSystem.class.getClassLoader(),
+            new Class<?>[] {WritableFileSystem.class},
+            (self, method, arguments) ->
+                switch (method.getName()) {
+                  case "drain" -> {
+                    drain.run();
+                    yield true;
+                  }
+                  case "drainStatus" -> DrainStatus.NONE;
+                  default -> List.of();
+                });
   }
 
   private DaemonRecord entry(Path socket, long pid) {
@@ -249,24 +278,65 @@ final class OldRecordsTest {
         false);
   }
 
+  private CompletableFuture<Void> publishSoon(Registration place) {
+    return CompletableFuture.runAsync(
+        () -> {
+          try {
+            Thread.sleep(300);
+            place.publish(entry(place.socket(), SELF));
+          } catch (IOException | InterruptedException e) {
+            throw new IllegalStateException(e);
+          }
+        });
+  }
+
   @Test
   void umount_ofAWritableMountWhoseNextDaemonStarts_waitsForIt() throws Exception {
     world.mountinfo(writable(first));
     try (Registration place = Objects.requireNonNull(registry.register(first));
         ControlServer server = ControlServer.start(place.socket(), new Requests())) {
-      CompletableFuture<Void> published =
-          CompletableFuture.runAsync(
-              () -> {
-                try {
-                  Thread.sleep(300);
-                  place.publish(entry(place.socket(), SELF));
-                } catch (IOException | InterruptedException e) {
-                  throw new IllegalStateException(e);
-                }
-              });
+      CompletableFuture<Void> published = publishSoon(place);
       assertThat(world.execute("umount", "a")).as(world.errors()).isZero();
       published.get();
       assertThat(unmounts).containsExactly("purge=false");
+    }
+  }
+
+  @Test
+  void umount_whoseDaemonIsReplacedDuringTheDrain_isAskedOfTheNextOne() throws Exception {
+    world.mountinfo(writable(first));
+    drains = new Drains(outputs(() -> {}), List::of);
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = ControlServer.start(place.socket(), new Requests())) {
+      place.publish(entry(temporary.resolve("old.sock"), NO_PROCESS));
+      CompletableFuture<Void> replaced = publishSoon(place);
+      assertThat(world.execute("umount", "a")).as(world.errors()).isZero();
+      replaced.get();
+      assertThat(unmounts).containsExactly("purge=false");
+    }
+  }
+
+  @Test
+  void umount_ofAMountThatAnotherReplacesDuringTheDrain_leavesTheOther() throws Exception {
+    world.mountinfo(writable(first));
+    String other = writable(first).replace("0:30", "0:31");
+    drains = new Drains(outputs(() -> world.mountinfo(other)), List::of);
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = serve(place)) {
+      assertThat(world.execute("umount", "a")).isEqualTo(ExitStatus.NOT_MOUNTED);
+      assertThat(world.errors()).contains("a: unmounted meanwhile");
+      assertThat(unmounts).isEmpty();
+    }
+  }
+
+  @Test
+  void umount_atThePlaceOfTheRecordButOfAnotherSession_isRefusedByTheDaemon() throws Exception {
+    world.mountinfo(line(first, "/source", "0:31"));
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = serve(place)) {
+      assertThat(world.execute("umount", "a")).isEqualTo(ExitStatus.FAILED);
+      assertThat(world.errors()).contains("a: 0:31: not a session of this daemon, or no longer");
+      assertThat(unmounts).isEmpty();
     }
   }
 }

@@ -139,28 +139,38 @@ public final class UmountCommand implements Callable<Integer> {
       }
       return ExitStatus.DONE;
     }
-    int left = drain(mountpoint, target, entry, idle);
-    if (left == ExitStatus.DONE || noDrain) {
+    Drained drained = drain(mountpoint, target, entry, idle);
+    if (drained.status() == ExitStatus.DONE || noDrain) {
+      if (isWritable && !unmounting.isMounted()) {
+        throw DrainWait.unmounted(mountpoint);
+      }
       // Unless drained, tells the daemon not to wait; an old daemon rejects that parameter.
-      unmounting.ofDaemon(entry, left != ExitStatus.DONE);
+      unmounting.ofDaemon(drained.daemon(), drained.status() != ExitStatus.DONE);
       knownMounts.sweepHolders();
     }
-    return left;
+    return drained.status();
   }
 
   private boolean isMountedElsewhere(DaemonRecord entry) throws MountFailure {
     return !invocation.surroundings().mounts().places(entry::shows).isEmpty();
   }
 
-  /** Waits until the changes of a writable mount are at the source; returns an exit status. */
-  private int drain(
+  /**
+   * The end of a drain.
+   *
+   * @param daemon the one that serves the mount now
+   */
+  private record Drained(int status, DaemonRecord daemon) {}
+
+  /** Waits until the changes of a writable mount are at the source. */
+  private Drained drain(
       Path mountpoint,
       MountTable.@Nullable Mount mount,
       DaemonRecord entry,
       @Nullable Duration idle)
       throws MountFailure {
     if (mount == null || mount.hasOption("ro")) {
-      return ExitStatus.DONE;
+      return new Drained(ExitStatus.DONE, entry);
     }
     Duration limit =
         noDrain
@@ -172,23 +182,24 @@ public final class UmountCommand implements Callable<Integer> {
     } catch (MountFailure e) {
       if (noDrain) {
         invocation.warn(e.line());
-        return ExitStatus.PARTLY;
+        return new Drained(ExitStatus.PARTLY, entry);
       }
       throw new MountFailure(e.exitStatus(), e.line() + UNDRAINED, e);
     }
     if (outcome == null) {
-      return ExitStatus.DONE;
+      return new Drained(ExitStatus.DONE, entry);
     }
     if (outcome.isDrained() || (noDrain && outcome.last().outputs().isDrained())) {
       sayWhatDiffers(mountpoint, outcome.last());
-      return ExitStatus.DONE;
+      return new Drained(ExitStatus.DONE, outcome.daemon());
     }
     DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
         .forEach(invocation::show);
     String left = mountpoint + ": " + DrainCommand.summary(outcome.last().outputs());
     invocation.warn(
         noDrain ? left + "; " + KEPT : left + "; still mounted: unmount again, or with --no-drain");
-    return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
+    int interrupt = outcome.interruptStatus();
+    return new Drained(interrupt != 0 ? interrupt : ExitStatus.PARTLY, outcome.daemon());
   }
 
   /** Lists conflicts and refused changes, which unmounting does not discard. */

@@ -153,7 +153,8 @@ final class Unmounting {
         "%s: unmounted, %s; mount it again and umount --purge".formatted(mountpoint, why));
   }
 
-  private boolean isMounted() throws MountFailure {
+  /** Whether the target is still what is mounted there. */
+  boolean isMounted() throws MountFailure {
     return target != null && target.isSameAs(invocation.surroundings().mounts().at(mountpoint));
   }
 
@@ -212,9 +213,8 @@ final class Unmounting {
   }
 
   /**
-   * Requests the unmount. A daemon found by a device number, from a possibly outdated record, must
-   * confirm the number; a daemon of an older pmfs rejects that parameter and is asked again
-   * without.
+   * Requests the unmount. The daemon must confirm the device number, because its record may be
+   * outdated; a daemon of an older pmfs rejects that parameter and is asked again without.
    */
   private ControlClient.Answer ask(DaemonRecord entry, boolean abandons)
       throws IOException, MountFailure {
@@ -222,7 +222,7 @@ final class Unmounting {
         "/umount?lazy=%s&purge=%s".formatted(busy.detaches(), purge)
             + (abandons ? "&abandon=true" : "");
     MountClient daemon = new MountClient(entry, invocation.surroundings());
-    if (target != null && !isOwn(entry)) {
+    if (target != null) {
       ControlClient.Answer answer =
           daemon.askOnlyThisOne(HttpMethod.POST, request + "&device=" + target.device(), timeout);
       if (answer.status() != HTTP_BAD_REQUEST) {

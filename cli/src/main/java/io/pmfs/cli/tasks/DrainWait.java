@@ -52,10 +52,11 @@ public final class DrainWait {
   /**
    * The outcome of the wait.
    *
-   * @param last the daemon's last answer
+   * @param last the last answer
+   * @param daemon the daemon that gave it
    * @param interruptStatus the exit status for the signal that ended the wait; 0 without a signal
    */
-  public record Outcome(Drains.Report last, int interruptStatus) {
+  public record Outcome(Drains.Report last, DaemonRecord daemon, int interruptStatus) {
     public boolean isDrained() {
       return last.state().equals(Drains.Report.DONE);
     }
@@ -86,17 +87,17 @@ public final class DrainWait {
         boolean isRefused = report.state().equals(Drains.Report.LEFT);
         boolean hasTime = timeout != null && System.nanoTime() - end < 0;
         if (report.state().equals(Drains.Report.DONE) || (isRefused && !hasTime)) {
-          return new Outcome(report, 0);
+          return new Outcome(report, daemon.daemon(), 0);
         }
         long left = timeout == null ? Long.MAX_VALUE : end - System.nanoTime();
         if (left <= 0 || idleness.isOver(report.outputs())) {
           cancel(daemon, report);
-          return new Outcome(report, 0);
+          return new Outcome(report, daemon.daemon(), 0);
         }
         long wanted = isRefused ? AGAIN_MS : pause;
         if (interrupted.await(Math.min(wanted, 1 + left / 1_000_000), TimeUnit.MILLISECONDS)) {
           cancel(daemon, report);
-          return new Outcome(report, interruptStatus);
+          return new Outcome(report, daemon.daemon(), interruptStatus);
         }
         pause = Math.min(LONGEST_PAUSE_MS, pause * 2);
         if (isRefused) {
@@ -161,11 +162,16 @@ public final class DrainWait {
     KnownMounts knownMounts = KnownMounts.open(invocation.surroundings());
     DaemonRecord entry = knownMounts.await(mountpoint);
     if (entry == null) {
-      throw new MountFailure(
-          ExitStatus.NOT_MOUNTED,
-          mountpoint + ": unmounted meanwhile; pmfs cache shows whether changes are left");
+      throw unmounted(mountpoint);
     }
     return entry;
+  }
+
+  /** The failure for a mount that another command has unmounted. */
+  public static MountFailure unmounted(Path mountpoint) {
+    return new MountFailure(
+        ExitStatus.NOT_MOUNTED,
+        mountpoint + ": unmounted meanwhile; pmfs cache shows whether changes are left");
   }
 
   /** Null if the daemon does not answer or does not know this drain. */
