@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.cli.control.ControlClient;
 import io.pmfs.daemon.control.ControlServer;
 import io.pmfs.daemon.dataset.FakeDataset;
 import io.pmfs.daemon.process.Supervision;
@@ -15,6 +17,7 @@ import io.pmfs.machine.MountFailure;
 import io.pmfs.posix.Await;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -300,6 +303,34 @@ final class LifeCycleTest {
 
     assertThat(daemonWorld.halts).containsExactly(ExitStatus.UNAVAILABLE);
     assertThat(session).isNotEmptyFile();
+  }
+
+  @Test
+  void upgrade_ofAMountWhoseSupervisorWasKilled_isRefused() throws Exception {
+    Path session = Files.createFile(temporary.resolve("session"));
+    daemonWorld.environment.put(Supervision.DESCRIPTOR, "3");
+    daemonWorld.environment.put(Supervision.FILE, session.toString());
+    daemonWorld.write("proc/self/stat", "8 (a) b) S 7 8 8 0 -1\n");
+    daemonWorld.supervision = Supervision.of(daemonWorld.surroundings());
+    daemonWorld.opener =
+        (settings, origin) -> {
+          FakeDataset dataset = new FakeDataset(settings, world);
+          dataset.isHeld = true;
+          datasets.add(dataset);
+          return dataset;
+        };
+    mount();
+    daemonWorld.write("proc/self/stat", "8 (a) b) S 1 8 8 0 -1\n");
+
+    assertThat(world.execute("upgrade", "mnt")).isEqualTo(ExitStatus.FAILED);
+
+    assertThat(world.errors()).contains("mnt: cannot be upgraded while mounted: no supervisor");
+    assertThat(daemonWorld.halts).isEmpty();
+    daemonWorld.write("proc/self/stat", "8 (a) b) S 7 8 8 0 -1\n");
+    Path socket = Path.of(world.registry().running().get(0).socket());
+    ControlClient.ask(socket, HttpMethod.POST, "/upgrade", Duration.ofSeconds(20));
+    Await.until("handed over", () -> !daemonWorld.halts.isEmpty());
+    assertThat(daemonWorld.halts).containsExactly(ExitStatus.HANDED_OVER);
   }
 
   @Test

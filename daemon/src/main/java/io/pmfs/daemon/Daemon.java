@@ -150,10 +150,11 @@ public final class Daemon implements ControlRequests {
     }
   }
 
-  /** Whether readers may already use the session, which an error must then not end. */
+  /** Whether readers may already use the session, and another daemon can continue it. */
   private boolean isNeeded() {
     return supervision != null
         && dataset.outlivesProcess()
+        && supervision.isHeld()
         && (supervision.isResumed() || announced)
         && !stopping;
   }
@@ -213,7 +214,7 @@ public final class Daemon implements ControlRequests {
 
   @Override
   public void upgrade() throws MountFailure {
-    if (supervision == null || !dataset.outlivesProcess()) {
+    if (supervision == null || !dataset.outlivesProcess() || !supervision.isHeld()) {
       throw new MountFailure(
           ExitStatus.FAILED,
           settings.mountpoint()

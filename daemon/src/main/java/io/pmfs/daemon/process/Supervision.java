@@ -1,5 +1,6 @@
 package io.pmfs.daemon.process;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.pmfs.fuse.ReadMode;
@@ -45,14 +46,21 @@ public final class Supervision {
   private final @Nullable String device;
   private final @Nullable Mounter mounter;
   private final boolean allowOther;
+  private final Path root;
+
+  /** The process that started this one. */
+  private final @Nullable String parent;
 
   private Supervision(
+      Path root,
       int descriptor,
       Path file,
       @Nullable ReadMode resumedMode,
       @Nullable String device,
       @Nullable Mounter mounter,
       boolean allowOther) {
+    this.root = root;
+    this.parent = parent(root);
     this.descriptor = descriptor;
     this.file = file;
     this.resumedMode = resumedMode;
@@ -73,6 +81,7 @@ public final class Supervision {
     try {
       List<String> lines = Files.exists(file) ? Files.readAllLines(file, UTF_8) : List.of();
       return new Supervision(
+          surroundings.root(),
           Integer.parseInt(descriptor),
           file,
           lines.isEmpty() ? null : mode(lines.get(0)),
@@ -99,6 +108,25 @@ public final class Supervision {
       }
     }
     throw new IllegalArgumentException("unknown read mode " + word);
+  }
+
+  /** This process's parent, from proc(5); null if unknown. */
+  private static @Nullable String parent(Path root) {
+    try {
+      String stat = Files.readString(root.resolve("proc/self/stat"), ISO_8859_1);
+      // The name in parentheses may contain spaces and parentheses.
+      return stat.substring(stat.lastIndexOf(')') + 1).strip().split(" ", 3)[1];
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  /**
+   * Whether the supervisor lives, as far as is known: a process whose parent dies gets another one.
+   */
+  public boolean isHeld() {
+    String now = parent(root);
+    return now == null || parent == null || now.equals(parent);
   }
 
   /** Whether an earlier daemon mounted, whose choices still hold. */
