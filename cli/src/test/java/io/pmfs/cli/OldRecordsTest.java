@@ -10,6 +10,7 @@ import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.control.ControlServer;
 import io.pmfs.daemon.report.NodesReport;
+import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.tasks.Drains;
 import io.pmfs.daemon.tasks.KeptTasks;
@@ -32,6 +33,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -40,6 +42,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Commands that have read an outdated record of a daemon. */
 @Timeout(120)
@@ -59,6 +63,8 @@ final class OldRecordsTest {
   private Registry registry;
   private final List<String> unmounts = new ArrayList<>();
 
+  private @Nullable Runnable atUnmount;
+
   /** Null for a read-only mount. */
   private @Nullable Drains drains;
 
@@ -77,7 +83,8 @@ final class OldRecordsTest {
   private final class Requests implements ControlRequests {
     @Override
     public StatusReport status() {
-      throw new IllegalStateException("not asked here");
+      return SampleReport.with(
+          SampleReport.of("/mnt", "/source"), Map.of("stateDirectory", world.directory.toString()));
     }
 
     @Override
@@ -106,6 +113,10 @@ final class OldRecordsTest {
     @Override
     public void unmount(boolean lazy, boolean purge) {
       unmounts.add("purge=" + purge);
+      Runnable action = atUnmount;
+      if (action != null) {
+        action.run();
+      }
       world.mountinfo();
     }
   }
@@ -337,6 +348,31 @@ final class OldRecordsTest {
       assertThat(world.execute("umount", "a")).isEqualTo(ExitStatus.FAILED);
       assertThat(world.errors()).contains("a: 0:31: not a session of this daemon, or no longer");
       assertThat(unmounts).isEmpty();
+    }
+  }
+
+  /** The daemon marks the state of a writable mount until the source has everything. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void umount_whoseDaemonLeavesChanges_isDoneInPart(boolean isLeft) throws Exception {
+    world.mountinfo(writable(first));
+    drains = new Drains(outputs(() -> {}), List::of);
+    Path mark = Files.createFile(world.directory.resolve("not-at-the-source"));
+    atUnmount = isLeft ? null : () -> assertThat(mark.toFile().delete()).isTrue();
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = serve(place)) {
+      assertThat(world.execute("umount", "--grace=1s", "a"))
+          .isEqualTo(isLeft ? ExitStatus.PARTLY : ExitStatus.DONE);
+      assertThat(world.errors())
+          .isEqualTo(
+              isLeft
+                  ? "pmfs: "
+                      + first
+                      + ": changes that were made after the drain may not be at the source yet;"
+                      + " they are kept for the next mount or pmfs drain --state (pmfs cache shows"
+                      + " the directory)\n"
+                  : "");
+      assertThat(unmounts).hasSize(1);
     }
   }
 }

@@ -155,7 +155,12 @@ public record DatasetDirectory(Path path, String lock) {
 
   /** Whether it may hold files that are not at the source. */
   public boolean isUnsaved() {
-    return Files.exists(path.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
+    return isUnsaved(path);
+  }
+
+  /** Whether the directory of a dataset may hold files that are not at the source. */
+  public static boolean isUnsaved(Path directory) {
+    return Files.exists(directory.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
   }
 
   /** Marks the directory: it may now hold files that are not at the source. */

@@ -145,8 +145,17 @@ public final class UmountCommand implements Callable<Integer> {
         throw DrainWait.unmounted(mountpoint);
       }
       // Unless drained, tells the daemon not to wait; an old daemon rejects that parameter.
-      unmounting.ofDaemon(drained.daemon(), drained.status() != ExitStatus.DONE);
+      boolean isLeft =
+          unmounting.ofDaemon(
+              drained.daemon(), drained.status() != ExitStatus.DONE, drained.state());
       knownMounts.sweepHolders();
+      if (isLeft) {
+        invocation.warn(
+            mountpoint
+                + ": changes that were made after the drain may not be at the source yet; they are "
+                + KEPT);
+        return ExitStatus.PARTLY;
+      }
     }
     return drained.status();
   }
@@ -159,8 +168,9 @@ public final class UmountCommand implements Callable<Integer> {
    * The end of a drain.
    *
    * @param daemon the one that serves the mount now
+   * @param state the state directory, if the source has all changes; else null
    */
-  private record Drained(int status, DaemonRecord daemon) {}
+  private record Drained(int status, DaemonRecord daemon, @Nullable Path state) {}
 
   /** Waits until the changes of a writable mount are at the source. */
   private Drained drain(
@@ -170,28 +180,30 @@ public final class UmountCommand implements Callable<Integer> {
       @Nullable Duration idle)
       throws MountFailure {
     if (mount == null || mount.hasOption("ro")) {
-      return new Drained(ExitStatus.DONE, entry);
+      return new Drained(ExitStatus.DONE, entry, null);
     }
     Duration limit =
         noDrain
             ? Duration.ZERO
             : timeout == null ? null : MountFailure.parsing("--timeout", timeout, TimeSpan::parse);
+    DrainWait wait = new DrainWait(invocation, mountpoint);
     DrainWait.Outcome outcome;
     try {
-      outcome = new DrainWait(invocation, mountpoint).await(entry, limit, idle);
+      outcome = wait.await(entry, limit, idle);
     } catch (MountFailure e) {
       if (noDrain) {
         invocation.warn(e.line());
-        return new Drained(ExitStatus.PARTLY, entry);
+        return new Drained(ExitStatus.PARTLY, entry, null);
       }
       throw new MountFailure(e.exitStatus(), e.line() + UNDRAINED, e);
     }
     if (outcome == null) {
-      return new Drained(ExitStatus.DONE, entry);
+      return new Drained(ExitStatus.DONE, entry, null);
     }
     if (outcome.isDrained() || (noDrain && outcome.last().outputs().isDrained())) {
       sayWhatDiffers(mountpoint, outcome.last());
-      return new Drained(ExitStatus.DONE, outcome.daemon());
+      DaemonRecord daemon = outcome.daemon();
+      return new Drained(ExitStatus.DONE, daemon, outcome.isDrained() ? wait.state(daemon) : null);
     }
     DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
         .forEach(invocation::show);
@@ -199,7 +211,7 @@ public final class UmountCommand implements Callable<Integer> {
     invocation.warn(
         noDrain ? left + "; " + KEPT : left + "; still mounted: unmount again, or with --no-drain");
     int interrupt = outcome.interruptStatus();
-    return new Drained(interrupt != 0 ? interrupt : ExitStatus.PARTLY, outcome.daemon());
+    return new Drained(interrupt != 0 ? interrupt : ExitStatus.PARTLY, outcome.daemon(), null);
   }
 
   /** Lists conflicts and refused changes, which unmounting does not discard. */

@@ -13,6 +13,7 @@ import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.KnownMounts;
 import io.pmfs.mounts.MountViewers;
 import io.pmfs.mounts.Registry;
+import io.pmfs.places.DatasetDirectory;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -85,15 +86,16 @@ final class Unmounting {
    * Unmounts a mount with a daemon.
    *
    * @param abandons whether to tell the daemon not to wait for the source
+   * @param state the state directory of a writable mount that was drained; else null
+   * @return whether changes that were made after the drain may be left
    */
-  void ofDaemon(DaemonRecord entry, boolean abandons) throws MountFailure {
+  boolean ofDaemon(DaemonRecord entry, boolean abandons, @Nullable Path state) throws MountFailure {
     Server server = Server.of(entry);
     List<Path> others = others(entry);
     // A purge ends the daemon, including its hidden mount.
     if (others.isEmpty() || (purge && others.stream().allMatch(Registry::isKept))) {
       askDaemon(server, abandons);
-      awaitEnd(server);
-      return;
+      return awaitEnd(server, state);
     }
     if (purge) {
       throw MountFailure.usage(
@@ -103,12 +105,14 @@ final class Unmounting {
     unmountHere();
     List<Path> left = others(entry);
     if (left.isEmpty()) {
-      awaitEnd(server);
-    } else if (left.stream().allMatch(Registry::isKept)) {
+      return awaitEnd(server, state);
+    }
+    if (left.stream().allMatch(Registry::isKept)) {
       invocation.say(
           "%s unmounted; pid %d stays for the next mount of %s (--linger); pmfs umount %s ends it"
               .formatted(mountpoint, entry.pid(), entry.source(), left.get(0)));
     }
+    return false;
   }
 
   /** The other mount points of the target's daemon. */
@@ -292,7 +296,18 @@ final class Unmounting {
         : servesOthers(server.entry()) ? End.SERVES_OTHERS : End.RUNNING;
   }
 
-  private void awaitEnd(Server server) throws MountFailure {
+  /** Whether the daemon serves files that are still open, and is not about to end. */
+  private boolean isServing(DaemonRecord entry) throws MountFailure {
+    try {
+      ControlClient.ask(Path.of(entry.socket()), HttpMethod.GET, "/version", LAZY_PATIENCE);
+      return true;
+    } catch (IOException e) {
+      return KnownMounts.open(invocation.surroundings()).detached().stream()
+          .anyMatch(moved -> moved.pid() == entry.pid());
+    }
+  }
+
+  private boolean awaitEnd(Server server, @Nullable Path state) throws MountFailure {
     if (!await(() -> !isMounted(), timeout)) {
       throw new MountFailure(
           ExitStatus.FAILED,
@@ -305,16 +320,22 @@ final class Unmounting {
         invocation.say(
             "%s unmounted here, but not in other mount namespaces: %s; pid %d ends with the last of them"
                 .formatted(mountpoint, String.join(", ", viewers), entry.pid()));
-        return;
+        return false;
       }
       await(() -> end(server) != End.RUNNING, busy.detaches() ? LAZY_PATIENCE : timeout);
+      if (state != null && busy.detaches() && end(server) == End.RUNNING && !isServing(entry)) {
+        // It copies the last changes.
+        await(() -> end(server) != End.RUNNING, timeout);
+      }
     }
     switch (end(server)) {
       case ENDED -> {}
-      case SERVES_OTHERS ->
-          invocation.say(
-              "%s unmounted; pid %d still serves open files of another mount point; see pmfs status"
-                  .formatted(mountpoint, entry.pid()));
+      case SERVES_OTHERS -> {
+        invocation.say(
+            "%s unmounted; pid %d still serves open files of another mount point; see pmfs status"
+                .formatted(mountpoint, entry.pid()));
+        return false;
+      }
       case RUNNING -> {
         if (!busy.detaches()) {
           throw new MountFailure(
@@ -327,6 +348,7 @@ final class Unmounting {
                 .formatted(mountpoint, entry.pid()));
       }
     }
+    return state != null && DatasetDirectory.isUnsaved(state);
   }
 
   /** The processes that keep the session in other mount namespaces. */
