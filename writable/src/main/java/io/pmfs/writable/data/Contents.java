@@ -77,7 +77,7 @@ public final class Contents {
     if (inode.generation() == 0 || isPromised || file.isRemote()) {
       return newData(file, inode, low, keep);
     }
-    return written(file, inode, low);
+    return written(file, inode, low, keep);
   }
 
   /**
@@ -85,11 +85,13 @@ public final class Contents {
    *
    * @return null if the data file is obsolete because the source has its content now
    */
-  private @Nullable Inode written(OutputFile file, Inode inode, long low) throws FsException {
+  private @Nullable Inode written(OutputFile file, Inode inode, long low, long keep)
+      throws FsException {
     // The caller's row may be older than what it knows of the source's progress.
     Inode known = state.inode(file.number());
     boolean spoils = low < known.drainedSize();
-    if (known.is(Inode.WRITING) && !spoils && hasContentOf(inode, known)) {
+    boolean shortens = keep < Long.MAX_VALUE && keep < state.leastSize(file.number());
+    if (known.is(Inode.WRITING) && !spoils && !shortens && hasContentOf(inode, known)) {
       return known;
     }
     try (State.Held held = state.hold()) {
@@ -99,7 +101,7 @@ public final class Contents {
       }
       long drained = low < now.drainedSize() ? -1 : now.drainedSize();
       State.Update update = state.update();
-      Inode next = begin(update, file, now);
+      Inode next = begin(update, file, now, keep);
       next = next.withData(now.generation(), now.announcedSize(), drained);
       update.put(next);
       update.commit();
@@ -118,11 +120,31 @@ public final class Contents {
         && (before == null || (after != null && before.hasSameContent(after)));
   }
 
-  /** Makes an update mark the file as being written. */
-  private static Inode begin(State.Update update, OutputFile file, Inode now) {
+  /**
+   * Makes an update mark the file as being written. Its present content stays in the data file, or
+   * its first bytes, until the disk has the next one: with less, that is lost.
+   */
+  private Inode begin(State.Update update, OutputFile file, Inode now, long keep)
+      throws FsException {
     file.begin(now);
-    update.put(Tables.WRITING, Tables.key(file.number()), new byte[0]);
+    boolean isBegun = now.is(Inode.WRITING);
+    long least = isBegun ? state.leastSize(file.number()) : now.attributes().size();
+    update.writing(file.number(), least == 0 ? 0 : Math.max(1, Math.min(least, keep)));
     return now.withFlag(Inode.WRITING, true);
+  }
+
+  /** Records that the disk has the present content of a file, whose lock the caller holds. */
+  void synced(OutputFile file) throws FsException {
+    if (state.leastSize(file.number()) == 0) {
+      return;
+    }
+    try (State.Held held = state.hold()) {
+      if (state.inode(file.number()).is(Inode.WRITING)) {
+        State.Update update = state.update();
+        update.writing(file.number(), 0);
+        update.commit();
+      }
+    }
   }
 
   /**
@@ -139,7 +161,7 @@ public final class Contents {
       return -1;
     }
     file.attach(inode);
-    Inode next = file.isRemote() ? written(file, inode, low) : null;
+    Inode next = file.isRemote() ? written(file, inode, low, Long.MAX_VALUE) : null;
     if (next == null) {
       return -1;
     }
@@ -172,7 +194,7 @@ public final class Contents {
       generation = update.newNumber();
       Instant time = state.now();
       next =
-          begin(update, file, now)
+          begin(update, file, now, 0)
               .withData(generation, 0, isEmptyAtSource ? 0 : -1)
               .withTimes(time, time);
       update.put(next);
@@ -260,7 +282,7 @@ public final class Contents {
       long had = drainedSize(now);
       boolean isPrefix = had >= 0 && low >= had && kept >= had;
       State.Update update = state.update();
-      Inode next = begin(update, file, now).withData(generation, 0, isPrefix ? had : -1);
+      Inode next = begin(update, file, now, kept).withData(generation, 0, isPrefix ? had : -1);
       update.put(next);
       update.data(file.number(), generation, new DataRow(made.place().number(), 0));
       update.delete(Tables.COPYING, Tables.key(file.number(), generation));

@@ -129,7 +129,7 @@ public final class OpenFiles {
         inode.number(),
         generation,
         new DataRow(isHere(place, mode) ? files.places().forNew().number() : place, 0));
-    update.put(Tables.WRITING, Tables.key(inode.number()), new byte[0]);
+    update.writing(inode.number(), 0);
     return inode.withData(generation, 0, -1).withFlag(Inode.WRITING, true);
   }
 
@@ -266,6 +266,7 @@ public final class OpenFiles {
     if (found.isRegular() && found.generation() != 0) {
       try (OutputFiles.Locked locked = files.lock(number)) {
         locked.file().sync();
+        contents.synced(locked.file());
       }
     }
     state.sync();

@@ -46,6 +46,9 @@ public final class LostData {
   private final OutputFiles files;
   private final Step step;
 
+  /** Whether files that are being written were last written before the machine was restarted. */
+  private boolean isUnused;
+
   /** Data files that could not be checked since the machine was started. */
   private final Set<Data> unseen = new HashSet<>();
 
@@ -111,8 +114,11 @@ public final class LostData {
   /**
    * Checks all data files after a restart of the machine, while nothing else uses the mount. One
    * that cannot be checked now is checked when it is needed.
+   *
+   * @param isFirst whether no program has used the mount since
    */
-  public void mendAll() throws FsException {
+  public void mendAll(boolean isFirst) throws FsException {
+    isUnused = isFirst;
     Map<Long, Long> sizes = new HashMap<>();
     Set<Long> torn = new TreeSet<>();
     for (Data data : all()) {
@@ -150,13 +156,14 @@ public final class LostData {
     }
   }
 
-  /** The announced size of a file's present data file. */
-  private long promised(Inode inode) {
+  /** The announced size of a file's present data file, or the least if it is being written. */
+  private long promised(Inode inode) throws FsException {
     if (!inode.is(Inode.WRITING)) {
       return inode.attributes().size();
     }
     boolean isWaiting = state.isPending(inode.contentChange());
-    return Math.max(inode.drainedSize(), isWaiting ? inode.announcedSize() : 0);
+    long announced = Math.max(inode.drainedSize(), isWaiting ? inode.announcedSize() : 0);
+    return isUnused ? Math.max(announced, state.leastSize(inode.number())) : announced;
   }
 
   /** How many of a change's announced bytes are left. */

@@ -384,6 +384,15 @@ public final class State implements AutoCloseable {
     return value == null ? null : DataRow.decode(value);
   }
 
+  /**
+   * How many bytes the data file of a file being written has at least, unless a power failure took
+   * its content.
+   */
+  public long leastSize(long number) throws FsException {
+    byte[] value = get(Tables.WRITING, Tables.key(number));
+    return value == null || value.length == 0 ? 0 : Tables.first(value);
+  }
+
   @Nullable
   public Change change(long sequence) throws FsException {
     byte[] value = get(Tables.JOURNAL, Tables.key(sequence));
@@ -518,6 +527,11 @@ public final class State implements AutoCloseable {
 
     public void data(long number, long generation, DataRow row) {
       changes.put(Tables.DATA, Tables.key(number, generation), row.encode());
+    }
+
+    /** Marks a file as being written; see {@link #leastSize}. */
+    public void writing(long number, long leastSize) {
+      changes.put(Tables.WRITING, Tables.key(number), Tables.key(leastSize));
     }
 
     public long newNumber() {

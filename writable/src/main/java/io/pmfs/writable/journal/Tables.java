@@ -37,7 +37,7 @@ public final class Tables {
   /** Data files that are being filled, by inode number and generation: the index of their place. */
   public static final Table COPYING = new Table("copying", false);
 
-  /** Inode numbers of files written since they were last announced. */
+  /** Files written since they were last announced: the inode number and {@link State#leastSize}. */
   public static final Table WRITING = new Table("writing", false);
 
   /** Inode numbers without a name. */

@@ -35,6 +35,7 @@ public final class Sessions {
   private static final int MOST_NODES = Short.MAX_VALUE;
 
   private static final byte[] BOOT = "boot".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] MENDED = "mended".getBytes(StandardCharsets.US_ASCII);
 
   private final State state;
   private final OutputTree tree;
@@ -62,7 +63,7 @@ public final class Sessions {
           drain.conflicts().restore(in.name().toString(), in.name().toString(), in.number() != 0);
           return true;
         });
-    forgetUnsynced(bootId);
+    forgetUnsynced(settings.resumed(), bootId);
     if (state.beginSession(settings.session().toString(), settings.resumed(), Caller::isHere)) {
       end();
     } else {
@@ -85,22 +86,27 @@ public final class Sessions {
    * Drops data files that may be incomplete after a restart of the machine. A file with a waiting
    * content keeps what is left of its data until the source has it.
    */
-  private void forgetUnsynced(byte[] bootId) throws FsException {
+  private void forgetUnsynced(boolean resumed, byte[] bootId) throws FsException {
     if (Arrays.equals(state.get(Tables.FACTS, BOOT), bootId)) {
       return;
     }
     data.room().evictAll();
-    drain.lost().mendAll();
+    drain.lost().mendAll(!resumed && !Arrays.equals(state.get(Tables.FACTS, MENDED), bootId));
+    put(MENDED, bootId);
     drain.whenDone(
         state.head(),
         () -> {
           data.room().evictAll();
-          try (State.Held held = state.hold()) {
-            State.Update update = state.update();
-            update.put(Tables.FACTS, BOOT, bootId);
-            update.commit();
-          }
+          put(BOOT, bootId);
         });
+  }
+
+  private void put(byte[] fact, byte[] value) throws FsException {
+    try (State.Held held = state.hold()) {
+      State.Update update = state.update();
+      update.put(Tables.FACTS, fact, value);
+      update.commit();
+    }
   }
 
   /** Closes everything that was open: written files count as closed, unlinked ones are removed. */

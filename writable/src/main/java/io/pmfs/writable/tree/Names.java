@@ -222,7 +222,7 @@ public final class Names {
               }
               if (inode.isRegular()) {
                 // The announcement follows; there are no data.
-                update.put(Tables.WRITING, Tables.key(inode.number()), new byte[0]);
+                update.writing(inode.number(), 0);
                 addName(update, directory, name, inode, found.change(), false);
               } else {
                 inode = journalMade(update, directory, name, inode, target, caller);

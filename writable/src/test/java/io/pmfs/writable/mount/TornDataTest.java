@@ -8,8 +8,10 @@ import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.DrainStatus.Failure;
 import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -152,6 +154,91 @@ class TornDataTest {
     cut(4);
     assertTold();
     assertLeft(Map.of("log", "file 644 0123456789"));
+  }
+
+  @Test
+  void overwriteThatWasNotSynced_leavesTheContentBefore() throws Exception {
+    driver.put("a", "0123456789");
+    driver.put("b", "0123456789");
+    driver.drainAll();
+    Opened c = driver.create("c");
+    driver.write(c, 0, "0123456789");
+    driver.mount().fsync(c.node().inode(), c.handle(), false, driver.caller());
+    driver.close(c);
+    for (String path : List.of("a", "b", "c")) {
+      Opened file = driver.mount().open(driver.node(path).inode(), 1, driver.caller());
+      driver.write(file, path.equals("b") ? 10 : 0, "X");
+      driver.write(file, 0, "X");
+    }
+    cut(GONE);
+    assertTold();
+    String whole = "file 644 0123456789";
+    assertLeft(Map.of("a", whole, "b", whole, "c", whole));
+  }
+
+  @Test
+  void newContentThatIsOpen_leavesTheOneBeforeIfNothingIsLeft() throws Exception {
+    for (String path : List.of("a", "b", "c")) {
+      driver.put(path, "before");
+    }
+    driver.drainAll();
+    for (String path : List.of("a", "b", "c")) {
+      Opened file =
+          driver.mount().open(driver.node(path).inode(), OutputCalls.O_TRUNC | 1, driver.caller());
+      if (path.equals("c")) {
+        driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+      } else {
+        driver.write(file, 0, path.equals("a") ? "the new" : "");
+      }
+    }
+    cut(GONE);
+    assertLeft(Map.of("a", "file 644 before", "b", "file 644 before", "c", "file 644 "));
+  }
+
+  @Test
+  void newContentThatIsOpen_hasItsFirstBytes() throws Exception {
+    driver.put("a", "before");
+    driver.drainAll();
+    Opened file =
+        driver.mount().open(driver.node("a").inode(), OutputCalls.O_TRUNC | 1, driver.caller());
+    driver.write(file, 0, "the new one");
+    cut(4);
+    assertLeft(Map.of("a", "file 644 the "));
+  }
+
+  @Test
+  void shorterContentThatIsOpen_isNotTakenForATornOne() throws Exception {
+    driver.put("a", "0123456789");
+    driver.put("b", "0123456789");
+    driver.drainAll();
+    for (String path : List.of("a", "b")) {
+      Opened file = driver.mount().open(driver.node(path).inode(), 1, driver.caller());
+      driver.write(file, 0, "X");
+      if (path.equals("b")) {
+        driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+      }
+      driver
+          .mount()
+          .setAttributes(
+              file.node().inode(),
+              new NewAttributes(null, null, null, 4L, null, null, file.handle(), false),
+              driver.caller());
+    }
+    cut(4);
+    assertLeft(Map.of("a", "file 644 X123", "b", "file 644 X123"));
+  }
+
+  @Test
+  void fileThatIsEmptiedAfterTheCut_staysEmpty() throws Exception {
+    driver.put("a", "before");
+    driver.drainAll();
+    driver.put("b", "waits");
+    cut(10);
+    driver.mount().open(driver.node("a").inode(), OutputCalls.O_TRUNC | 1, driver.caller());
+    driver.restart();
+    assertThat(driver.read("a")).isEmpty();
+    driver.remount();
+    assertLeft(Map.of("a", "file 644 ", "b", "file 644 waits"));
   }
 
   @Test
