@@ -237,6 +237,9 @@ public final class Contents {
     try {
       made.make();
       file.fill(inode, made, kept);
+      if (inode.is(Inode.WRITING) && file.data().mayBeSynced()) {
+        made.sync();
+      }
       Inode next = recordCopy(file, inode, made, low, kept);
       isDone = next != null;
       if (isDone) {
@@ -375,6 +378,9 @@ public final class Contents {
       made.make();
       made.truncate(0); // An earlier process may have started the same copy.
       file.fill(made, size);
+      if (from.mayBeSynced()) {
+        made.sync();
+      }
       try (State.Held held = state.hold()) {
         NodeData.Id id = from.id();
         DataRow row = state.data(id.inode(), id.generation());

@@ -119,8 +119,13 @@ public final class Room {
       return false;
     }
     List<Item> removed = new ArrayList<>();
+    boolean isSynced = false;
     for (Item item : items) {
       try {
+        if (!isSynced && state.data(item.number(), item.generation()) != null) {
+          state.sync(); // It moved: after a power failure, its other place must be known.
+          isSynced = true;
+        }
         places.get(item.place()).remove(new NodeData.Id(item.number(), item.generation()));
         removed.add(item);
       } catch (FsException e) {

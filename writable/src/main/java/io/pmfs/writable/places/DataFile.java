@@ -45,6 +45,9 @@ public interface DataFile {
    */
   Frozen freeze(Frozen empty) throws FsException;
 
+  /** Whether it may have been synced, by this process or an earlier one. */
+  boolean mayBeSynced();
+
   /** Syncs it and its name. */
   void sync(Frozen empty) throws FsException;
 

@@ -31,6 +31,7 @@ public final class LocalData implements DataFile {
 
   private long uncountedBytes;
   private boolean isNameSynced;
+  private boolean mayBeSynced;
 
   LocalData(LocalPlace place, NodeData.Id id) {
     this.place = place;
@@ -83,6 +84,7 @@ public final class LocalData implements DataFile {
     }
     try {
       descriptor = place.open(id, OutputCalls.O_RDWR);
+      mayBeSynced = true;
       countedBytes = status().blocks() * BLOCK_BYTES;
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
@@ -259,13 +261,15 @@ public final class LocalData implements DataFile {
     copy(to, from, end, false, bytes -> {});
   }
 
-  void syncContent() throws FsException {
-    calls.sync(descriptor, false);
+  @Override
+  public boolean mayBeSynced() {
+    return mayBeSynced;
   }
 
   public void sync() throws FsException {
     if (descriptor >= 0) {
-      syncContent();
+      mayBeSynced = true;
+      calls.sync(descriptor, false);
       if (!isNameSynced) {
         place.syncName(id);
         isNameSynced = true;

@@ -25,7 +25,6 @@ public final class RemoteData implements DataFile {
   /** The state that the node has reported; null once it may write again. */
   private volatile @Nullable Frozen reported;
 
-  /** Whether the file may have been synced, by this process or an earlier one. */
   private volatile boolean mayBeSynced = true;
 
   RemoteData(NodePlace place, NodeData node, NodeData.Id id) {
@@ -119,6 +118,11 @@ public final class RemoteData implements DataFile {
   }
 
   @Override
+  public boolean mayBeSynced() {
+    return mayBeSynced;
+  }
+
+  @Override
   public void sync(Frozen empty) throws FsException {
     freeze(true, empty);
   }
@@ -167,14 +171,10 @@ public final class RemoteData implements DataFile {
     node.copy(id, target, from, end);
   }
 
-  /** If the data were synced on the other node, syncs the copy too. */
   @Override
   public void fill(LocalData to, long size, DataCopy.Before before) throws FsException {
     copyTo(to::write, 0, size, before);
     to.truncate(size);
-    if (mayBeSynced) {
-      to.syncContent();
-    }
   }
 
   /**

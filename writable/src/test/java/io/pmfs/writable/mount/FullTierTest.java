@@ -86,6 +86,21 @@ final class FullTierTest {
   }
 
   @Test
+  void syncedFile_thatGoesOnInTheNextTier_survivesAPowerCut() throws Exception {
+    driver.keepSynced();
+    Opened file = driver.create("a");
+    driver.write(file, 0, "0123456789");
+    driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+    refuse(Errno.ENOSPC);
+    driver.write(file, 10, "abcdefghij");
+    driver.mount().tidy();
+    driver.calls.tearFiles(driver.others, -1);
+    driver.cut();
+    assertThat(driver.read("a")).startsWith("0123456789");
+    assertDrained();
+  }
+
+  @Test
   void announcedFile_keepsWhatItPromised_andGoesOnInTheNextTier() throws Exception {
     driver.put("a", "first version");
     driver.put("b", "first of b");

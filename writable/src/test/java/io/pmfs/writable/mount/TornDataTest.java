@@ -242,6 +242,18 @@ class TornDataTest {
   }
 
   @Test
+  void bytesThatWereSyncedBeforeAnOverwrite_areThere() throws Exception {
+    Opened file = driver.create("a");
+    driver.write(file, 0, "0123");
+    driver.mount().flush(file.node().inode(), file.handle(), driver.caller());
+    driver.write(file, 4, "456789");
+    driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+    driver.write(file, 0, "X");
+    cut(GONE);
+    assertLeft(Map.of("a", "file 644 X123456789"));
+  }
+
+  @Test
   void severalContents_leaveTheLastOfWhichSomethingIsLeft() throws Exception {
     driver.put("a", "one");
     driver.mkdir("d");
