@@ -3,6 +3,7 @@ package io.pmfs.writable.data;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
+import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.Decoder;
 import io.pmfs.writable.journal.Encoder;
 import io.pmfs.writable.journal.Inode;
@@ -122,11 +123,14 @@ public final class Room {
     boolean isSynced = false;
     for (Item item : items) {
       try {
-        if (!isSynced && state.data(item.number(), item.generation()) != null) {
-          state.sync(); // It moved: after a power failure, its other place must be known.
-          isSynced = true;
+        DataRow row = state.data(item.number(), item.generation());
+        if (row == null || row.place() != item.place()) {
+          if (row != null && !isSynced) {
+            state.sync(); // It moved: after a power failure, its other place must be known.
+            isSynced = true;
+          }
+          places.get(item.place()).remove(new NodeData.Id(item.number(), item.generation()));
         }
-        places.get(item.place()).remove(new NodeData.Id(item.number(), item.generation()));
         removed.add(item);
       } catch (FsException e) {
         log.debug("cannot remove a data file before the next start: {}", e.getMessage());

@@ -774,6 +774,9 @@ final class FakeCalls implements OutputCalls {
     if (node.isDirectory()) {
       throw new FsException(Errno.EISDIR, name.toString());
     }
+    if (refusing.get(node.root) == Errno.EROFS) {
+      throw new FsException(Errno.EROFS, name.toString());
+    }
     before(parent, "unlink", name);
     parent.children.remove(name);
     node.links--;

@@ -10,9 +10,11 @@ import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Arrays;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -97,6 +99,33 @@ final class FullTierTest {
     driver.calls.tearFiles(driver.others, -1);
     driver.cut();
     assertThat(driver.read("a")).startsWith("0123456789");
+    assertDrained();
+  }
+
+  @Test
+  void fileThatMovesBack_isNotTakenForItsFormerCopy() throws Exception {
+    driver.close();
+    AtomicLong later = new AtomicLong();
+    InstantSource clock = () -> Instant.now().plusSeconds(later.get());
+    driver = new Driver(directory.resolve("later"), 0, clock);
+    driver.setHasOthers();
+    driver.remount();
+    Opened file = driver.create("a");
+    driver.write(file, 0, "0123456789");
+    refuse(Errno.EROFS);
+    driver.write(file, 10, "abcdefghij");
+    driver.mount().tidy();
+    assertThat(driver.calls.fileCount(driver.places)).isOne();
+    refuse(null);
+    driver.calls.setRefusing(driver.others, Errno.ENOSPC);
+    later.set(11); // Until then, a disk that failed is not used.
+    driver.write(file, 20, "+");
+    driver.close(file);
+    driver.mount().tidy();
+    assertThat(driver.calls.fileCount(driver.others)).isZero();
+    driver.remount();
+    driver.mount().tidy();
+    assertThat(driver.read("a")).isEqualTo("0123456789abcdefghij+");
     assertDrained();
   }
 
