@@ -65,18 +65,21 @@ public final class Room {
   // ---- obsolete data files
 
   /** Marks a data file for removal with this update. */
-  public static void discard(State.Update update, long number, long generation, int place) {
+  public static void discard(State.Update update, long number, long generation, int place)
+      throws FsException {
     update.delete(Tables.DATA, Tables.key(number, generation));
     garbage(update, number, generation, place);
   }
 
-  public static void garbage(State.Update update, long number, long generation, int place) {
+  public static void garbage(State.Update update, long number, long generation, int place)
+      throws FsException {
     long key = update.newNumber();
     update.put(Tables.GARBAGE, Tables.key(key), new Item(key, number, generation, place).encode());
   }
 
   /** Marks a data file as equal to the source's content since this change. */
-  public static void clean(State.Update update, long number, long generation, int place) {
+  public static void clean(State.Update update, long number, long generation, int place)
+      throws FsException {
     long key = update.newNumber();
     update.put(Tables.CLEAN, Tables.key(key), new Item(key, number, generation, place).encode());
   }

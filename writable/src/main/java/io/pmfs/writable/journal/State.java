@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
 public final class State implements AutoCloseable {
   private static final int CACHED_INODES = 30_000;
   private static final int KEPT_RESULTS = 16_384;
-  private static final int RESERVED_NUMBERS = 4096;
+  private static final int RESERVED_NUMBERS = 16_384;
   private static final long FORMAT_NUMBER = 2;
   private static final byte[] FORMAT = fact("format");
   private static final byte[] NEXT_NUMBER = fact("next");
@@ -471,6 +471,22 @@ public final class State implements AutoCloseable {
     return new Update();
   }
 
+  /**
+   * Reserves the numbers below an end. This is synced before one is used: a data file that was not
+   * synced may survive a power failure, and another file must not get it.
+   */
+  private void reserve(long end) throws FsException { // GUARDED_BY(lock)
+    TableStore.Changes changes = new TableStore.Changes();
+    changes.put(Tables.FACTS, NEXT_NUMBER, Tables.key(end));
+    try {
+      store.apply(changes);
+    } catch (StateException e) {
+      throw failed(e);
+    }
+    sync();
+    reserved = end;
+  }
+
   /** An atomic set of changes. */
   public final class Update {
     private final TableStore.Changes changes = new TableStore.Changes();
@@ -479,9 +495,6 @@ public final class State implements AutoCloseable {
     private final List<Runnable> afterwards = new ArrayList<>();
     private final List<Long> settled = new ArrayList<>();
     private final List<Deferred.Entry> passed = new ArrayList<>();
-
-    /** Numbers below this one are in use once this is committed; 0 if unchanged. */
-    private long reserves;
 
     private long lastSequence = head;
     private long committedThen = committed;
@@ -534,10 +547,10 @@ public final class State implements AutoCloseable {
       changes.put(Tables.WRITING, Tables.key(number), Tables.key(leastSize));
     }
 
-    public long newNumber() {
-      if (next >= Math.max(reserved, reserves)) {
-        reserves = next + RESERVED_NUMBERS;
-        changes.put(Tables.FACTS, NEXT_NUMBER, Tables.key(reserves));
+    /** A number that no process assigns again, not even after a power failure. */
+    public long newNumber() throws FsException {
+      if (next >= reserved) {
+        reserve(next + RESERVED_NUMBERS);
       }
       return next++;
     }
@@ -649,7 +662,6 @@ public final class State implements AutoCloseable {
         throw e;
       }
       isUncertain = true;
-      reserved = Math.max(reserved, reserves);
       for (Inode inode : changedInodes.values()) {
         inodes.put(inode.number(), inode);
       }

@@ -257,7 +257,8 @@ public final class Names {
 
   /** A new node; mode and group follow its directory. */
   public Inode fresh(
-      State.Update update, Inode directory, FileName name, int mode, long device, Caller caller) {
+      State.Update update, Inode directory, FileName name, int mode, long device, Caller caller)
+      throws FsException {
     Instant now = state.now();
     boolean hands = (directory.attributes().mode() & SET_GROUP_ID) != 0;
     boolean isDirectory = (mode & TYPE_BITS) == DIRECTORY;

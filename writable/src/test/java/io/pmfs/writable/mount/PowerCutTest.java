@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Requested;
+import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -73,6 +74,23 @@ class PowerCutTest {
       assertThat(at).isLessThan(MAX_CALLS);
     }
     assertThat(at).isGreaterThan(100);
+  }
+
+  @Test
+  void dataFileOfALostFile_isNoOtherFiles() throws Exception {
+    try (Driver driver = new Driver(directory)) {
+      driver.remount();
+      driver.keepSynced();
+      driver.put("a", "secret".repeat(10));
+      driver.cut();
+      Opened file = driver.create("b");
+      driver.write(file, 20, "x");
+      driver.close(file);
+      assertThat(driver.read("b")).isEqualTo("\0".repeat(20) + "x");
+      Opened open = driver.create("c");
+      driver.restart();
+      assertThat(driver.read(open.node().inode())).isEmpty();
+    }
   }
 
   /** Returns whether there were so many calls. */
