@@ -94,6 +94,9 @@ public final class Contents {
     if (known.is(Inode.WRITING) && !spoils && !shortens && hasContentOf(inode, known)) {
       return known;
     }
+    if (!inode.is(Inode.WRITING)) {
+      file.cutTo(inode.attributes().size());
+    }
     try (State.Held held = state.hold()) {
       Inode now = state.inode(file.number());
       if (!hasContentOf(inode, now)) {

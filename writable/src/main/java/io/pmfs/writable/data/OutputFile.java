@@ -608,6 +608,13 @@ public final class OutputFile {
     }
   }
 
+  /** Removes what its data file has behind its content, from changes that a power failure undid. */
+  void cutTo(long end) throws FsException {
+    if (data instanceof LocalData here && here.isOpen() && here.status().size() > end) {
+      here.truncate(end);
+    }
+  }
+
   void wrote(long offset, int length, Instant now) throws FsException {
     onlyGrew &= offset == size;
     size = Math.max(size, offset + length);

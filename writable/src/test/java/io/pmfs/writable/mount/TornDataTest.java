@@ -111,6 +111,29 @@ class TornDataTest {
   }
 
   @Test
+  void changesThatTheTablesLost_doNotShowInGaps() throws Exception {
+    driver.put("a", "0123");
+    driver.put("b", "0123");
+    driver.put("c", "");
+    driver.put("d", "");
+    driver.drainAll();
+    driver.put("a", "0123");
+    driver.put("b", "0123");
+    driver.keepSynced();
+    for (String path : List.of("a", "b", "c", "d")) {
+      driver.append(path, "456789");
+    }
+    driver.cut();
+    driver.truncate("a", 8);
+    driver.overwrite("b", 8, "+");
+    driver.truncate("c", 8);
+    driver.overwrite("d", 8, "+");
+    String cut = "file 644 0123\0\0\0\0";
+    String empty = "file 644 " + "\0".repeat(8);
+    assertLeft(Map.of("a", cut, "b", cut + "+", "c", empty, "d", empty + "+"));
+  }
+
+  @Test
   void newContentOfWhichNothingIsLeft_leavesTheOneBefore() throws Exception {
     driver.put("a", "before");
     driver.drainAll();
