@@ -41,6 +41,9 @@ public final class LostData {
 
   private static final int SECTOR = 512;
 
+  /** A place makes the directory for the data files of this inode before it takes any file. */
+  private static final long FIRST = 0;
+
   private final State state;
   private final DataPlaces places;
   private final OutputFiles files;
@@ -94,9 +97,29 @@ public final class LostData {
         inodes.putIfAbsent(data.row().place(), data.number());
       }
     }
+    for (long number : written()) {
+      Inode inode = state.find(number);
+      DataRow row = inode == null ? null : state.data(number, inode.generation());
+      if (row != null) {
+        inodes.putIfAbsent(row.place(), FIRST); // It may have no data file yet.
+      }
+    }
     for (Map.Entry<Integer, Long> inode : inodes.entrySet()) {
       places.get(inode.getKey()).checkThere(inode.getValue());
     }
+  }
+
+  /** The files that were being written. */
+  private List<Long> written() throws FsException {
+    List<Long> numbers = new ArrayList<>();
+    state.scan(
+        Tables.WRITING,
+        new byte[0],
+        (key, value) -> {
+          numbers.add(Tables.first(key));
+          return true;
+        });
+    return numbers;
   }
 
   private List<Data> all() throws FsException {

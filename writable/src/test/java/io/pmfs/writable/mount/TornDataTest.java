@@ -389,4 +389,18 @@ class TornDataTest {
     driver.remount();
     assertLeft(Map.of("a", "file 644 content"));
   }
+
+  @Test
+  void diskThatIsNotMounted_isNoLossOfFilesThatWereOpen() throws Exception {
+    driver.create("empty");
+    driver.remount();
+    driver.write(driver.create("a"), 0, "content");
+    driver.setDisk(false);
+    assertThatThrownBy(() -> driver.remount())
+        .isInstanceOf(FsException.class)
+        .hasMessageContaining("is its disk mounted?");
+    driver.setDisk(true);
+    driver.remount();
+    assertLeft(Map.of("a", "file 644 content", "empty", "file 644 "));
+  }
 }
