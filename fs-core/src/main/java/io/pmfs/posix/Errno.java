@@ -30,6 +30,7 @@ public enum Errno {
   ENOSPC(28),
   EROFS(30),
   EMLINK(31),
+  EPIPE(32),
   ERANGE(34),
   ENAMETOOLONG(36),
   ENOSYS(38),

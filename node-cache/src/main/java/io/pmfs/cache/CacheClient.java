@@ -32,6 +32,9 @@ public final class CacheClient implements AutoCloseable {
   /** A working cache answers in half this time, even if the source hangs. */
   private static final Duration LIMIT = Duration.ofSeconds(1);
 
+  /** Longer than a working cache takes to report, unless the machine is overloaded. */
+  private static final Duration REPORT_LIMIT = Duration.ofSeconds(5);
+
   /** Between attempts to connect. */
   private static final Duration PAUSE = Duration.ofSeconds(1);
 
@@ -155,12 +158,21 @@ public final class CacheClient implements AutoCloseable {
     }
   }
 
-  /** Fetches a cache's report, as this user may see it. */
+  /**
+   * Fetches a cache's report, as this user may see it.
+   *
+   * @throws FsException EAGAIN if the cache does not answer, EPIPE if it closes the connection,
+   *     EPROTO if it is of another version
+   */
   public static CacheReport report(Path path) throws FsException {
     try (DescriptorSocket socket = DescriptorSocket.connect(path, LIMIT)) {
+      socket.limitReceiving(REPORT_LIMIT);
       socket.send(new CacheMessage(Kind.STATUS, 1, 0, 0).encoded(), PassedFile.NONE);
       DescriptorSocket.Message answer = socket.receive();
-      CacheMessage message = answer == null ? null : CacheMessage.parse(answer.bytes());
+      if (answer == null) {
+        throw new FsException(Errno.EPIPE, path + " has closed the connection");
+      }
+      CacheMessage message = CacheMessage.parse(answer.bytes());
       CacheReport report = message == null ? null : CacheReport.ofJson(message.text());
       if (report == null) {
         throw new FsException(Errno.EPROTO, path + " is not a pmfs cache of this version");

@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.pmfs.fuse.system.DescriptorSocket;
 import io.pmfs.fuse.system.DirectoryStore;
@@ -11,6 +13,8 @@ import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileIdentity;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Await;
+import io.pmfs.posix.DaemonThread;
+import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.CountedBackingStore;
 import io.pmfs.source.LentFile;
@@ -257,6 +261,37 @@ final class CacheServiceTest {
 
     assertThat(mount.client().statistics().asked()).isEqualTo(1);
     assertThat(mount.sourceBytes()).isEqualTo(content.length);
+  }
+
+  @Test
+  void report_ofACacheThatHangs_ends() throws Exception {
+    Path silent = directory.resolve("silent");
+    try (DescriptorSocket hanging = DescriptorSocket.listen(silent, 8)) {
+      assertThat(reportFailure(silent)).isEqualTo(Errno.EAGAIN);
+
+      DaemonThread.start("closing", () -> closeAll(hanging));
+      assertThat(reportFailure(silent)).isEqualTo(Errno.EPIPE);
+    }
+  }
+
+  private static Errno reportFailure(Path socket) {
+    return assertTimeoutPreemptively(
+        Duration.ofSeconds(30),
+        () ->
+            assertThatExceptionOfType(FsException.class)
+                .isThrownBy(() -> CacheClient.report(socket))
+                .actual()
+                .errno());
+  }
+
+  private static void closeAll(DescriptorSocket listening) {
+    try {
+      while (true) {
+        listening.accept(1 << 16).close();
+      }
+    } catch (FsException e) {
+      // the test has ended
+    }
   }
 
   private long openBytes() {

@@ -14,6 +14,7 @@ import io.pmfs.places.NotOwnException;
 import io.pmfs.places.OwnPath;
 import io.pmfs.places.Surroundings;
 import io.pmfs.places.TierSpec;
+import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.io.IOException;
 import java.nio.file.FileStore;
@@ -196,9 +197,17 @@ public final class NodeCacheCommand implements Callable<Integer> {
     try {
       return CacheClient.report(at);
     } catch (FsException e) {
-      throw new MountFailure(
-          ExitStatus.FAILED, at + ": no cache answers there: " + e.errno() + "; is it running?", e);
+      throw new MountFailure(ExitStatus.FAILED, at + ": " + reason(e.errno()), e);
     }
+  }
+
+  private static String reason(Errno errno) {
+    return switch (errno) {
+      case EAGAIN -> "the cache does not answer";
+      case EPIPE -> "the cache has closed the connection: it serves no more now, or is ending";
+      case EPROTO -> "not a pmfs cache of this version";
+      default -> "no cache answers there: " + errno + "; is it running?";
+    };
   }
 
   private void print(CacheReport report) {

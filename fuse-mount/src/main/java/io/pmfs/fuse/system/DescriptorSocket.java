@@ -26,6 +26,7 @@ public final class DescriptorSocket implements AutoCloseable {
   private static final int MSG_NOSIGNAL = 0x4000;
   private static final int SO_SNDBUF = 7;
   private static final int SO_PEERCRED = 17;
+  private static final int SO_RCVTIMEO = 20;
   private static final int SO_SNDTIMEO = 21;
   private static final int SHUT_RDWR = 2;
 
@@ -74,26 +75,35 @@ public final class DescriptorSocket implements AutoCloseable {
   }
 
   /**
-   * Connects to a listening socket. *
+   * Connects to a listening socket.
    *
    * @param limit how long to wait for room in the other end's queue, here and in each {@link #send}
    */
   public static DescriptorSocket connect(Path path, Duration limit) throws FsException {
     DescriptorSocket connecting = unconnected();
     try {
-      Pointer time = Memory.allocateDirect(Posix.RUNTIME, 2 * Long.BYTES, true);
-      time.putLongLong(0, limit.toSeconds());
-      time.putLongLong(Long.BYTES, limit.toNanosPart() / 1000);
-      check(
-          LIBC.setsockopt(
-              connecting.socket, DescriptorMessage.SOL_SOCKET, SO_SNDTIMEO, time, 2 * Long.BYTES),
-          path);
+      connecting.limit(SO_SNDTIMEO, limit);
       byte[] address = address(path);
       check(LIBC.connect(connecting.socket, address, address.length), path);
       return connecting;
     } catch (FsException e) {
       connecting.close();
       throw e;
+    }
+  }
+
+  /** Limits each {@link #receive}, which then fails with EAGAIN. */
+  public void limitReceiving(Duration limit) throws FsException {
+    limit(SO_RCVTIMEO, limit);
+  }
+
+  private void limit(int option, Duration limit) throws FsException {
+    int size = 2 * Long.BYTES; // struct timeval
+    Pointer time = Memory.allocateDirect(Posix.RUNTIME, size, true);
+    time.putLongLong(0, limit.toSeconds());
+    time.putLongLong(Long.BYTES, limit.toNanosPart() / 1000);
+    if (LIBC.setsockopt(socket, DescriptorMessage.SOL_SOCKET, option, time, size) < 0) {
+      throw new FsException(Posix.errno(), "setsockopt");
     }
   }
 
