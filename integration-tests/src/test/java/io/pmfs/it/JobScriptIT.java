@@ -49,7 +49,7 @@ final class JobScriptIT {
     base = scratch.root().resolve("base");
     calls = scratch.root().resolve("calls");
     program("pmfs", "printf '%s\\n' \"$*\" >>" + calls);
-    program("scontrol", "echo JobId=1 JobState=COMPLETED X");
+    program("scontrol", "echo JobId=$4 JobState=COMPLETED X");
     Files.write(
         scratch.root().resolve("job.conf"),
         List.of(
@@ -297,6 +297,19 @@ final class JobScriptIT {
     job("1", "epilog", "");
     assertThat(record).exists();
     processes.get(0).destroyForcibly().onExit().join();
+    job("1", "epilog", "");
+    assertThat(record).doesNotExist();
+  }
+
+  @Test
+  void job_withTheNumberOfItsArray_hasNotEndedWithAnother() throws IOException {
+    Path record = lost();
+    String other = "echo JobId=78 ArrayJobId=77 ArrayTaskId=1 JobState=COMPLETED X; ";
+    program("scontrol", other + "echo JobId=77 ArrayJobId=77 ArrayTaskId=2 JobState=RUNNING X");
+
+    job("1", "epilog", "");
+    assertThat(record).exists();
+    program("scontrol", other + "echo JobId=77 ArrayJobId=77 ArrayTaskId=2 JobState=FAILED X");
     job("1", "epilog", "");
     assertThat(record).doesNotExist();
   }
