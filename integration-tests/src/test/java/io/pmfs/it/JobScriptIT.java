@@ -314,6 +314,39 @@ final class JobScriptIT {
     assertThat(record).doesNotExist();
   }
 
+  /** A mount whose program answers nothing. */
+  private void hang(Path place) throws IOException {
+    String options = "fd=3,rootmode=40000,user_id=%d,group_id=0,allow_other".formatted(user.uid());
+    String mount = "exec 3<>/dev/fuse; mount -i -t fuse -o $0 hangs \"$1\" && echo ready; read";
+    Process process = new ProcessBuilder("bash", "-c", mount, options, "" + place).start();
+    processes.add(process);
+    assertThat(process.inputReader().readLine()).isEqualTo("ready");
+  }
+
+  @Test
+  void mountsOfAUser_thatHang_holdNothingUp() throws IOException {
+    Machine.requireFuse();
+    program(
+        "pmfs",
+        "[ $1 != mount-program ] || { printf '%%s\\n' \"$*\" >>%s; umount -l -i -c \"$4\"; }"
+            .formatted(calls));
+    job("1", "prolog", "pmfs:source=" + ofUser);
+    Path runtime = scratch.directory("run-" + user.uid());
+    user.own(runtime.toString());
+    Path kept = kept("aa");
+    Path whole = kept("bb");
+    hang(runtime);
+    hang(Files.createDirectory(kept.resolve("b c")));
+    hang(whole);
+
+    job("1", "epilog", "");
+
+    assertThat(calls()).contains("detach ");
+    assertThat(Mounts.below(scratch.root())).isEmpty();
+    assertThat(kept).doesNotExist();
+    assertThat(whole).doesNotExist();
+  }
+
   /** A directory in which all users may make files, as /tmp, with one of the user's in it. */
   private Path ofUserIn(String shared, String name) throws IOException {
     Path directory = scratch.directory(shared);

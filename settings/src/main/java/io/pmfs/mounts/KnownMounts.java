@@ -2,6 +2,7 @@ package io.pmfs.mounts;
 
 import static java.util.stream.Collectors.toSet;
 
+import io.pmfs.fuse.system.StrangersDirectory;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
@@ -107,12 +108,22 @@ public final class KnownMounts {
       for (Path directory : beside) {
         String name = directory.getFileName().toString();
         String number = name.startsWith(prefix) ? name.substring(prefix.length()) : "";
-        if (number.matches("\\d{1,10}") && isOwnedBy(directory, Long.parseLong(number))) {
+        if (number.matches("\\d{1,10}") && isOfStranger(directory, Long.parseLong(number))) {
           all.add(Registry.ofUser(directory, Long.parseLong(number)));
         }
       }
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, parent + ": " + Reason.of(e), e);
+    }
+  }
+
+  /** Enters no mount: one that the user made there may never answer. */
+  private static boolean isOfStranger(Path directory, long uid) {
+    try {
+      StrangersDirectory.open(directory, uid).close();
+      return true;
+    } catch (IOException e) {
+      return false;
     }
   }
 

@@ -1,6 +1,7 @@
 package io.pmfs.mounts;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.pmfs.machine.ExitStatus;
@@ -117,6 +118,24 @@ final class KnownMountsTest {
     try (Registration registration = serve(forged, "/x")) {
       assertThat(find()).isNull();
       assertThat(registration.socket()).exists();
+    }
+  }
+
+  /** A user can mount such a program on a directory of theirs. */
+  @Test
+  void open_byRoot_entersNoMountOfAUser() throws Exception {
+    assumeTrue(Files.isWritable(Path.of("/dev/fuse")), "needs FUSE");
+    String options = "fd=3,rootmode=40000,user_id=%d,group_id=0,allow_other".formatted(ADA);
+    String mount = "exec 3<>/dev/fuse; mount -i -t fuse -o $0 hangs $1 && echo ready; read";
+    Process hanging = new ProcessBuilder("bash", "-c", mount, options, "" + ofAda).start();
+    try {
+      assertThat(hanging.inputReader().readLine()).isEqualTo("ready");
+      assertTimeoutPreemptively(
+          Duration.ofSeconds(10),
+          () -> assertThat(KnownMounts.open(world.surroundings()).all()).hasSize(1));
+    } finally {
+      hanging.destroyForcibly().waitFor();
+      new ProcessBuilder("umount", "-l", "-i", "-c", "" + ofAda).start().waitFor();
     }
   }
 
