@@ -9,7 +9,9 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -227,6 +229,47 @@ final class SupervisorIT {
       readers.awaitMore(50);
       readers.assertNoFailures();
     }
+  }
+
+  @Test
+  void sigterm_whileTheNextDaemonStarts_unmounts() throws IOException {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
+    Path java = pmfs.directory("java").resolve("java");
+    Path real = Path.of(System.getProperty("java.home"), "bin", "java");
+    Files.createSymbolicLink(java, real);
+    pmfs.environment("PMFS_JAVA", java.toString());
+    MountedPmfs mount = mount();
+    long pid = mount.daemon();
+    ProcessHandle supervisor = ProcessHandle.of(pid).flatMap(ProcessHandle::parent).orElseThrow();
+    Path started = pmfs.directory("java").resolve("started");
+    String slow =
+        "#!/bin/sh\ncase \"$*\" in *' mount '*) touch %s; exec sleep 60 ;; esac\nexec %s \"$@\"\n"
+            .formatted(started, real);
+    Path next = Files.writeString(java.resolveSibling("next"), slow);
+    Files.setPosixFilePermissions(next, PosixFilePermissions.fromString("rwxr-xr-x"));
+    Files.move(next, java, StandardCopyOption.ATOMIC_MOVE);
+    signal("KILL", pid);
+    Await.until("the next daemon starts", SUCCESSOR, () -> Files.exists(started));
+
+    signal("TERM", supervisor.pid());
+
+    Await.until("the supervisor's end", SUCCESSOR, () -> !supervisor.isAlive());
+    assertThat(Mounts.at(mount.mountpoint())).isFalse();
+  }
+
+  @Test
+  void sigterm_whileTheDaemonIsStopped_unmounts() {
+    mode.runsInEveryRunIf(BridgeMode.PAGE_CACHE);
+    pmfs.environment("PMFS_WATCHDOG", "3");
+    MountedPmfs mount = mount();
+    long pid = mount.daemon();
+    ProcessHandle supervisor = ProcessHandle.of(pid).flatMap(ProcessHandle::parent).orElseThrow();
+    signal("STOP", pid);
+
+    signal("TERM", supervisor.pid());
+
+    Await.until("the supervisor's end", SUCCESSOR, () -> !supervisor.isAlive());
+    assertThat(Mounts.at(mount.mountpoint())).isFalse();
   }
 
   private static String read(Path file) {
