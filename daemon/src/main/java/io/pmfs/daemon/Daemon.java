@@ -429,7 +429,7 @@ public final class Daemon implements ControlRequests {
 
   @Override
   public JsonObject configuration() {
-    return session.toReport();
+    return session.of(dataset.sourceIdentity()).toReport();
   }
 
   @Override

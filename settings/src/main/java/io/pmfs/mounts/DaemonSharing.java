@@ -1,10 +1,14 @@
 package io.pmfs.mounts;
 
+import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.Limited;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
+import io.pmfs.places.SourceIdentity;
 import io.pmfs.places.Surroundings;
 import io.pmfs.places.TierSpec;
+import io.pmfs.posix.FsException;
 import io.pmfs.settings.MountOption;
 import io.pmfs.settings.MountSettings;
 import io.pmfs.settings.SessionSettings;
@@ -84,6 +88,9 @@ public final class DaemonSharing {
 
   private record Candidate(SessionSettings served, MountSettings settings, DaemonRecord entry) {}
 
+  /** Longer than a source that works takes to open its root. */
+  private static final Duration SOURCE_LIMIT = Duration.ofSeconds(10);
+
   /**
    * The dataset's daemons, from the view of the new mount.
    *
@@ -146,7 +153,7 @@ public final class DaemonSharing {
       }
       Candidate candidate = new Candidate(served, served.toSettings(surroundings), known.daemon());
       boolean isCommon = hasCopiesInCommon(candidate.settings);
-      if (!view(settings).equals(view(candidate.settings))) {
+      if (!view(settings).equals(view(candidate.settings)) || hasOtherSource(candidate)) {
         differing = isCommon ? candidate : differing;
       } else if (isCommon) {
         shareable.add(0, candidate);
@@ -186,6 +193,27 @@ public final class DaemonSharing {
           .equals(Files.readSymbolicLink(processes.resolve("self/ns/mnt")));
     } catch (IOException e) {
       return true;
+    }
+  }
+
+  /** Whether another directory is at the source's path now; false if unknown. */
+  private boolean hasOtherSource(Candidate candidate) {
+    SourceIdentity mounted = candidate.served.source();
+    if (mounted == null) {
+      return false;
+    }
+    Path source = settings.source().path();
+    Path root = mounted.form() == SourceIdentity.Form.TAR ? source.resolveSibling("") : source;
+    try {
+      return !Limited.call(SOURCE_LIMIT, () -> identity(root)).equals(mounted.root());
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  private static String identity(Path directory) throws FsException {
+    try (DirectoryStore opened = new DirectoryStore(directory)) {
+      return opened.identity();
     }
   }
 
@@ -230,10 +258,20 @@ public final class DaemonSharing {
     }
   }
 
-  /** The first difference between both views. */
-  private MountFailure difference(Candidate other) {
+  /** The first difference between both views, or between the sources. */
+  private MountFailure difference(Candidate other) throws MountFailure {
     Map<String, Object> wanted = view(settings);
     Map<String, Object> served = view(other.settings);
+    if (wanted.equals(served)) {
+      List<Path> places = surroundings.mounts().places(other.entry::shows);
+      return new MountFailure(
+          ExitStatus.IN_USE,
+          "%s: another directory than at the time of the mount on %s (pid %d), whose copies it would share; unmount that, or give another --tier and --state-dir"
+              .formatted(
+                  settings.source().path(),
+                  places.isEmpty() ? other.entry.mountpoint() : places.get(0),
+                  other.entry.pid()));
+    }
     String option =
         wanted.keySet().stream()
             .filter(name -> !Objects.equals(wanted.get(name), served.get(name)))

@@ -129,6 +129,7 @@ public record SessionSettings(
     JsonObject texts = new JsonObject();
     pinned.forEach((option, values) -> texts.add(option.key(), GSON.toJsonTree(values)));
     object.add("pinned", texts);
+    object.add("source", GSON.toJsonTree(source));
     return object;
   }
 
@@ -143,14 +144,19 @@ public record SessionSettings(
     return reported == null ? null : reported.toSettings(surroundings);
   }
 
-  /** The settings of {@link #toReport}, not parsed. */
+  /** The settings of {@link #toReport}, not parsed; without a source from an older daemon. */
   public static @Nullable SessionSettings reported(String report) throws IOException {
     try {
       JsonObject object = JsonParser.parseString(report).getAsJsonObject();
       return object.get("pinned") == null
           ? null
           : new SessionSettings(
-              UUID.randomUUID(), configuration(object), pinned(object), null, false, null);
+              UUID.randomUUID(),
+              configuration(object),
+              pinned(object),
+              null,
+              false,
+              source(object));
     } catch (JsonParseException
         | IllegalStateException
         | IllegalArgumentException
@@ -194,7 +200,6 @@ public record SessionSettings(
     object.addProperty("session", id.toString());
     object.addProperty("foreground", foreground);
     object.addProperty("clusterSecret", secret == null ? null : secret.kept());
-    object.add("source", GSON.toJsonTree(source));
     return object;
   }
 
@@ -216,8 +221,8 @@ public record SessionSettings(
       throw new IllegalArgumentException("format " + object.get("format"));
     }
     JsonElement secret = object.get("clusterSecret");
-    SourceIdentity source = GSON.fromJson(object.get("source"), SourceIdentity.class);
-    if (source == null || source.form() == null || source.root() == null) {
+    SourceIdentity source = source(object);
+    if (source == null) {
       throw new IllegalArgumentException("it names no source");
     }
     return new SessionSettings(
@@ -227,6 +232,11 @@ public record SessionSettings(
         secret.isJsonNull() ? null : ClusterSecret.ofKept(secret.getAsString()),
         object.get("foreground").getAsBoolean(),
         source);
+  }
+
+  private static @Nullable SourceIdentity source(JsonObject object) {
+    SourceIdentity source = GSON.fromJson(object.get("source"), SourceIdentity.class);
+    return source == null || source.form() == null || source.root() == null ? null : source;
   }
 
   private static Configuration configuration(JsonObject object) {

@@ -3,12 +3,15 @@ package io.pmfs.mounts;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.fuse.system.DirectoryStore;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.mounts.DaemonSharing.Outcome;
+import io.pmfs.places.SourceIdentity;
 import io.pmfs.settings.Configuration;
 import io.pmfs.settings.MountOption;
 import io.pmfs.settings.SessionSettings;
 import io.pmfs.settings.TestMachine;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -138,6 +141,35 @@ final class DaemonSharingTest {
     assertThatThrownBy(this::join)
         .isInstanceOf(MountFailure.class)
         .hasMessageContaining("--nested is false here, and true for the mount on /mnt/first");
+  }
+
+  private SessionSettings report(SessionSettings session) throws Exception {
+    String root;
+    try (DirectoryStore source = new DirectoryStore(world.directory.resolve("src"))) {
+      root = source.identity();
+    }
+    SourceIdentity identity = new SourceIdentity(SourceIdentity.Form.DIRECTORY, root, null);
+    String report = session.of(identity).toReport().toString();
+    return Objects.requireNonNull(SessionSettings.reported(report));
+  }
+
+  @Test
+  void join_ofADaemonOfAReplacedDirectory_isRefused() throws Exception {
+    serve(FIRST, SECOND);
+    daemons.settings.put(FIRST.toString(), report(session()));
+    daemons.settings.put(
+        SECOND.toString(), report(session("tier=ssd:/elsewhere", "state-dir=/state")));
+    assertThat(join()).isTrue();
+    assertThat(daemons.asked).containsExactly(FIRST.toString());
+
+    Files.move(world.directory.resolve("src"), world.directory.resolve("src.v1"));
+    world.makeDirectory("src");
+
+    assertThatThrownBy(this::join)
+        .isInstanceOf(MountFailure.class)
+        .hasMessageContaining("another directory than at the time of the mount on /mnt/first");
+    assertThat(join("tier=ssd:/own", "state-dir=/own/state")).isFalse();
+    assertThat(daemons.asked).hasSize(1);
   }
 
   @Test
