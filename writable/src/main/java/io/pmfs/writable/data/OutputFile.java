@@ -106,7 +106,7 @@ public final class OutputFile {
   }
 
   /** Whether a handle of this process is open for writing; with or without the lock. */
-  boolean hasWriter() {
+  public boolean hasWriter() {
     return writers.get() > 0;
   }
 
@@ -287,6 +287,11 @@ public final class OutputFile {
   /** Reads the size after unrecorded writes by an earlier process or another node. */
   private void recover(DataFile written, Inode inode) throws FsException {
     Frozen found = written.freeze(empty(inode));
+    long announced = files.state().isPending(inode.contentChange()) ? inode.announcedSize() : 0;
+    if (!written.isHere() && found.size() < Math.max(announced, inode.drainedSize())) {
+      throw new FsException(
+          Errno.EIO, written.place().name() + " no longer has all of what was written there");
+    }
     Attributes recorded = inode.attributes();
     boolean isLater = found.modified().isAfter(recorded.modificationTime());
     modified = isLater ? found.modified() : recorded.modificationTime();

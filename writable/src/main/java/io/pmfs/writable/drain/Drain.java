@@ -90,13 +90,13 @@ public final class Drain implements AutoCloseable {
     DataPlaces places = data.places();
     Actors actors = new Actors(tree.source().calls());
     unreported = new UnreportedFailures(state);
-    unclosed = new Unclosed(state, data.files(), data.handles());
     pace = new Pace(settings.drainBytesPerSecond(), System::nanoTime);
     step = new Step(state, tree.source(), actors, conflicts, settings.hostName());
     Temporaries temporaries = new Temporaries(state, tree.source(), mount);
     copies =
         new Copies(state, tree.source(), places, temporaries, actors, pace, settings.copiers());
     lost = new LostData(state, places, data.files(), step);
+    unclosed = new Unclosed(state, data.files(), data.handles(), lost);
     UnlinkedFiles unlinked = new UnlinkedFiles(state, data.files(), tree.extended());
     Settlement settlement = new Settlement(state, places, tree, temporaries);
     committer = new Committer(step, copies, temporaries, settlement, lost, unlinked, unreported);

@@ -245,6 +245,47 @@ public final class LostData {
     }
   }
 
+  /**
+   * Shows the source's content of a closed file again, if the node that wrote it has less of it.
+   * May be called by any thread.
+   *
+   * @return whether it was so
+   */
+  boolean giveUpWritten(long number) throws FsException {
+    try (OutputFiles.Locked locked = files.tryLock(number)) {
+      Inode inode = state.find(number);
+      if (locked == null || inode == null || locked.file().hasWriter()) {
+        return false;
+      }
+      DataRow row = state.data(number, inode.generation());
+      if (row == null || !inode.is(Inode.WRITING) || state.isPending(inode.contentChange())) {
+        return false;
+      }
+      DataPlace place = places.get(row.place());
+      return place.isOfNode()
+          && size(row, number, inode.generation()) < promised(inode)
+          && giveUpWritten(inode, place);
+    }
+  }
+
+  private boolean giveUpWritten(Inode then, DataPlace place) throws FsException {
+    try (State.Held held = state.hold()) {
+      Inode inode = state.inode(then.number());
+      Content content = atSource(inode);
+      if (content == null || inode.generation() != then.generation()) {
+        return false;
+      }
+      State.Update update = state.update();
+      show(update, inode, content);
+      String path = step.path(inode.parent(), inode.name());
+      String reason =
+          "lost, because %s no longer has it: the previous content is kept".formatted(place.name());
+      step.lost(inode.contentChange(), path, reason).record(update);
+      update.commit();
+      return true;
+    }
+  }
+
   private long size(DataRow row, long number, long generation) throws FsException {
     return places.get(row.place()).size(new NodeData.Id(number, generation));
   }

@@ -27,6 +27,7 @@ public final class Unclosed {
   private final State state;
   private final OutputFiles files;
   private final Handles handles;
+  private final LostData lost;
   private final Map<Long, Exception> failures = new ConcurrentHashMap<>();
 
   /**
@@ -39,10 +40,11 @@ public final class Unclosed {
   private volatile long beganMillis;
   private volatile boolean hasStopped;
 
-  Unclosed(State state, OutputFiles files, Handles handles) {
+  Unclosed(State state, OutputFiles files, Handles handles, LostData lost) {
     this.state = state;
     this.files = files;
     this.handles = handles;
+    this.lost = lost;
   }
 
   /** Adds the files that an earlier process left being written. */
@@ -98,8 +100,20 @@ public final class Unclosed {
       close(number);
     } catch (FsException e) {
       log.debug("inode {} is not closed: {}", number, e.getMessage());
-      closeLater(number, e);
+      giveUp(number, e);
     }
+  }
+
+  private void giveUp(long number, FsException why) {
+    try {
+      if (lost.giveUpWritten(number)) {
+        failures.remove(number);
+        return;
+      }
+    } catch (FsException e) {
+      log.debug("inode {} is still needed: {}", number, e.getMessage());
+    }
+    closeLater(number, why);
   }
 
   /** Whether a file is still as the earlier process left it. */

@@ -3,6 +3,7 @@ package io.pmfs.writable.places;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
 import io.pmfs.writable.journal.DataRow;
+import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.State;
 import java.util.UUID;
 
@@ -44,10 +45,15 @@ final class NodePlace extends DataPlace {
     return remote(id);
   }
 
-  /** Whether the journal has announced what is in a data file. */
+  /** Whether the journal has announced what is in a data file, even if the source has it. */
   boolean isPromised(NodeData.Id id) throws FsException {
     DataRow row = state.data(id.inode(), id.generation());
-    return row == null || row.waiting() > 0;
+    Inode inode = state.find(id.inode());
+    return row == null
+        || row.waiting() > 0
+        || (inode != null
+            && inode.generation() == id.generation()
+            && Math.max(inode.announcedSize(), inode.drainedSize()) > 0);
   }
 
   @Override

@@ -540,7 +540,16 @@ public final class Step {
     return reported(change, path, reason, true);
   }
 
+  /** Reports that a content was lost which is in no change. */
+  public Recording lost(long sequence, String path, String reason) {
+    return reported(sequence, path, reason, true);
+  }
+
   private Recording reported(Change change, String path, String reason, boolean isGivenUp) {
+    return reported(change.sequence(), path, reason, isGivenUp);
+  }
+
+  private Recording reported(long sequence, String path, String reason, boolean isGivenUp) {
     byte[] row =
         new Encoder()
             .name(FileName.of(path))
@@ -549,7 +558,7 @@ public final class Step {
             .toBytes();
     return update -> {
       // By path, too: a change may concern several names of a file.
-      update.put(Tables.CONFLICTS, Tables.key(change.sequence(), FileName.of(path)), row);
+      update.put(Tables.CONFLICTS, Tables.key(sequence, FileName.of(path)), row);
       update.afterwards(() -> conflicts.add(path, reason, isGivenUp));
     };
   }

@@ -365,6 +365,34 @@ class KeptContentTest {
     assertThat(owner.sourceTree()).containsEntry("a", "file 644 X" + LARGE.substring(1) + "more");
   }
 
+  /** Its disk comes back empty, or the file without its end. */
+  @ParameterizedTest
+  @ValueSource(ints = {-1, 0, 100})
+  void nodeThatComesBackWithLess_leavesWhatTheSourceHas(int left) throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    owner.mount().announcePieces();
+    nodes.write(file, LARGE.length(), "more");
+    owner.drainAll();
+    if (left < 0) {
+      nodes.lose(file);
+    } else {
+      nodes.shorten(left);
+    }
+    nodes.link.isCut = true;
+    owner.mount().leave(1);
+    nodes.link.isCut = false;
+    nodes.remountNode();
+    assertThat(owner.mount().drain(0)).isFalse();
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE);
+    if (left >= 0) {
+      assertThat(owner.read("a")).isEqualTo(LARGE);
+    }
+    DrainStatus status = owner.mount().drainStatus();
+    assertThat(status.failures().toString()).contains("path=a", "node2");
+  }
+
   @Test
   void daemonOfTheNode_thatDies_losesNothing() throws Exception {
     putLarge();
