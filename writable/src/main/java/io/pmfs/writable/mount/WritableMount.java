@@ -421,9 +421,10 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     drain.hurry();
   }
 
-  /** Closes everything that another node had open. */
-  public void leave(int node) {
-    close(data.handles().handlesOf(node));
+  /** Returns what closes everything that another node has open now. */
+  public Runnable leaving(int node) {
+    Map<Long, Long> open = data.handles().handlesOf(node);
+    return () -> close(open);
   }
 
   private void close(Map<Long, Long> handles) {

@@ -11,14 +11,14 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -67,8 +67,8 @@ public final class OwnerServer {
 
   private final Map<UUID, Joined> joined = new HashMap<>(); // GUARDED_BY(this)
 
-  /** Earlier sessions of nodes that are back; what they had open must still be closed. */
-  private final Set<Integer> former = new HashSet<>(); // GUARDED_BY(this)
+  /** What closes the files of sessions that have ended. */
+  private final Queue<Runnable> former = new ConcurrentLinkedQueue<>();
 
   private static final class Joined {
     final int node;
@@ -78,6 +78,9 @@ public final class OwnerServer {
 
     final Set<Running> running = ConcurrentHashMap.newKeySet();
     volatile long era;
+
+    /** Whether the session ends: none of its requests begins any more. */
+    volatile boolean isEnding;
 
     /** Time since which it is away; 0 if it is present. */
     long awaySince; // GUARDED_BY(OwnerServer.this)
@@ -139,6 +142,9 @@ public final class OwnerServer {
         interrupt(asker, running -> running.number() == number, false);
         return empty(Message.Kind.RESULT);
       }
+      if (request == OwnerRequest.END_SESSION) {
+        return endSession(asker, head);
+      }
       return request.waits()
           ? performOnce(asker, request, head, in)
           : answerInTime(asker, request, head, in);
@@ -163,12 +169,8 @@ public final class OwnerServer {
     }
     asker.lock.readLock().lock();
     try {
-      if (head.era() < asker.era) {
+      if (asker.isEnding || head.era() < asker.era) {
         return GIVEN_UP;
-      }
-      if (request == OwnerRequest.END_SESSION) {
-        end(head.node());
-        return empty(Message.Kind.RESULT);
       }
       return performOnce(asker, request, head, in);
     } finally {
@@ -182,7 +184,7 @@ public final class OwnerServer {
       interrupt(asker, running -> isOver.test(running.era()), true);
     }
     try {
-      if (isOver.test(asker.era)) {
+      if (!asker.isEnding && isOver.test(asker.era)) {
         asker.era = era;
       }
     } finally {
@@ -225,55 +227,88 @@ public final class OwnerServer {
     }
   }
 
-  private synchronized Joined joined(UUID member, int node, long era) {
-    Joined before = joined.get(member);
-    Joined now = before != null && before.node == node ? before : new Joined(node, era);
-    now.awaySince = 0;
-    joined.put(member, now);
-    if (before != null && before != now) {
-      former.add(before.node);
+  /** Waits for the requests of an earlier session, and of one that was away for too long. */
+  private Joined joined(UUID member, int node, long era) throws InterruptedException {
+    while (true) {
+      Joined before;
+      synchronized (this) {
+        before = joined.get(member);
+        if (before == null || (before.node == node && !before.isEnding)) {
+          Joined now = before == null ? new Joined(node, era) : before;
+          now.awaySince = 0;
+          joined.put(member, now);
+          return now;
+        }
+        before.isEnding = true;
+      }
+      former.add(end(before));
     }
-    return now;
   }
 
-  /** Closing may require asking the node, which is waiting for another answer. */
+  /**
+   * Ends a session once none of its requests runs any more.
+   *
+   * @return what closes everything that it had open
+   */
+  private Runnable end(Joined one) throws InterruptedException {
+    change(one, one.era, other -> true);
+    synchronized (this) {
+      return joined.values().remove(one) ? mount.leaving(one.node) : () -> {};
+    }
+  }
+
+  private byte[] endSession(Joined asker, Message.Head head) throws InterruptedException {
+    if (head.era() < asker.era) {
+      return GIVEN_UP;
+    }
+    asker.isEnding = true;
+    leave(end(asker));
+    return empty(Message.Kind.RESULT);
+  }
+
+  /**
+   * Closing may require asking the node, which is waiting for another answer or does not answer.
+   */
   private void leaveSoon() {
-    if (!hasFormer()) {
-      return;
-    }
-    try {
-      DaemonThread.start("pmfs-node-left", this::leaveFormer);
-    } catch (OutOfMemoryError e) {
-      log.debug(
-          "closing the files of a lost node is retried at the next check of the members: {}",
-          e.toString());
-    }
-  }
-
-  private void leaveFormer() {
-    for (Integer node = nextFormer(); node != null; node = nextFormer()) {
-      try {
-        mount.leave(node);
-      } catch (RuntimeException | Error e) {
-        addFormer(node);
-        throw e;
+    for (Runnable next = former.poll(); next != null; next = former.poll()) {
+      Runnable closing = next;
+      if (!start(() -> leave(closing))) {
+        former.add(closing);
+        return;
       }
     }
   }
 
-  private synchronized @Nullable Integer nextFormer() {
-    Iterator<Integer> left = former.iterator();
-    Integer node = left.hasNext() ? left.next() : null;
-    former.remove(node);
-    return node;
+  private void leave(Runnable closing) {
+    boolean isDone = false;
+    try {
+      closing.run();
+      isDone = true;
+    } finally {
+      if (!isDone) {
+        former.add(closing);
+      }
+    }
   }
 
-  private synchronized boolean hasFormer() {
-    return !former.isEmpty();
+  private static boolean start(Runnable leaving) {
+    try {
+      DaemonThread.start("pmfs-node-left", leaving);
+      return true;
+    } catch (OutOfMemoryError e) {
+      log.debug(
+          "closing the files of a lost node is retried at the next check of the members: {}",
+          e.toString());
+      return false;
+    }
   }
 
-  private synchronized void addFormer(int node) {
-    former.add(node);
+  private void endGone(Joined one) {
+    try {
+      leave(end(one));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private synchronized @Nullable Joined find(int node) {
@@ -282,7 +317,7 @@ public final class OwnerServer {
 
   /** The present members of the cluster; files that others had open are closed after a while. */
   public void present(Set<UUID> members) {
-    List<Integer> gone = new ArrayList<>();
+    List<Joined> gone = new ArrayList<>();
     boolean isBack = false;
     long now = nanoTime.getAsLong();
     synchronized (this) {
@@ -293,24 +328,20 @@ public final class OwnerServer {
           one.awaySince = 0;
         } else if (one.awaySince == 0) {
           one.awaySince = now == 0 ? 1 : now;
-        } else if (now - one.awaySince > AWAY_NANOS) {
-          gone.add(one.node);
+        } else if (now - one.awaySince > AWAY_NANOS && !one.isEnding) {
+          one.isEnding = true;
+          gone.add(one);
         }
       }
     }
-    leaveFormer();
-    for (int node : gone) {
-      end(node);
+    leaveSoon();
+    for (Joined one : gone) {
+      if (!start(() -> endGone(one))) {
+        one.isEnding = false;
+      }
     }
     if (isBack) {
       mount.isBack();
-    }
-  }
-
-  private void end(int node) {
-    mount.leave(node);
-    synchronized (this) {
-      joined.values().removeIf(one -> one.node == node);
     }
   }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
@@ -380,7 +381,7 @@ class KeptContentTest {
       nodes.shorten(left);
     }
     nodes.link.isCut = true;
-    owner.mount().leave(1);
+    owner.mount().leaving(1).run();
     nodes.link.isCut = false;
     nodes.remountNode();
     assertThat(owner.mount().drain(0)).isFalse();
@@ -451,7 +452,7 @@ class KeptContentTest {
     assertErrno(Errno.EIO, () -> owner.read("a"));
     assertThat(owner.mount().step()).isTrue();
     assertThat(owner.node("b").attributes().size()).isZero();
-    owner.mount().leave(1);
+    owner.mount().leaving(1).run();
     assertThat(owner.mount().waiting(10)).contains("a", "b");
     assertThat(owner.mount().drain(0)).isFalse();
     DrainStatus.Away away = Objects.requireNonNull(owner.mount().drainStatus().away());
@@ -485,7 +486,7 @@ class KeptContentTest {
     write(open, 0, LARGE);
     nodes.link.isCut = true;
     if (isGivenUp) {
-      owner.mount().leave(1);
+      owner.mount().leaving(1).run();
     }
     nodes.restartOwner();
     assertThat(owner.mount().drain(0)).isFalse();
@@ -591,6 +592,7 @@ class KeptContentTest {
     server.present(Set.of());
     now[0] += 31_000_000_000L;
     server.present(Set.of());
+    Await.until("the file is closed", () -> owner.mount().waiting(1).contains("a"));
     owner.append("a", "!");
     nodes.write(file, 0, "X");
     assertThat(owner.read("a")).isEqualTo("X" + LARGE.substring(1) + "!");

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Await;
+import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.posix.NoThreads;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -308,6 +310,7 @@ class RemoteFileSystemTest {
     assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
     now[0] += 2_000_000_000L;
     server.present(Set.of());
+    Await.until("the file is closed", () -> isClosed("what came"));
     owner.append("a", "!");
     assertThat(owner.read("a")).isEqualTo("what came!");
     // The node comes back, and its program writes on.
@@ -340,6 +343,46 @@ class RemoteFileSystemTest {
     }
     assertErrno(Errno.EBUSY, () -> owner.append("a", "x"));
     server.present(Set.of(TwoNodes.MEMBER));
+    Await.until("the file is closed", () -> isClosed("what came"));
+    owner.append("a", "!");
+    assertThat(owner.read("a")).isEqualTo("what came!");
+  }
+
+  /** Whether the source may have the content of a. */
+  private boolean isClosed(String content) {
+    try {
+      owner.drainAll();
+      return ("file 644 " + content).equals(owner.sourceTree().get("a"));
+    } catch (FsException e) {
+      return false;
+    }
+  }
+
+  /** While the owner closes what the node had open, that may take long. */
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void writer_ofANodeThatIsGone_andComesBack_staysOpen() throws Exception {
+    long[] now = {1};
+    OwnerServer server = server(now);
+    write(create(A), 0, "what came");
+    CountDownLatch closing = new CountDownLatch(1);
+    CountDownLatch back = new CountDownLatch(1);
+    link.beforeFreeze =
+        () -> {
+          closing.countDown();
+          Await.until("the node is back", () -> back.getCount() == 0);
+        };
+    server.present(Set.of());
+    now[0] += 31_000_000_000L;
+    Thread members = DaemonThread.lasting("members", () -> server.present(Set.of()));
+    members.start();
+    closing.await();
+    members.join();
+    Opened file = create(FileName.of("b"));
+    back.countDown();
+    Await.until("the first file is closed", () -> isClosed("what came"));
+    assertErrno(Errno.EBUSY, () -> owner.append("b", "x"));
+    close(file);
     owner.append("a", "!");
     assertThat(owner.read("a")).isEqualTo("what came!");
   }

@@ -1,6 +1,7 @@
 package io.pmfs.writable.mount;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Await;
@@ -8,10 +9,12 @@ import io.pmfs.posix.DaemonThread;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Node;
+import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.remote.OwnerServer;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -189,5 +192,39 @@ class RemoteRepeatTest {
     assertThat(nodes.remote.drain(0)).isFalse();
     assertThat(nodes.remote.drainStatus().away()).isNull();
     assertThat(nodes.remote.stateFailure()).isNull();
+  }
+
+  /** The mount of a node ends without a word while its request waits; the next one begins. */
+  @Test
+  void requestOfAFormerMount_thatWaits_isNotMadeAnyMore() throws Exception {
+    nodes.joinAgain(PATIENCE_MILLIS);
+    Future<Node> program = mkdirThatWaits(nodes.caller());
+    nodes.link.losesAnswerTo = "mkdir";
+    nodes.joinAgain(PATIENCE_MILLIS);
+    nodes.owner.calls.setHanging(false);
+    assertThatThrownBy(() -> answer(program)).hasMessageContaining("EIO");
+    assertThat(nodes.owner.find(MADE.toString())).isNull();
+  }
+
+  @Test
+  void requestOfANodeThatIsGone_thatWaits_leavesNoFileOpen() throws Exception {
+    nodes.joinAgain(PATIENCE_MILLIS);
+    long[] now = {1};
+    OwnerServer server = new OwnerServer(nodes.owner.mount(), () -> now[0]);
+    nodes.serve(server);
+    nodes.remote.attributes(ROOT);
+    nodes.owner.calls.setHanging(true);
+    Future<Opened> program = programs.submit(() -> nodes.create(MADE));
+    nodes.owner.calls.awaitHanging();
+    nodes.link.losesAnswerTo = "createHere";
+    nodes.link.isCut = true;
+    server.present(Set.of());
+    now[0] += 31_000_000_000L;
+    server.present(Set.of());
+    awaitEndOfPatience();
+    nodes.owner.calls.setHanging(false);
+    assertThatThrownBy(() -> answer(program)).hasMessageContaining("EIO");
+    nodes.owner.put(MADE.toString(), "text");
+    assertThat(nodes.owner.read(MADE.toString())).isEqualTo("text");
   }
 }

@@ -87,6 +87,9 @@ final class TwoNodes implements AutoCloseable {
     /** Happens once, after the owner has decided to read from the node. */
     @Nullable Happening beforeAnswer;
 
+    /** Happens once, before the node reports the state of a file. */
+    volatile @Nullable Happening beforeFreeze;
+
     /** Happens once, while the answer to an open is on its way. */
     @Nullable Happening beforeOpened;
 
@@ -155,6 +158,11 @@ final class TwoNodes implements AutoCloseable {
       if (name.equals("read")) {
         Happening happening = beforeAnswer;
         beforeAnswer = null;
+        happen(happening);
+      }
+      if (name.equals("freeze")) {
+        Happening happening = beforeFreeze;
+        beforeFreeze = null;
         happen(happening);
       }
       askedOfNode.add(name);
