@@ -8,8 +8,10 @@ import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.tree.Nodes;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
@@ -41,6 +43,9 @@ public final class Handles {
 
   /** Indexes of the places of other nodes, by session number. */
   private final Map<Integer, Integer> places = new ConcurrentHashMap<>();
+
+  /** Files without names that a kernel had open when an earlier process ended, unknown which. */
+  private final Set<Long> former = ConcurrentHashMap.newKeySet();
 
   /** The handles of this process; each is one use of a file. */
   private final Map<Long, Handle> handles = new ConcurrentHashMap<>();
@@ -172,8 +177,15 @@ public final class Handles {
     return writers.has(number);
   }
 
+  /** Adds files that other nodes may have open since an earlier process; until the session ends. */
+  public void addFormer(Collection<Long> numbers) {
+    former.addAll(numbers);
+  }
+
+  /** Whether a file may be open on any node. */
   boolean isOpen(long number) {
-    return handles.values().stream().anyMatch(handle -> handle.file().number() == number);
+    return former.contains(number)
+        || handles.values().stream().anyMatch(handle -> handle.file().number() == number);
   }
 
   /** The handles that a node has open, with their files. */

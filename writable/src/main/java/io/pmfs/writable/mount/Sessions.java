@@ -68,6 +68,9 @@ public final class Sessions {
       end();
     } else {
       drain.unclosed().addFormer(numbers(Tables.WRITING));
+      if (state.get(Tables.FACTS, NODES) != null) {
+        data.handles().addFormer(numbers(Tables.NAMELESS));
+      }
     }
     if (state.waitingCount() > 0) {
       log.info("{} changes wait for the source", state.waitingCount());

@@ -472,6 +472,20 @@ class RemoteFileSystemTest {
     assertErrno(Errno.ESTALE, () -> owner.mount().attributes(file.node().inode()));
   }
 
+  /** The next process of the owner does not know which kernel has it open. */
+  @Test
+  void unnamed_fileOfOneNode_livesOnAfterTheOwnerWasReplaced() throws Exception {
+    put(A, "text");
+    Opened file = remote.open(owner.node("a").inode(), OutputCalls.O_RDONLY, caller());
+    owner.unlink("a");
+    nodes.restartOwner();
+    owner.mount().forget(file.node().inode(), 1);
+    assertThat(read(file.node().inode())).isEqualTo("text");
+    owner.mount().endSession();
+    owner.drainAll();
+    assertErrno(Errno.ESTALE, () -> owner.mount().attributes(file.node().inode()));
+  }
+
   @Test
   void open_ofAFileThatAnotherKernelHasForgotten_isStale() throws Exception {
     put(A, "text");
