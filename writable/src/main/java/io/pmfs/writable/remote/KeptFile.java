@@ -312,12 +312,19 @@ public final class KeptFile {
       }
       onlyGrew &= at == size;
       size = Math.max(size, at + length);
-      modified = clock.instant();
+      touch();
       data.wrote(more);
       return true;
     } finally {
       lock.writeLock().unlock();
     }
+  }
+
+  /** Each content has a later time than the one before, also if the owner's clock is ahead. */
+  private void touch() {
+    Instant before = modified(recorded);
+    Instant now = clock.instant();
+    modified = now.isAfter(before) ? now : before.plusNanos(1);
   }
 
   private interface Change {
@@ -352,7 +359,7 @@ public final class KeptFile {
       }
       onlyGrew = false;
       size = next;
-      modified = clock.instant();
+      touch();
       return true;
     } finally {
       lock.writeLock().unlock();
@@ -380,7 +387,7 @@ public final class KeptFile {
       }
       onlyGrew = false;
       size = mode == 0 ? Math.max(size, offset + length) : size;
-      modified = clock.instant();
+      touch();
       return true;
     } finally {
       lock.writeLock().unlock();
@@ -449,6 +456,7 @@ public final class KeptFile {
             data.sync();
           }
           Attributes there = data.status();
+          keepTime(there);
           data.recount();
           return new NodeData.Frozen(
               there.size(),
@@ -459,6 +467,19 @@ public final class KeptFile {
                   ? null
                   : ByteBuffer.wrap(bytes(0, (int) there.size())));
         });
+  }
+
+  /** The next process goes on from a time that this node's clock has not reached. */
+  private void keepTime(Attributes there) throws FsException {
+    if (modified.isAfter(clock.instant())) {
+      try {
+        data.setTimes(there.accessTime(), modified);
+      } catch (FsException e) {
+        if (!DataPlaces.isRefusal(e)) {
+          throw e;
+        }
+      }
+    }
   }
 
   byte[] read(long offset, int count) throws FsException {

@@ -336,6 +336,25 @@ class KeptContentTest {
     assertThat(owner.node("a").attributes().modificationTime()).isEqualTo(old);
   }
 
+  /** Other nodes compare sizes and times; the clock of the owner is ahead. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void contentOfTheSameSize_hasALaterTime(boolean isReplaced) throws Exception {
+    nodes.passedMillis.set(60_000);
+    Opened file = nodes.create(A);
+    nodes.write(file, 0, "one");
+    Instant first = owner.node("a").attributes().modificationTime();
+    if (isReplaced) {
+      nodes.restartNode();
+    }
+    nodes.write(file, 0, "two");
+    Instant second = owner.node("a").attributes().modificationTime();
+    assertThat(second).isAfter(first);
+    nodes.write(file, 0, "six");
+    assertThat(owner.node("a").attributes().modificationTime()).isAfter(second);
+    close(file);
+  }
+
   @Test
   void rename_ofAFileThatIsOpen_takesItsContentAlong() throws Exception {
     Opened file = nodes.create(A);
