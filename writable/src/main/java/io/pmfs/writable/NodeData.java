@@ -87,5 +87,8 @@ public interface NodeData {
      * @throws FsException if other nodes cannot be reached at all
      */
     NodeData on(UUID node, String name) throws FsException;
+
+    /** A node is there again: from now on, a request waits for it as for any other. */
+    default void isBack(UUID node) {}
   }
 }

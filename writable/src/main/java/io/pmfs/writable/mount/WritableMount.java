@@ -417,7 +417,8 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   }
 
   /** Retries what waits for a node that is back. */
-  public void isBack() {
+  public void isBack(UUID member) {
+    data.places().nodes().isBack(member);
     drain.hurry();
   }
 

@@ -131,7 +131,7 @@ public final class DataPlaces implements AutoCloseable {
     nodes = others;
   }
 
-  NodeData.Nodes nodes() {
+  public NodeData.Nodes nodes() {
     return nodes;
   }
 

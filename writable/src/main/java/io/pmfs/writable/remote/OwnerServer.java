@@ -219,7 +219,7 @@ public final class OwnerServer {
       if (era < asker.era) {
         change(asker, era, other -> other > era); // A new process, with a clock that is behind.
       }
-      mount.isBack();
+      mount.isBack(member);
       leaveSoon();
       return Message.sealed(Message.answer(Message.Kind.RESULT).small(node).text(mount.id()));
     } catch (FsException e) {
@@ -318,13 +318,15 @@ public final class OwnerServer {
   /** The present members of the cluster; files that others had open are closed after a while. */
   public void present(Set<UUID> members) {
     List<Joined> gone = new ArrayList<>();
-    boolean isBack = false;
+    List<UUID> back = new ArrayList<>();
     long now = nanoTime.getAsLong();
     synchronized (this) {
       for (Map.Entry<UUID, Joined> entry : joined.entrySet()) {
         Joined one = entry.getValue();
         if (members.contains(entry.getKey())) {
-          isBack |= one.awaySince != 0;
+          if (one.awaySince != 0) {
+            back.add(entry.getKey());
+          }
           one.awaySince = 0;
         } else if (one.awaySince == 0) {
           one.awaySince = now == 0 ? 1 : now;
@@ -340,9 +342,7 @@ public final class OwnerServer {
         one.isEnding = false;
       }
     }
-    if (isBack) {
-      mount.isBack();
-    }
+    back.forEach(mount::isBack);
   }
 
   // ---- requests to the file system

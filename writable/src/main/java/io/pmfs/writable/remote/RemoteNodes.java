@@ -49,6 +49,11 @@ public final class RemoteNodes implements NodeData.Nodes {
     return nodes.computeIfAbsent(node, id -> new RemoteData(id, name));
   }
 
+  @Override
+  public void isBack(UUID node) {
+    lost.remove(node);
+  }
+
   /** The owner's requests to a node; {@link NodeServer} answers them. */
   enum NodeRequest {
     FREEZE("freeze"),

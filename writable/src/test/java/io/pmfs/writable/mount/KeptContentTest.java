@@ -497,6 +497,18 @@ class KeptContentTest {
         .containsEntry("b", "file 644 " + LARGE);
   }
 
+  @Test
+  void nodeThatIsBack_isWaitedForAgain() throws Exception {
+    putLarge();
+    nodes.link.isCut = true;
+    assertErrno(Errno.EIO, () -> owner.read("a"));
+    nodes.link.isCut = false;
+    nodes.remountNode();
+    Thread.sleep(200); // Longer than the owner waits for a node.
+    nodes.link.lostRequestsToNode = 1;
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+  }
+
   /** The owner's next process does not know what the node had open, whether it was given up. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})

@@ -74,6 +74,7 @@ final class TwoNodes implements AutoCloseable {
     private @Nullable NodeServer node;
     int lostAnswers;
     int lostRequests;
+    int lostRequestsToNode;
     boolean isCut;
 
     /** Whether too many others wait, and how many requests were refused because of that. */
@@ -154,6 +155,10 @@ final class TwoNodes implements AutoCloseable {
     private byte[] askNode(UUID member, String name, byte[] body) throws IOException {
       if (isCut || !member.equals(MEMBER)) {
         throw new IOException("no route");
+      }
+      if (lostRequestsToNode > 0) {
+        lostRequestsToNode--;
+        throw new IOException("the request was lost");
       }
       if (name.equals("read")) {
         Happening happening = beforeAnswer;
@@ -261,7 +266,20 @@ final class TwoNodes implements AutoCloseable {
   void serve(OwnerServer server) {
     link.server = server;
     RemoteNodes nodes = new RemoteNodes(link::askNode, 100);
-    owner.mount().use((node, name) -> nodes.on(node, seen(name)));
+    owner
+        .mount()
+        .use(
+            new NodeData.Nodes() {
+              @Override
+              public NodeData on(UUID node, String name) throws FsException {
+                return nodes.on(node, seen(name));
+              }
+
+              @Override
+              public void isBack(UUID node) {
+                nodes.isBack(node);
+              }
+            });
   }
 
   private String seen(String name) throws FsException {
