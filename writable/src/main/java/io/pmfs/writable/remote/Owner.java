@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -95,7 +96,29 @@ final class Owner {
   <T> T ask(
       long patience, OwnerRequest request, MessageWriter values, MessageReader.Reading<T> result)
       throws FsException {
-    byte[] body = values.toBytes();
+    return ask(patience, request, values.toBytes(), null, result);
+  }
+
+  /**
+   * Sends a request.
+   *
+   * @param shorter sent instead if too many others wait
+   */
+  void send(OwnerRequest request, MessageWriter values, MessageWriter shorter) throws FsException {
+    ask(patienceMillis, request, values.toBytes(), shorter.toBytes(), NOTHING);
+  }
+
+  private <T> T ask(
+      long patience,
+      OwnerRequest request,
+      byte[] whole,
+      byte @Nullable [] shorter,
+      MessageReader.Reading<T> result)
+      throws FsException {
+    byte[] body = whole;
+    if (request.isCommand()) {
+      Message.once(commands.addAndGet(KERNEL_STEP), body);
+    }
     long number = numbers.incrementAndGet();
     long pause = FIRST_PAUSE_MILLIS;
     Attempts attempts = new Attempts(patienceMillis);
@@ -127,6 +150,7 @@ final class Owner {
         }
       } catch (BusyException e) {
         attempts.end();
+        body = shorter == null ? body : shorter;
         boolean isLate = patience != patienceMillis && millisSince(start) >= patience;
         if (isLate || closed || interrupts.isInterrupted() || !sleep(pause)) {
           giveUp(request, now, mayArrive);

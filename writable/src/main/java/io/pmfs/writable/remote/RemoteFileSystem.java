@@ -7,6 +7,7 @@ import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.NodeAway;
+import io.pmfs.writable.NodeData;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem;
 import java.nio.ByteBuffer;
@@ -302,10 +303,18 @@ public final class RemoteFileSystem extends OwnerCalls implements Interrupts.Hol
   @Override
   public void flush(long inode, long handle, Caller caller) throws FsException {
     if (!kept.isUntouched(inode, handle)) {
-      MessageWriter values = with(inode, handle);
-      values.optional(kept.pause(inode, handle), MessageWriter::paused).caller(caller);
-      send(OwnerRequest.FLUSH, values);
+      NodeData.Paused paused = kept.pause(inode, handle);
+      owner.send(
+          OwnerRequest.FLUSH,
+          flushing(inode, handle, paused, caller),
+          flushing(inode, handle, null, caller));
     }
+  }
+
+  /** Without the state, the owner asks for it. */
+  private static MessageWriter flushing(
+      long inode, long handle, NodeData.@Nullable Paused paused, Caller caller) {
+    return with(inode, handle).optional(paused, MessageWriter::paused).caller(caller);
   }
 
   @Override

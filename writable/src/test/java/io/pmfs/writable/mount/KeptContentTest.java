@@ -31,6 +31,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -235,6 +236,19 @@ class KeptContentTest {
     assertThat(later.size()).isEqualTo(LARGE.length() + 1);
     close(file);
     assertThat(nodes.remote.attributes(file.node().inode())).isEqualTo(owner.node("a"));
+  }
+
+  /** Large writes wait for the source. */
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void closeOfAKeptFile_doesNotWaitForLargeRequests() throws Exception {
+    Opened file = nodes.create(A);
+    String text = "abcdefgh".repeat(20_000);
+    nodes.write(file, 0, text);
+    nodes.link.busyAbove = 1 << 16;
+    close(file);
+    assertThat(nodes.link.refused).hasValue(1);
+    assertThat(owner.read("a")).isEqualTo(text);
   }
 
   @Test

@@ -82,6 +82,9 @@ final class TwoNodes implements AutoCloseable {
 
     final AtomicInteger refused = new AtomicInteger();
 
+    /** Too many others wait with requests that are larger than this. */
+    volatile int busyAbove = Integer.MAX_VALUE;
+
     /** The next answer to such a request is lost. */
     volatile @Nullable String losesAnswerTo;
 
@@ -113,7 +116,7 @@ final class TwoNodes implements AutoCloseable {
         }
         throw new IOException("no route");
       }
-      if (isBusy) {
+      if (isBusy || body.length > busyAbove) {
         refused.incrementAndGet();
         throw new BusyException("too many requests", new IOException());
       }
