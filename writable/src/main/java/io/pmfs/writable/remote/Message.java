@@ -55,6 +55,11 @@ final class Message {
     ByteBuffer.wrap(request).putInt(NODE_AT, node).putLong(ERA_AT, era).putLong(NUMBER_AT, number);
   }
 
+  /** Gives a request the number by which it is made once. */
+  static void once(long unique, byte[] request) {
+    ByteBuffer.wrap(request).putLong(UNIQUE_AT, unique);
+  }
+
   /**
    * The answer to a request to join.
    *

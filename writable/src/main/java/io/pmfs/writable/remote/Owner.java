@@ -28,6 +28,11 @@ final class Owner {
   private static final long FIRST_PAUSE_MILLIS = 20;
   private static final long LONGEST_PAUSE_MILLIS = 500;
 
+  private static final int KERNEL_STEP = 2;
+
+  /** Far more than there are; the numbers stay below those of sessions. */
+  private static final int COMMANDS_PER_MILLI = 32;
+
   /** How often an interrupt is repeated, because it may overtake its request. */
   private static final long INTERRUPT_MILLIS = 100;
 
@@ -39,6 +44,10 @@ final class Owner {
   private final AtomicLong era = new AtomicLong(System.currentTimeMillis());
 
   private final AtomicLong numbers = new AtomicLong();
+
+  /** Odd numbers, for kernels use even ones; above those of an earlier process. */
+  private final AtomicLong commands =
+      new AtomicLong(System.currentTimeMillis() * COMMANDS_PER_MILLI + 1);
 
   /** The number of the request that each thread waits for. */
   private final Map<Thread, Long> waiting = new ConcurrentHashMap<>();

@@ -175,6 +175,17 @@ enum OwnerRequest {
   }
 
   /**
+   * Whether a user of the node asks for it with a command, so that the node gives it the number by
+   * which it is made once.
+   */
+  boolean isCommand() {
+    return switch (this) {
+      case ACKNOWLEDGE, RETRY, DROP -> true;
+      default -> false;
+    };
+  }
+
+  /**
    * Makes a request at the owner's mount and returns the answer.
    *
    * @throws IOException if the values are not those of such a request

@@ -184,6 +184,26 @@ class RemoteFileSystemTest {
   }
 
   @Test
+  void command_whoseAnswerIsLost_isMadeOnce() throws Exception {
+    owner.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("mkdir")) {
+              throw new FsException(Errno.EACCES, "refused");
+            }
+          }
+        });
+    owner.mkdir("a");
+    owner.drainAll();
+    link.losesAnswerTo = "drop";
+    assertThat(remote.drop(A)).containsExactly("a");
+    owner.mkdir("a");
+    owner.drainAll();
+    assertThat(remote.drop(A)).containsExactly("a");
+  }
+
+  @Test
   void change_thatWasGivenUp_isNotMadeAfterLaterOnes() throws Exception {
     joinAgain();
     put(A, "first");
