@@ -20,6 +20,7 @@ import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -318,14 +319,41 @@ public final class Nodes {
       next = changedAtSource(next, stat);
     }
     boolean isThere = known.homeParent() == directory && known.homeName().equals(name);
-    boolean isOnly = stat.attributes().linkCount() <= 1;
-    if (!isThere && !isBusy && isOnly) {
+    boolean isOnly = known.isDirectory() || stat.attributes().linkCount() <= 1;
+    boolean isPlaced = known.isDirectory() && known.hasHome();
+    boolean isFree = isPlaced ? isMovable(known, directory) : !isBusy;
+    if (!isThere && isFree && isOnly) {
       next = homes.clear(update, next).withHome(directory, name).withPlace(directory, name);
+      // The names that were listed may be those of another directory.
+      update.afterwards(() -> tree.forget(known.number()));
     }
     if (!isThere && !isOnly && known.isRegular() && known.hasHome()) {
       next = homes.add(update, next, new At(directory, name));
     }
     return next;
+  }
+
+  /**
+   * Whether a directory can have moved into another one, which was found at the source: no change
+   * of its name waits, and it is not above that one in the mount or in the tables.
+   */
+  private boolean isMovable(Inode known, long into) throws FsException {
+    return state.name(known.homeParent(), known.homeName()) == null
+        && !isAbove(known, into, Inode::homeParent)
+        && !isAbove(known, into, Inode::parent);
+  }
+
+  private boolean isAbove(Inode known, long below, ToLongFunction<Inode> parent)
+      throws FsException {
+    long at = below;
+    for (int depth = 0; at != WritableFileSystem.ROOT && at != known.number(); depth++) {
+      Inode inode = state.find(at);
+      if (inode == null || depth > SourceTree.MAX_DEPTH) {
+        return inode != null;
+      }
+      at = parent.applyAsLong(inode);
+    }
+    return at == known.number();
   }
 
   /** Takes over a file's state after another program changed it at the source. */

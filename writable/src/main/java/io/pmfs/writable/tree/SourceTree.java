@@ -49,7 +49,7 @@ public final class SourceTree implements AutoCloseable {
   private static final int KEPT_CHECKS = 30_000;
   private static final int KEPT_NODES = 30_000;
   private static final int KEPT_ROOTS = 64;
-  private static final int MAX_DEPTH = 4096;
+  static final int MAX_DEPTH = 4096;
   private static final int LONGEST_NAME = 255;
 
   /** A listing is valid for at least this many times its own cost. */

@@ -536,4 +536,80 @@ class OwnFilesTest {
       assertThat(own.mount().drainStatus().conflicts()).isZero();
     }
   }
+
+  /** Another program renames a directory. */
+  private void renameAtSource(String from, String to) throws FsException {
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.rename(root, Driver.name(from), root, Driver.name(to), 0);
+    driver.calls.close(root);
+  }
+
+  @Test
+  void directoryThatAnotherProgramRenamed_hasItsFiles() throws Exception {
+    driver.mkdir("d");
+    driver.put("d/f", "ours");
+    driver.drainAll();
+    assertThat(driver.read("d/f")).isEqualTo("ours");
+    renameAtSource("d", "e");
+    Await.until("the mount sees it", () -> driver.find("e") != null);
+    assertThat(driver.tree()).containsEntry("e/f", "file 644 ours").doesNotContainKey("d");
+    driver.put("e/g", "new");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("e/g", "file 644 new")
+        .containsEntry("e/f", "file 644 ours")
+        .doesNotContainKey("d");
+  }
+
+  @Test
+  void directoryInThePlaceOfARenamedOne_keepsItsFiles() throws Exception {
+    driver.mkdir("d");
+    driver.put("d/f", "ours");
+    driver.drainAll();
+    assertThat(driver.read("d/f")).isEqualTo("ours");
+    renameAtSource("d", "e");
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.mkdir(root, Driver.name("d"), 0755);
+    driver.calls.close(root);
+    driver.calls.makeAtSource("d/f", "them");
+    Await.until("the mount sees it", () -> driver.find("e") != null);
+    driver.unlink("e/f");
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("d/f", "file 644 them")
+        .containsKey("e")
+        .doesNotContainKey("e/f");
+    assertThat(driver.read("d/f")).isEqualTo("them");
+  }
+
+  @Test
+  void changesInADirectoryThatAnotherProgramRenamed_goWhereItIs() throws Exception {
+    driver.mkdir("d");
+    driver.put("d/f", "ours");
+    driver.drainAll();
+    driver.put("d/g", "new");
+    renameAtSource("d", "e");
+    Await.until("the mount sees it", () -> driver.find("e") != null);
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("e/g", "file 644 new")
+        .containsEntry("e/f", "file 644 ours")
+        .doesNotContainKey("d");
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  /** The mount's own rename of it still waits. */
+  @Test
+  void directoryThatAnotherProgramRenamed_whenTheMountDidToo_losesNothing() throws Exception {
+    driver.mkdir("d");
+    driver.put("d/f", "ours");
+    driver.drainAll();
+    driver.rename("d", "mine", 0);
+    renameAtSource("d", "e");
+    Await.until("the mount sees it", () -> driver.find("e") != null);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsEntry("e/f", "file 644 ours");
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+    assertThat(driver.tree()).containsEntry("e/f", "file 644 ours");
+  }
 }
