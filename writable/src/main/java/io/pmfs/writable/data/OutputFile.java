@@ -466,8 +466,9 @@ public final class OutputFile {
     return opened.descriptor();
   }
 
-  private SourceFile openStill(Inode inode) throws FsException {
+  private SourceFile openStill(Inode known) throws FsException {
     SourceTree tree = files.tree();
+    Inode inode = tree.atHome(known);
     OutputCalls calls = files.calls();
     int opened = -1;
     try (SourceTree.Directory directory = tree.openNow(inode.homeParent())) {

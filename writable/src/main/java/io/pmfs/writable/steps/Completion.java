@@ -41,7 +41,7 @@ public final class Completion {
     if (intent == null || intent.mark() != Intent.Mark.MADE) {
       return null;
     }
-    Inode inode = state.find(change.inode());
+    Inode inode = step.inode(change);
     Stat there = inode == null || !inode.hasHome() ? null : atHome(inode);
     if (change instanceof Change.Content && inode != null && !inode.isRemoved() && there == null) {
       return null;

@@ -70,7 +70,7 @@ public final class ContentStep {
   }
 
   public Recording apply(Change.Content change) throws FsException {
-    Inode inode = state.find(change.inode());
+    Inode inode = step.inode(change);
     if (change.isTorn() && inode != null && inode.hasHome()) {
       Recording whole = beforeCut(change, inode);
       if (whole != null || change.isLost()) {

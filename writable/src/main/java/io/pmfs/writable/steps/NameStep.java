@@ -217,7 +217,7 @@ public final class NameStep {
   // ---- links
 
   public Recording link(Change.Link change) throws FsException {
-    Inode inode = state.find(change.inode());
+    Inode inode = step.inode(change);
     if (inode == null || !inode.hasHome()) {
       return Recording.NOTHING;
     }
@@ -399,7 +399,7 @@ public final class NameStep {
   // ---- attributes
 
   public Recording attributes(Change.SetAttributes change) throws FsException {
-    Inode inode = state.find(change.inode());
+    Inode inode = step.inode(change);
     boolean isThere =
         inode != null && (inode.hasHome() || inode.number() == WritableFileSystem.ROOT);
     if (inode == null || !isThere || change.isTouch()) {
@@ -478,7 +478,7 @@ public final class NameStep {
   }
 
   public Recording extended(Change.SetExtended change) throws FsException {
-    Inode inode = state.find(change.inode());
+    Inode inode = step.inode(change);
     if (inode == null || !inode.hasHome()) {
       return Recording.NOTHING;
     }

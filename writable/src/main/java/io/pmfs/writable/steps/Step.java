@@ -110,6 +110,12 @@ public final class Step {
     return times;
   }
 
+  /** The node of a change, under one of its names at the source; null if it is unknown. */
+  @Nullable Inode inode(Change change) throws FsException {
+    Inode inode = state.find(change.inode());
+    return inode == null ? null : tree.atHome(inode);
+  }
+
   // ---- directories
 
   /** Starts a step; directories opened long ago are reopened. */
@@ -516,7 +522,7 @@ public final class Step {
   /** Records that the source can never make a change. */
   public Recording givenUp(Change change, String reason) throws FsException {
     Recording recording = reported(change, path(change), "given up: " + reason, true);
-    Inode inode = state.find(change.inode());
+    Inode inode = inode(change);
     if (inode == null || !(change instanceof Change.SetAttributes set)) {
       return recording;
     }

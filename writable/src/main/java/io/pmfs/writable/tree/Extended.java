@@ -136,7 +136,7 @@ public final class Extended {
 
   /** The source's attributes. The caller makes sure that no name is moving there. */
   public Map<FileName, byte[]> atSource(long number) throws FsException {
-    Inode inode = state.inode(number);
+    Inode inode = tree.atHome(state.inode(number));
     if (!inode.hasHome()) {
       return Map.of();
     }

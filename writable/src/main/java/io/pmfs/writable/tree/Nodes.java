@@ -327,7 +327,7 @@ public final class Nodes {
       // The names that were listed may be those of another directory.
       update.afterwards(() -> tree.forget(known.number()));
     }
-    if (!isThere && !isOnly && known.isRegular() && known.hasHome()) {
+    if (!isThere && !isOnly && known.hasHome()) {
       next = homes.add(update, next, new At(directory, name));
     }
     return next;
@@ -436,11 +436,12 @@ public final class Nodes {
    */
   private record Refreshed(Inode inode, @Nullable FsException gone) {}
 
-  private Refreshed refreshStill(Inode inode) throws FsException {
-    boolean isHome = inode.hasHome() || inode.number() == WritableFileSystem.ROOT;
-    if (!isHome || isBusy(inode) || tree.isChecked(inode.number())) {
-      return new Refreshed(inode, null);
+  private Refreshed refreshStill(Inode known) throws FsException {
+    boolean isHome = known.hasHome() || known.number() == WritableFileSystem.ROOT;
+    if (!isHome || isBusy(known) || tree.isChecked(known.number())) {
+      return new Refreshed(known, null);
     }
+    Inode inode = tree.atHome(known);
     Stat stat;
     State.Progress then = state.progress();
     try {
@@ -498,7 +499,8 @@ public final class Nodes {
             () -> targets.getIfPresent(number));
   }
 
-  private FileName targetAt(Inode inode) throws FsException {
+  private FileName targetAt(Inode known) throws FsException {
+    Inode inode = tree.atHome(known);
     try (SourceTree.Directory directory = tree.openNow(inode.homeParent())) {
       FileName found = directory.readSymbolicLink(inode.homeName());
       targets.put(inode.number(), found);

@@ -76,6 +76,7 @@ public final class SourceTree implements AutoCloseable {
   private volatile boolean isUnsure;
 
   private volatile int longestName = LONGEST_NAME;
+  private final Homes homes;
   private final SourceLooks looks;
   private final Disturbed disturbed = new Disturbed();
 
@@ -91,6 +92,7 @@ public final class SourceTree implements AutoCloseable {
     this.calls = calls;
     this.looks = looks;
     this.state = state;
+    this.homes = new Homes(state);
     this.path = settings.source();
     this.freshMillis = settings.freshMillis();
   }
@@ -470,6 +472,54 @@ public final class SourceTree implements AutoCloseable {
       joined = joined.resolve(names.get(i));
     }
     return joined;
+  }
+
+  /**
+   * The node, with one of its names at the source as its home: another program may have removed or
+   * replaced the one that was. Call where no name is moving.
+   */
+  public Inode atHome(Inode inode) throws FsException {
+    Stat seen = inode.seen();
+    if (!inode.is(Inode.HOMES)
+        || seen == null
+        || isAt(new At(inode.homeParent(), inode.homeName()), seen)) {
+      return inode;
+    }
+    List<At> names;
+    try (State.Held held = state.hold()) {
+      names = homes.all(inode);
+    }
+    for (At name : names) {
+      if (isAt(name, seen)) {
+        return withHome(inode.number(), name);
+      }
+    }
+    return inode;
+  }
+
+  private boolean isAt(At name, Stat file) throws FsException {
+    try (Directory directory = open(name.directory())) {
+      return directory.status(name.name()).isSameFile(file);
+    } catch (FsException e) {
+      if (!isMissing(e)) {
+        throw e;
+      }
+      return false;
+    }
+  }
+
+  private Inode withHome(long number, At home) throws FsException {
+    try (State.Held held = state.hold()) {
+      Inode now = state.inode(number);
+      if (!homes.has(now, home.directory(), home.name())) {
+        return now;
+      }
+      Inode next = now.withHome(home.directory(), home.name());
+      State.Update update = state.update();
+      update.put(next);
+      update.commit();
+      return next;
+    }
   }
 
   /** The place of a file at the source; ENOENT if it is not there. */

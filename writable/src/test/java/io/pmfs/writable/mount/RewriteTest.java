@@ -481,4 +481,50 @@ class RewriteTest {
     assertThat(Objects.requireNonNull(source("d").children.get(Driver.name("a"))).extended)
         .isEmpty();
   }
+
+  @Test
+  void otherName_ofAFileWhoseFirstNameAnotherProgramRemoved_isTheFile() throws Exception {
+    link("b");
+    link("unknown");
+    driver.node("a");
+    driver.node("b");
+    driver.calls.unlink(root, Driver.name("a"));
+    assertThat(driver.read("b")).isEqualTo("0123456789");
+    driver.remount();
+    assertThat(driver.read("b")).isEqualTo("0123456789");
+  }
+
+  @Test
+  void changesOfAFile_whoseFirstNameAnotherProgramReplaces_areMade() throws Exception {
+    link("b");
+    driver.node("a");
+    driver.node("b");
+    driver.chmod("b", 0600);
+    driver.setExtended("b", "user.key", "value");
+    driver.link("b", "c");
+    driver.append("b", "more");
+    driver.calls.unlink(root, Driver.name("a"));
+    driver.calls.makeAtSource("a", "theirs");
+    driver.drainAll();
+    String all = "file 600 0123456789more";
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", "file 644 theirs", "b", all, "c", all));
+    assertThat(source("b").extended).containsOnlyKeys(Driver.name("user.key"));
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+  }
+
+  @Test
+  void namesOfASymbolicLink_areReadAndRemovedAsTheyAre() throws Exception {
+    driver.calls.symlink(Driver.name("target"), root, Driver.name("one"));
+    driver.calls.link(root, Driver.name("one"), root, Driver.name("two"));
+    driver.calls.link(root, Driver.name("one"), root, Driver.name("three"));
+    for (String name : List.of("one", "two", "three")) {
+      driver.node(name);
+    }
+    driver.calls.unlink(root, Driver.name("one"));
+    assertThat(driver.mount().readSymbolicLink(driver.node("two").inode()))
+        .isEqualTo(Driver.name("target"));
+    driver.unlink("three");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", OLD, "two", "link target"));
+  }
 }
