@@ -11,6 +11,7 @@ import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.Node;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /** The answer to one READDIR or READDIRPLUS: as many entries of a directory as fit. */
 final class WritableListing {
@@ -52,7 +53,7 @@ final class WritableListing {
         (offset >= 1 || addDots(directory, DOT, 1))
             && (offset >= DOTS || addDots(fileSystem.parent(directory), DOT_DOT, DOTS));
     if (hasRoom) {
-      fileSystem.list(directory, Math.max(0, offset - DOTS), this::add);
+      fileSystem.list(directory, Math.max(0, offset - DOTS), entry -> add(directory, entry));
     }
     reply.send(size);
   }
@@ -71,30 +72,36 @@ final class WritableListing {
     return size + prefix + KernelProtocol.direntSize(name.size()) <= limit;
   }
 
-  private boolean add(Entry entry) {
+  private boolean add(long directory, Entry entry) {
     if (!fits(entry.name())) {
       return false;
     }
-    FileType type = prefix > 0 ? putEntry(entry.inode()) : FileType.UNKNOWN;
-    put(
-        entry.inode(),
-        entry.name(),
-        type == FileType.UNKNOWN ? entry.type() : type,
-        entry.position() + DOTS);
+    Node node = prefix > 0 ? putEntry(directory, entry.name()) : null;
+    long position = entry.position() + DOTS;
+    if (node == null) {
+      put(entry.inode(), entry.name(), entry.type(), position);
+    } else {
+      put(node.inode(), entry.name(), node.attributes().type(), position);
+    }
     return true;
   }
 
-  /** Returns the type, which a listing of the source may lack. */
-  private FileType putEntry(long inode) {
+  /**
+   * Puts what a lookup finds, as a listing of the source may lack the type, and its number does not
+   * say in which file system the file is. Returns null if nothing was found.
+   */
+  private @Nullable Node putEntry(long directory, FileName name) {
     try {
-      Node node = fileSystem.attributes(inode);
-      KernelProtocol.putEntry(out, BODY + size, node.inode(), node.attributes(), validSeconds);
-      return node.attributes().type();
+      Node node = fileSystem.lookup(directory, name);
+      if (node != null) {
+        KernelProtocol.putEntry(out, BODY + size, node.inode(), node.attributes(), validSeconds);
+        return node;
+      }
     } catch (FsException e) {
       // List the name anyway; a lookup returns the error.
-      KernelProtocol.zero(out, BODY + size, prefix);
-      return FileType.UNKNOWN;
     }
+    KernelProtocol.zero(out, BODY + size, prefix);
+    return null;
   }
 
   private void put(long inode, FileName name, FileType type, long nextOffset) {

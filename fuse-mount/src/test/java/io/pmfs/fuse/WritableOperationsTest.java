@@ -38,6 +38,7 @@ final class WritableOperationsTest {
   private static final byte[] NOTHING = {};
   private static final Opcode[] OPCODES = Opcode.values();
   private static final long FILE = 17;
+  private static final long OTHER = 18;
   private static final long HANDLE = 0x1_0000_0007L;
 
   /** The calls, such as {@code mkdir(1, name, 493, caller)}. */
@@ -91,7 +92,12 @@ final class WritableOperationsTest {
       throw failure;
     }
     return switch (method) {
-      case "lookup" -> arguments[1].toString().equals("absent") ? null : node();
+      case "lookup" ->
+          switch (arguments[1].toString()) {
+            case "absent" -> null;
+            case "two" -> new Node(OTHER, node().attributes());
+            default -> node();
+          };
       case "attributes", "mkdir", "mknod", "symlink", "link", "setAttributes" -> node();
       case "open", "create", "createUnnamed" -> new Opened(node(), HANDLE, isOnlyWritten, 0, null);
       case "parent" -> 99L;
@@ -121,6 +127,7 @@ final class WritableOperationsTest {
         EntryConsumer entries = (EntryConsumer) arguments[2];
         entries.accept(new Entry(FileName.of("one"), FILE, FileType.REGULAR, 1));
         entries.accept(new Entry(FileName.of("two"), FILE, FileType.REGULAR, 2));
+        entries.accept(new Entry(FileName.of("absent"), FILE, FileType.REGULAR, 3));
         yield null;
       }
       default -> null;
@@ -417,14 +424,22 @@ final class WritableOperationsTest {
 
     assertThat(entries)
         .extracting(KernelMessages.Entry::name)
-        .containsExactly(".", "..", "one", "two");
-    assertThat(entries).extracting(KernelMessages.Entry::next).containsExactly(1L, 2L, 3L, 4L);
-    assertThat(entries)
-        .extracting(KernelMessages.Entry::nodeId)
-        .containsExactly(0L, 0L, FILE, FILE);
+        .containsExactly(".", "..", "one", "two", "absent");
+    assertThat(entries).extracting(KernelMessages.Entry::next).containsExactly(1L, 2L, 3L, 4L, 5L);
     assertThat(entries).extracting(KernelMessages.Entry::inode).startsWith(1L, 99L);
     ask(Opcode.READDIR, 1, KernelMessages.read(3, 4096));
     assertThat(calls).containsExactly("list(1, 1, entries)");
+  }
+
+  /** A listing reports the number of a file that has this one in another file system. */
+  @Test
+  void entries_areThoseThatLookupsFind() {
+    List<KernelMessages.Entry> entries =
+        KernelMessages.entries(
+            ask(Opcode.READDIRPLUS, 1, KernelMessages.read(2, 4096)).body(), true);
+
+    assertThat(entries).extracting(KernelMessages.Entry::nodeId).containsExactly(FILE, OTHER, 0L);
+    assertThat(entries).extracting(KernelMessages.Entry::inode).containsExactly(FILE, OTHER, FILE);
   }
 
   @Test
