@@ -19,6 +19,7 @@ import java.util.UUID;
  * @param copiers threads that copy to the source; 0 if a test runs each step itself
  * @param pieceMillis how often growing open files are copied to the source
  * @param freshMillis how long cached names and attributes of the source are valid
+ * @param keptNames how many names of the source are cached; a directory in use may exceed it
  * @param momentMillis how long a request waits for a source that does not answer before it uses
  *     cached names and attributes
  * @param patienceMillis how long cached names and attributes are used while the source does not
@@ -37,11 +38,13 @@ public record WritableSettings(
     int copiers,
     long pieceMillis,
     long freshMillis,
+    long keptNames,
     long momentMillis,
     long patienceMillis) {
   public static final int COPIERS = 8;
   public static final long PIECE_MILLIS = 10_000;
   public static final long FRESH_MILLIS = 1000;
+  public static final long KEPT_NAMES = 500_000;
   public static final long MOMENT_MILLIS = 1000;
 
   public WritableSettings {

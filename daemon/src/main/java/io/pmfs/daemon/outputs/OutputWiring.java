@@ -181,6 +181,7 @@ public final class OutputWiring {
             WritableSettings.COPIERS,
             WritableSettings.PIECE_MILLIS,
             WritableSettings.FRESH_MILLIS,
+            WritableSettings.KEPT_NAMES,
             WritableSettings.MOMENT_MILLIS,
             settings.sourcePatience().toMillis()),
         new LinuxOutputCalls());

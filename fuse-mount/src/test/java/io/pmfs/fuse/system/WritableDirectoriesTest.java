@@ -60,6 +60,7 @@ class WritableDirectoriesTest {
             WritableSettings.COPIERS,
             WritableSettings.PIECE_MILLIS,
             WritableSettings.FRESH_MILLIS,
+            WritableSettings.KEPT_NAMES,
             WritableSettings.MOMENT_MILLIS,
             60_000),
         new LinuxOutputCalls());

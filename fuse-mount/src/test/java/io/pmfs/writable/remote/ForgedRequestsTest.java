@@ -103,6 +103,7 @@ class ForgedRequestsTest {
                 WritableSettings.COPIERS,
                 WritableSettings.PIECE_MILLIS,
                 WritableSettings.FRESH_MILLIS,
+                WritableSettings.KEPT_NAMES,
                 WritableSettings.MOMENT_MILLIS,
                 60_000),
             calls);

@@ -168,6 +168,7 @@ public final class Names {
           return made;
         }
       }
+      tree.looks().checkInterrupted();
       // Only a name that the source has needs more than its listing.
       before = before(number, name);
     }
@@ -388,7 +389,10 @@ public final class Names {
     if (state.result(caller.unique()) != null) {
       return;
     }
-    while (true) {
+    for (boolean isAgain = false; ; isAgain = true) {
+      if (isAgain) {
+        tree.looks().checkInterrupted();
+      }
       Inode directory = nodes.directory(number);
       Inode before = before(number, name);
       if (before == null) {

@@ -140,7 +140,10 @@ public final class Nodes {
   @Nullable
   public Inode lookup(long directoryNumber, FileName name) throws FsException {
     checkName(name);
-    while (true) {
+    for (boolean isAgain = false; ; isAgain = true) {
+      if (isAgain) {
+        tree.looks().checkInterrupted();
+      }
       Inode directory = directory(directoryNumber);
       NameRow row = state.name(directoryNumber, name);
       if (row != null) {

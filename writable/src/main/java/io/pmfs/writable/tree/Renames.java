@@ -46,7 +46,7 @@ public final class Renames {
     }
     while (!tryRename(number, name, toNumber, toName, flags, caller)) {
       // Names changed meanwhile.
-      Thread.onSpinWait();
+      tree.looks().checkInterrupted();
     }
   }
 

@@ -2,6 +2,7 @@ package io.pmfs.writable.tree;
 
 import com.google.common.cache.Cache;
 import com.google.common.cache.CacheBuilder;
+import com.google.common.collect.MapMaker;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
@@ -41,9 +42,6 @@ import org.jspecify.annotations.Nullable;
 public final class SourceTree implements AutoCloseable {
   private static final byte[] ROOT_FACT = "root".getBytes(StandardCharsets.US_ASCII);
 
-  /** Limit of names in all cached listings; a directory in use may exceed it. */
-  private static final long KEPT_NAMES = 500_000;
-
   private static final int KEPT_PROJECTS = 10_000;
   private static final Duration PROJECT_AGE = Duration.ofSeconds(10);
   private static final int KEPT_CHECKS = 30_000;
@@ -59,11 +57,17 @@ public final class SourceTree implements AutoCloseable {
   private final State state;
   private final Path path;
   private final long freshMillis;
+  private final long keptNames;
 
   /** LOCK ORDER: OutputFile.lock < moving < State.lock. */
   private final ReentrantReadWriteLock moving = new ReentrantReadWriteLock();
 
+  /** Those that stay in memory. */
   private final Map<Long, Listing> listings = new LinkedHashMap<>(64, 0.75f, true);
+
+  /** All; a request may use one that was evicted. GUARDED_BY(listings) */
+  private final Map<Long, Listing> used = new MapMaker().weakValues().makeMap();
+
   private final Cache<Long, Long> checked =
       CacheBuilder.newBuilder().maximumSize(KEPT_CHECKS).build();
   private final Cache<Long, Long> projects =
@@ -95,6 +99,7 @@ public final class SourceTree implements AutoCloseable {
     this.homes = new Homes(state);
     this.path = settings.source();
     this.freshMillis = settings.freshMillis();
+    this.keptNames = settings.keptNames();
   }
 
   // ---- the root
@@ -547,7 +552,7 @@ public final class SourceTree implements AutoCloseable {
   public Listing listing(long number) throws FsException {
     Listing listing;
     synchronized (listings) {
-      listing = listings.computeIfAbsent(number, key -> new Listing());
+      listing = keep(number);
     }
     long now = state.millis();
     if (isFresh(listing, now)) {
@@ -555,6 +560,12 @@ public final class SourceTree implements AutoCloseable {
     }
     looks.ask(listing, () -> loadIfDue(number, listing), () -> listing.isListed() ? listing : null);
     evict();
+    return listing;
+  }
+
+  private Listing keep(long number) { // GUARDED_BY(listings)
+    Listing listing = used.computeIfAbsent(number, key -> new Listing());
+    listings.put(number, listing);
     return listing;
   }
 
@@ -611,7 +622,7 @@ public final class SourceTree implements AutoCloseable {
         names += 1 + listing.size();
       }
       Iterator<Listing> oldest = listings.values().iterator();
-      while (names > KEPT_NAMES && listings.size() > 1 && oldest.hasNext()) {
+      while (names > keptNames && listings.size() > 1 && oldest.hasNext()) {
         names -= 1 + oldest.next().size();
         oldest.remove();
       }
@@ -621,7 +632,7 @@ public final class SourceTree implements AutoCloseable {
   /** Whether this mount's own changes still reach a listing. */
   public boolean isKept(long number, Listing listing) {
     synchronized (listings) {
-      return listings.get(number) == listing;
+      return used.get(number) == listing;
     }
   }
 
@@ -629,14 +640,14 @@ public final class SourceTree implements AutoCloseable {
   @Nullable
   public Listing known(long number) {
     synchronized (listings) {
-      return listings.get(number);
+      return used.get(number);
     }
   }
 
   /** The committer has created a directory, which is known to be empty. */
   public void addEmpty(long number) {
     synchronized (listings) {
-      listings.computeIfAbsent(number, key -> new Listing()).makeEmpty();
+      keep(number).makeEmpty();
     }
   }
 
@@ -644,6 +655,7 @@ public final class SourceTree implements AutoCloseable {
   public void forget(long number) {
     synchronized (listings) {
       listings.remove(number);
+      used.remove(number);
     }
   }
 

@@ -66,6 +66,7 @@ final class Driver implements AutoCloseable {
   private boolean syncsAtSource;
   private boolean hasOthers;
   private Pauses.@Nullable Pause pause;
+  private long keptNames = WritableSettings.KEPT_NAMES;
   private long momentMillis = 10_000;
   private long patienceMillis = 60_000;
 
@@ -102,6 +103,7 @@ final class Driver implements AutoCloseable {
             copiers,
             10_000,
             0,
+            keptNames,
             momentMillis,
             patienceMillis),
         pause == null ? calls : Pauses.around(calls, pause),
@@ -115,6 +117,11 @@ final class Driver implements AutoCloseable {
 
   void setCapacity(long bytes) {
     capacity = bytes;
+  }
+
+  /** From the next start on, so many names of the source are cached. */
+  void setKeptNames(long count) {
+    keptNames = count;
   }
 
   /** From the next start on, there is a second tier. */

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -544,5 +545,39 @@ class WritableMountTest {
     driver.mount().flush(file.node().inode(), file.handle(), driver.caller());
     driver.calls.setAway(null);
     driver.drainAll();
+  }
+
+  /** More names than are cached. */
+  private void makeDirectory(String path, int count) throws Exception {
+    driver.mkdir(path);
+    driver.drainAll();
+    for (int i = 0; i < count; i++) {
+      driver.calls.makeAtSource(path + "/" + i, "");
+    }
+  }
+
+  @Test
+  @Timeout(20)
+  void rename_betweenDirectoriesOfManyNames_ends() throws Exception {
+    driver.setKeptNames(100);
+    driver.restart();
+    makeDirectory("a", 80);
+    makeDirectory("b", 80);
+    driver.rename("a/1", "b/x", 0);
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKey("b/x").doesNotContainKey("a/1");
+  }
+
+  @Test
+  @Timeout(20)
+  void rmdir_inADirectoryOfManyNames_ends() throws Exception {
+    driver.setKeptNames(100);
+    driver.restart();
+    makeDirectory("a", 120);
+    driver.mkdir("a/d");
+    driver.drainAll();
+    driver.rmdir("a/d");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKey("a/1").doesNotContainKey("a/d");
   }
 }
