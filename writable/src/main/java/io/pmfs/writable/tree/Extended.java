@@ -39,7 +39,8 @@ public final class Extended {
   private final Cache<Long, Map<FileName, byte[]>> remembered =
       CacheBuilder.newBuilder().maximumSize(REMEMBERED).build();
 
-  private record Key(long number) {}
+  /** A look from before a change is no answer after it. */
+  private record Key(long number, long change) {}
 
   /** A changed attribute: null if it was removed. */
   private record Row(long change, @Nullable FileName value) {
@@ -63,11 +64,19 @@ public final class Extended {
 
   /** All attributes of a node; the last known ones if the source does not answer. */
   public Map<FileName, byte[]> of(long number) throws FsException {
-    if (!state.inode(number).hasHome()) {
+    return of(number, () -> known(number));
+  }
+
+  private Map<FileName, byte[]> of(long number, SourceLooks.Known<Map<FileName, byte[]>> known)
+      throws FsException {
+    Inode inode = state.inode(number);
+    if (!inode.hasHome()) {
       return ofStill(number);
     }
-    return tree.looks()
-        .ask(new Key(number), () -> tree.still(() -> ofStill(number)), () -> known(number));
+    Map<FileName, byte[]> looked =
+        tree.looks()
+            .ask(new Key(number, inode.change()), () -> tree.still(() -> ofStill(number)), known);
+    return with(rowsNow(number), looked);
   }
 
   /**
@@ -75,19 +84,16 @@ public final class Extended {
    * each write or exec; these count as absent if only an unreachable source knows them.
    */
   public byte @Nullable [] of(long number, FileName name) throws FsException {
-    if (!name.toString().startsWith(SECURITY) || !state.inode(number).hasHome()) {
+    if (!name.toString().startsWith(SECURITY)) {
       return of(number).get(name);
     }
-    Map<FileName, byte[]> all =
-        tree.looks()
-            .ask(
-                new Key(number),
-                () -> tree.still(() -> ofStill(number)),
-                () -> {
-                  Map<FileName, byte[]> last = known(number);
-                  return last == null ? with(rowsNow(number), Map.of()) : last;
-                });
-    return all.get(name);
+    return of(
+            number,
+            () -> {
+              Map<FileName, byte[]> last = known(number);
+              return last == null ? Map.of() : last;
+            })
+        .get(name);
   }
 
   private @Nullable Map<FileName, byte[]> known(long number) throws FsException {
@@ -188,19 +194,14 @@ public final class Extended {
       return;
     }
     state.inode(number).protection().requireChangeable(name.toString());
-    byte[] there = of(number).get(name);
-    boolean isThere = there != null;
-    if (isThere && (flags & OutputCalls.XATTR_CREATE) != 0) {
-      throw new FsException(Errno.EEXIST, name.toString());
-    }
-    if (!isThere && (value == null || (flags & OutputCalls.XATTR_REPLACE) != 0)) {
-      throw new FsException(Errno.ENODATA, name.toString());
-    }
-    if (value != null && Arrays.equals(there, value)) {
-      return;
-    }
+    Map<FileName, byte[]> looked = of(number);
     FileName stored = value == null ? null : FileName.of(value);
     try (State.Held held = state.hold()) {
+      byte[] there = with(rowsNow(number), looked).get(name);
+      checkFlags(name, there != null, value != null, flags);
+      if (value != null && Arrays.equals(there, value)) {
+        return;
+      }
       Inode inode = state.inode(number);
       State.Update update = state.update();
       long sequence = inode.is(Inode.ANNOUNCED) && !inode.isRemoved() ? update.nextSequence() : 0;
@@ -217,6 +218,16 @@ public final class Extended {
       }
       update.result(caller.unique(), number);
       update.commit();
+    }
+  }
+
+  private static void checkFlags(FileName name, boolean isThere, boolean isSet, int flags)
+      throws FsException {
+    if (isThere && (flags & OutputCalls.XATTR_CREATE) != 0) {
+      throw new FsException(Errno.EEXIST, name.toString());
+    }
+    if (!isThere && (!isSet || (flags & OutputCalls.XATTR_REPLACE) != 0)) {
+      throw new FsException(Errno.ENODATA, name.toString());
     }
   }
 

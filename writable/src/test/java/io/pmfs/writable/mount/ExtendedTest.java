@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
@@ -13,6 +14,11 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,6 +30,8 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class ExtendedTest {
   private static final int ROUNDS = 300;
+  private static final int NOT_YET = -1000;
+  private static final long LOOK_IS_JOINED_MILLIS = 100;
 
   @TempDir Path directory;
 
@@ -179,5 +187,55 @@ class ExtendedTest {
         running.unlink("g");
       }
     }
+  }
+
+  /** A slow answer of the source is older than a change in the mount. */
+  @Test
+  void value_thatIsSetBackWhileAnOlderLookEnds_isSet() throws Exception {
+    AtomicInteger looks = new AtomicInteger(NOT_YET);
+    List<CountDownLatch> begun = List.of(new CountDownLatch(1), new CountDownLatch(1));
+    List<CountDownLatch> end = List.of(new CountDownLatch(1), new CountDownLatch(1));
+    driver.setPause(
+        call -> {
+          int at = call.equals("extendedAttributes") ? looks.getAndIncrement() : NOT_YET;
+          if (at >= 0 && at < begun.size()) {
+            begun.get(at).countDown();
+            Uninterruptibles.awaitUninterruptibly(end.get(at));
+          }
+        });
+    driver.restart();
+    driver.put("a", "content");
+    driver.setExtended("a", "user.key", "1");
+    driver.drainAll();
+    long inode = driver.node("a").inode();
+    looks.set(0);
+    FutureTask<Void> change = setting("2");
+    begun.get(0).await();
+    FutureTask<List<String>> reader = start(() -> names(driver, inode));
+    begun.get(1).await(1, TimeUnit.SECONDS); // Not if it has waited for the first one.
+    end.get(0).countDown();
+    change.get();
+    Thread.sleep(LOOK_IS_JOINED_MILLIS);
+    FutureTask<Void> back = setting("1");
+    Thread.sleep(LOOK_IS_JOINED_MILLIS);
+    end.get(1).countDown();
+    back.get();
+    reader.get();
+    assertThat(driver.mount().extendedAttribute(inode, Driver.name("user.key")))
+        .isEqualTo(new byte[] {'1'});
+  }
+
+  private FutureTask<Void> setting(String value) {
+    return start(
+        () -> {
+          driver.setExtended("a", "user.key", value);
+          return null;
+        });
+  }
+
+  private static <T> FutureTask<T> start(Callable<T> work) {
+    FutureTask<T> task = new FutureTask<>(work);
+    new Thread(task).start();
+    return task;
   }
 }
