@@ -43,7 +43,9 @@ public final class Committer {
   /** How many new files are created in one step, while others are copied ahead. */
   private static final int NEW_FILES = Window.COPIES_AHEAD / 2;
 
-  /** After this many different refusals in a row, the source as a whole is taken as failing. */
+  /**
+   * After so many first refusals of changes in a row, the source is asked if it is there at all.
+   */
   private static final int MOST_IN_A_ROW = 16;
 
   private static final Logger log = LoggerFactory.getLogger(Committer.class);
@@ -65,7 +67,7 @@ public final class Committer {
   private final Retries retries = new Retries();
   private final Map<Long, NodeAway> away = new ConcurrentHashMap<>();
 
-  /** Refusals since the last change that succeeded. */
+  /** Changes that the source refused for the first time since the last one that succeeded. */
   private int inARow;
 
   /** Changes up to this one are made one by one, because the source refuses one of them. */
@@ -357,9 +359,16 @@ public final class Committer {
           failure.getMessage());
       unreported.add(kept.change().inode(), failure);
       retries.soon();
+      count(failure);
     }
-    if (++inARow > MOST_IN_A_ROW) {
-      throw failure; // It may be the source as a whole.
+  }
+
+  /** Counts the first refusal of a change; throws it if the source does not answer any more. */
+  private void count(FsException e) throws FsException {
+    Refusal refusal = Refusal.of(e);
+    boolean isCounted = !refusal.isAside() && !refusal.isOfRoom() && !refusal.isOfNode();
+    if (isCounted && ++inARow > MOST_IN_A_ROW && !isAnswering()) {
+      throw e;
     }
   }
 
@@ -479,10 +488,11 @@ public final class Committer {
   /** Handles a change that the source refused. */
   private void refuse(Change change, FsException e) throws FsException {
     Refusal refusal = Refusal.of(e);
-    if (!refusal.isAside() && !refusal.isOfRoom() && ++inARow > MOST_IN_A_ROW) {
-      throw e; // It may be the source as a whole.
-    }
     Deferred.Entry before = state.deferred().get(change.sequence());
+    boolean isNew = before == null || before.refusal() == null;
+    if (isNew) {
+      count(e);
+    }
     NodeAway node = NodeAway.of(e);
     if (node != null) {
       away.put(change.sequence(), node);
@@ -495,7 +505,7 @@ public final class Committer {
       return;
     }
     defer(change, refusal);
-    if (before == null || before.refusal() == null) {
+    if (isNew) {
       log.warn(
           "a change of {} failed at the source: {}; {}",
           step.path(change),
@@ -526,14 +536,15 @@ public final class Committer {
               NodeAway.of(e) == null;
           default -> false;
         };
-    if (!isPossible || e.errno() == Errno.EINTR) {
-      return isPossible;
-    }
+    return isPossible && (e.errno() == Errno.EINTR || !isAnswering());
+  }
+
+  private boolean isAnswering() {
     try {
       step.tree().rootStatus();
-      return false;
-    } catch (FsException gone) {
       return true;
+    } catch (FsException gone) {
+      return false;
     }
   }
 

@@ -218,6 +218,42 @@ class DeferredTest {
     assertThat(driver.sourceTree()).containsKey("a").doesNotContainKey("b");
   }
 
+  private void retry(int times) {
+    for (int i = 0; i < times; i++) {
+      driver.mount().tryAgain();
+      try {
+        driver.mount().attempt();
+      } catch (FsException e) {
+        assertThat(e.errno()).isEqualTo(Errno.EBUSY);
+      }
+    }
+  }
+
+  @Test
+  void changeThatWasRetriedOften_doesNotMakeTheNextOneHoldUpAll() throws Exception {
+    refuse(Errno.EBUSY, (call, name) -> call.equals("mkdir"));
+    driver.mkdir("a");
+    retry(50);
+    driver.mkdir("b");
+    driver.put("free", "content");
+    retry(50);
+    assertThat(driver.sourceTree()).containsKey("free").doesNotContainKeys("a", "b");
+    accept();
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree()).containsKeys("a", "b");
+  }
+
+  @Test
+  void manyRefusedChanges_holdUpNothing_whileTheSourceAnswers() throws Exception {
+    refuse(Errno.EBUSY, (call, name) -> call.equals("mkdir"));
+    for (int i = 0; i < 20; i++) {
+      driver.mkdir("n" + i);
+    }
+    driver.put("free", "content");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKey("free");
+  }
+
   // ---- links
 
   private void refuseLinks() {

@@ -523,6 +523,19 @@ class KeptContentTest {
     assertThat(owner.read("a")).isEqualTo(LARGE);
   }
 
+  @Test
+  void nodeThatIsAway_holdsUpNoOtherFile_howeverManyItHas() throws Exception {
+    for (int i = 0; i < 20; i++) {
+      Opened file = nodes.create(FileName.of("n" + i));
+      write(file, 0, LARGE);
+      close(file);
+    }
+    nodes.link.isCut = true;
+    owner.put("free", "content");
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsOnlyKeys("free");
+  }
+
   /** The owner's next process does not know what the node had open, whether it was given up. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
