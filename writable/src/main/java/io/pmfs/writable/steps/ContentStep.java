@@ -284,9 +284,14 @@ public final class ContentStep {
     return appear(change, inode.parent(), inode.name());
   }
 
-  /** Replaces a copy that lacks later attributes: these may be set together with the content. */
+  /**
+   * Replaces a copy that lacks later attributes, or those of an earlier content: these may be set
+   * together with the content.
+   */
   private Copies.Copy finish(Copies.Copy copy, Change.Content change) throws FsException {
-    if (copy.attributes().equals(change.attributes())) {
+    if (copy.attributes().equals(change.attributes())
+        && copy.change() instanceof Change.Content copied
+        && Objects.equals(copied.extended(), change.extended())) {
       return copy;
     }
     copies.discard(change);

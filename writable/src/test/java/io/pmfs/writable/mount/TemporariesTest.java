@@ -7,6 +7,7 @@ import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.TemporaryNames;
+import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -85,6 +86,19 @@ class TemporariesTest {
     driver.put("a", "one");
     driver.put("a", "another");
     drain();
+  }
+
+  /** The same copy lacks what only the first content has. */
+  @Test
+  void copyAhead_ofTheSecondContentOfANewFile_hasItsExtendedAttributes() throws Exception {
+    Opened file = driver.create("a");
+    driver.setExtended("a", "user.a", "value");
+    driver.write(file, 0, "one");
+    driver.close(file);
+    driver.put("a", "another");
+    drain();
+    assertThat(driver.sourceDetails()).isEqualTo(driver.details());
+    assertThat(driver.details().get("a")).contains("user.a=value");
   }
 
   @Test
