@@ -666,6 +666,7 @@ public final class Committer {
     if (state.failure() != null || isSourceGone(e)) {
       throw e;
     }
+    boolean isRun = done.size() > 1 && !state.deferred().contains(done.get(0).sequence());
     if (change instanceof Change.Content) {
       try {
         if (lost.mend(change.inode())) {
@@ -673,12 +674,15 @@ public final class Committer {
           return null;
         }
       } catch (FsException noData) {
+        if (isRun) {
+          singlyTo = lastOf(done).sequence();
+          return null;
+        }
         refuse(firstOf(change, done), noData);
         deferFirst(done);
         return null;
       }
     }
-    boolean isRun = done.size() > 1 && !state.deferred().contains(done.get(0).sequence());
     boolean isForbidden = e.errno() == Errno.EPERM || e.errno() == Errno.EACCES;
     if (isForGood(change, e.errno()) && done.size() == 1) {
       return step.givenUp(change, String.valueOf(e.getMessage()));

@@ -536,6 +536,22 @@ class KeptContentTest {
     assertThat(owner.sourceTree()).containsOnlyKeys("free");
   }
 
+  @Test
+  void nodeThatIsAway_withTwoContentsOfAFile_leavesNothingWhenItIsBack() throws Exception {
+    putLarge();
+    Opened again = open(A, OutputCalls.O_WRONLY | OutputCalls.O_APPEND);
+    nodes.write(again, LARGE.length(), "more");
+    close(again);
+    nodes.link.isCut = true;
+    owner.drainAll();
+    nodes.link.isCut = false;
+    nodes.remountNode();
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE + "more");
+    assertThat(owner.mount().drainStatus().dirtyFiles()).isZero();
+    assertThat(owner.mount().drainStatus().dirtyBytes()).isZero();
+  }
+
   /** The owner's next process does not know what the node had open, whether it was given up. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
