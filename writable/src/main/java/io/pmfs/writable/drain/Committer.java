@@ -28,6 +28,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,6 +51,8 @@ public final class Committer {
 
   private static final Logger log = LoggerFactory.getLogger(Committer.class);
 
+  // LOCK ORDER: Committer.turn < OutputFile.lock < State.lock.
+  private final ReentrantLock turn = new ReentrantLock(true);
   private final State state;
   private final Step step;
   private final Copies copies;
@@ -104,6 +107,11 @@ public final class Committer {
     NameStep nameStep = new NameStep(step, temporaries, unlinked, completion);
     this.renameStep = new RenameStep(step, copies, temporaries, unlinked, nameStep);
     this.steps = new SourceSteps(contentStep, nameStep, renameStep, completion);
+  }
+
+  /** Held while a step is made; who holds it keeps the deferred changes as they are. */
+  ReentrantLock turn() {
+    return turn;
   }
 
   /** Changes made at the source since this process started. */
@@ -173,6 +181,15 @@ public final class Committer {
 
   /** Makes the next step; returns false if there is nothing to do. */
   public boolean step() throws FsException {
+    turn.lock();
+    try {
+      return stepInTurn();
+    } finally {
+      turn.unlock();
+    }
+  }
+
+  private boolean stepInTurn() throws FsException {
     step.begin(window.changes());
     try {
       window.fill();

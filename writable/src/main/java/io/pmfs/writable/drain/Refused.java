@@ -26,15 +26,18 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 
 /** Retries changes that the source refuses, or gives them up, on a user's request. Thread-safe. */
 @SuppressWarnings("try")
 public final class Refused {
+  private static final long PATIENCE_MILLIS = 1000;
+
   private final State state;
   private final Step step;
   private final OutputFiles files;
   private final UnreportedFailures unreported;
-  private final Retries retries;
+  private final Committer committer;
   private final Copies copies;
   private final Temporaries temporaries;
 
@@ -42,14 +45,14 @@ public final class Refused {
       Step step,
       OutputFiles files,
       UnreportedFailures unreported,
-      Retries retries,
+      Committer committer,
       Copies copies,
       Temporaries temporaries) {
     this.state = step.state();
     this.step = step;
     this.files = files;
     this.unreported = unreported;
-    this.retries = retries;
+    this.committer = committer;
     this.copies = copies;
     this.temporaries = temporaries;
   }
@@ -62,7 +65,7 @@ public final class Refused {
       sequences.add(entry.change().sequence());
       paths.add(step.path(entry.change()));
     }
-    retries.ask(sequences);
+    committer.retries().ask(sequences);
     state.wake();
     return List.copyOf(paths);
   }
@@ -91,17 +94,37 @@ public final class Refused {
    * Gives up the refused changes at and below a path, and all changes that depend on them; the
    * mount then shows what the source has. Returns the paths.
    *
-   * @throws FsException EBUSY while changes are being made that may depend on these
+   * @throws FsException EBUSY while changes are being made, which may be these or depend on them
    */
   public List<String> drop(FileName path) throws FsException {
-    Set<String> paths = new LinkedHashSet<>();
-    for (Deferred.Entry entry : at(path)) {
-      if (state.deferred().contains(entry.change().sequence())) {
-        drop(entry, paths);
+    beginTurn();
+    try {
+      Set<String> paths = new LinkedHashSet<>();
+      for (Deferred.Entry entry : at(path)) {
+        if (state.deferred().contains(entry.change().sequence())) {
+          drop(entry, paths);
+        }
       }
+      state.wake();
+      return List.copyOf(paths);
+    } finally {
+      committer.turn().unlock();
     }
-    state.wake();
-    return List.copyOf(paths);
+  }
+
+  private void beginTurn() throws FsException {
+    try {
+      if (!committer.turn().tryLock(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)) {
+        throw onTheirWay();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new FsException(Errno.EINTR, "waiting for a step at the source", e);
+    }
+  }
+
+  private static FsException onTheirWay() {
+    return new FsException(Errno.EBUSY, "changes are on their way to the source; try again");
   }
 
   private void drop(Deferred.Entry root, Set<String> paths) throws FsException {
@@ -163,7 +186,7 @@ public final class Refused {
   private void dropLocked(Map<Long, Change> dropped, Set<Long> nodes) throws FsException {
     try (State.Held held = state.hold()) {
       if (state.head() != state.committed()) {
-        throw new FsException(Errno.EBUSY, "changes are on their way to the source; try again");
+        throw onTheirWay();
       }
       State.Update update = state.update();
       Map<List<Long>, DataRow> data = new LinkedHashMap<>();

@@ -1,5 +1,6 @@
 package io.pmfs.writable.mount;
 
+import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,6 +11,7 @@ import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -204,6 +206,31 @@ class DeferredTest {
         .isEqualTo(driver.sourceTree())
         .containsEntry("old", "file 644 checkpoint")
         .containsEntry("other", "file 644 two");
+  }
+
+  private void assertBusy(String path) {
+    assertThatThrownBy(() -> driver.mount().drop(Driver.name(path)))
+        .isInstanceOfSatisfying(
+            FsException.class, failure -> assertThat(failure.errno()).isEqualTo(Errno.EBUSY));
+  }
+
+  @Test
+  void change_thatIsJustBeingRetried_isNotDropped() throws Exception {
+    refuseWrites(Errno.EFBIG);
+    driver.put("new", "content");
+    driver.drainAll();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) {
+            if (call.equals("write")) {
+              CompletableFuture.runAsync(() -> assertBusy("new")).orTimeout(10, SECONDS).join();
+            }
+          }
+        });
+    driver.mount().retry(Driver.name("new"));
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree()).containsKey("new");
   }
 
   @Test
