@@ -143,16 +143,24 @@ public final class Refused {
     try {
       for (long number : nodes) {
         OutputFiles.Locked locked = files.tryLock(number);
-        if (locked == null) {
+        if (locked != null) {
+          all.add(locked);
+        }
+        if (locked == null || isWritten(locked)) {
           throw new FsException(Errno.EBUSY, "a program is using " + paths.iterator().next());
         }
-        all.add(locked);
       }
       removeCopies(dropped);
       dropLocked(dropped, nodes);
     } finally {
       all.forEach(OutputFiles.Locked::close);
     }
+  }
+
+  /** Whether a program has a file open for writing, or has written what was not announced. */
+  private boolean isWritten(OutputFiles.Locked locked) throws FsException {
+    Inode inode = state.find(locked.file().number());
+    return locked.file().hasWriter() || (inode != null && inode.is(Inode.WRITING));
   }
 
   /** Contents may have been copied ahead of a turn that they do not get any more. */

@@ -234,6 +234,24 @@ class DeferredTest {
   }
 
   @Test
+  void change_ofAFileThatIsBeingWritten_isNotDropped() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("chmod"));
+    driver.chmod("old", 0600);
+    driver.drainAll();
+    Opened file =
+        driver.mount().open(driver.node("old").inode(), OutputCalls.O_WRONLY, driver.caller());
+    driver.write(file, 0, "CHECK");
+    assertBusy("old");
+    accept();
+    assertThatThrownBy(() -> driver.close(file)).hasMessageContaining("chmod");
+    driver.mount().retry(Driver.name(""));
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .isEqualTo(driver.tree())
+        .containsEntry("old", "file 600 CHECKpoint");
+  }
+
+  @Test
   void retry_ofAPath_triesOnlyWhatIsThere() throws Exception {
     refuse(Errno.EACCES, (call, name) -> call.equals("mkdir"));
     driver.mkdir("a");
