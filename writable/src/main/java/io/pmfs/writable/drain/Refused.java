@@ -99,11 +99,18 @@ public final class Refused {
   public List<String> drop(FileName path) throws FsException {
     beginTurn();
     try {
-      Set<String> paths = new LinkedHashSet<>();
+      Map<Long, Change> dropped = new LinkedHashMap<>();
       for (Deferred.Entry entry : at(path)) {
-        if (state.deferred().contains(entry.change().sequence())) {
-          drop(entry, paths);
+        if (!dropped.containsKey(entry.change().sequence())) {
+          dropped.putAll(withDependants(entry));
         }
+      }
+      Set<String> paths = new LinkedHashSet<>();
+      for (Change change : dropped.values()) {
+        paths.add(step.path(change));
+      }
+      if (!dropped.isEmpty()) {
+        drop(dropped, paths);
       }
       state.wake();
       return List.copyOf(paths);
@@ -127,11 +134,7 @@ public final class Refused {
     return new FsException(Errno.EBUSY, "changes are on their way to the source; try again");
   }
 
-  private void drop(Deferred.Entry root, Set<String> paths) throws FsException {
-    Map<Long, Change> dropped = withDependants(root);
-    for (Change change : dropped.values()) {
-      paths.add(step.path(change));
-    }
+  private void drop(Map<Long, Change> dropped, Set<String> paths) throws FsException {
     Set<Long> nodes = new LinkedHashSet<>();
     for (Change change : dropped.values()) {
       nodes.add(change.inode());

@@ -252,6 +252,21 @@ class DeferredTest {
   }
 
   @Test
+  void drop_ofSeveralChanges_dropsAllOrNone() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("mkdir") || call.equals("chmod"));
+    driver.mkdir("n");
+    driver.chmod("old", 0600);
+    driver.drainAll();
+    Opened file =
+        driver.mount().open(driver.node("old").inode(), OutputCalls.O_WRONLY, driver.caller());
+    assertBusy("");
+    assertThat(driver.tree()).containsKey("n");
+    assertThatThrownBy(() -> driver.close(file)).hasMessageContaining("chmod");
+    assertThat(driver.mount().drop(Driver.name(""))).containsExactly("n", "old");
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree()).containsOnlyKeys("d", "old");
+  }
+
+  @Test
   void retry_ofAPath_triesOnlyWhatIsThere() throws Exception {
     refuse(Errno.EACCES, (call, name) -> call.equals("mkdir"));
     driver.mkdir("a");
