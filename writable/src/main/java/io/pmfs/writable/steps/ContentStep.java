@@ -109,7 +109,8 @@ public final class ContentStep {
       try (SourceTree.Directory from = step.open(copy.directory())) {
         giveRights(change, from, copy);
         step.tree().beginMove();
-        if (isEarlier) {
+        if (there != null && isEarlier) {
+          Step.require(directory, name, there);
           rename(change, from, copy, directory, new At(where, name));
           return appeared(change, directory, where, name, copy);
         }
@@ -523,7 +524,7 @@ public final class ContentStep {
     Stat there = Objects.requireNonNull(version);
     Recording kept = Recording.NOTHING;
     for (At home : found.old) {
-      if (putOver(change, found.made.get(0), home)) {
+      if (putOver(change, found, found.made.get(0), home)) {
         found.made.add(home);
       } else {
         found.gone.add(home);
@@ -604,6 +605,7 @@ public final class ContentStep {
         copyExtended(change, directory, home.name(), found.get(home), from, copy);
         giveRights(change, from, copy);
         step.tree().beginMove();
+        Step.require(directory, home.name(), found.get(home));
         rename(change, from, copy, directory, home);
       }
       return copy.made();
@@ -614,10 +616,11 @@ public final class ContentStep {
   }
 
   /** Gives a further name to a file. */
-  private boolean putOver(Change.Content change, At made, At home) throws FsException {
+  private boolean putOver(Change.Content change, Found found, At made, At home) throws FsException {
     try (SourceTree.Directory directory = step.open(home.directory())) {
       Copies.Copy link = copies.link(change, made);
       try (SourceTree.Directory from = step.open(link.directory())) {
+        Step.require(directory, home.name(), found.get(home));
         rename(change, from, link, directory, home);
       }
       return true;

@@ -211,6 +211,9 @@ public final class RenameStep {
     FileName name = move.from.name();
     Copies.Copy copy = copies.duplicate(move.change, move.left, name, moving);
     temporaries.prove(List.of(copy));
+    if (target != null) {
+      Step.require(move.entered, move.toName(), target);
+    }
     if (!tryMove(move, move.entered, copy.name(), target)) {
       return null;
     }

@@ -296,6 +296,14 @@ public final class Step {
     }
   }
 
+  /** Fails with ESTALE if another program has changed a file since it was seen under its name. */
+  static void require(SourceTree.Directory directory, FileName name, Stat seen) throws FsException {
+    Stat now = find(directory, name);
+    if (now == null || !seen.hasSameContent(now)) {
+      throw new FsException(Errno.ESTALE, name + ": another program changed it just now");
+    }
+  }
+
   /** Opens a node under its name at the source; null if that is gone or another program's. */
   public SourceTree.@Nullable Directory node(
       SourceTree.Directory directory, FileName name, @Nullable Stat seen) throws FsException {

@@ -440,6 +440,46 @@ class DeferredTest {
     assertThat(driver.temporaries()).isEmpty();
   }
 
+  /** The copy that takes the place of a rename must not replace what came meanwhile. */
+  @Test
+  void rename_betweenProjects_doesNotReplaceWhatAnotherProgramChangedMeanwhile() throws Exception {
+    driver.put("d/there", "replaced");
+    driver.drainAll();
+    driver.rename("old", "d/there", 0);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          private boolean isFirst = true;
+          private boolean isWritten;
+
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename") && isFirst) {
+              isFirst = false;
+              throw new FsException(Errno.EXDEV, call);
+            }
+            if (call.equals("write") && !isWritten) {
+              isWritten = true;
+              write("there", "another program's");
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .containsEntry("d/there", "file 644 another program's")
+        .containsValue("file 644 checkpoint");
+  }
+
+  /** Another program changes a file of d. */
+  private void write(String name, String text) throws FsException {
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    int d = driver.calls.openDirectory(root, Driver.name("d"));
+    int file = driver.calls.open(d, Driver.name(name), OutputCalls.O_WRONLY, 0);
+    driver.calls.write(file, Driver.bytes(text), 0);
+    driver.calls.close(file);
+    driver.calls.close(d);
+    driver.calls.close(root);
+  }
+
   /** The name stays as the mount has it until the source does. */
   @Test
   void file_thatCameAndWent_underANameWhoseRemovalIsSetAside_doesNotShowTheOldOne()

@@ -309,6 +309,27 @@ class OwnFilesTest {
     return Objects.requireNonNull(driver.sourceTree().get(path)).replaceFirst("file \\d+ ", "");
   }
 
+  /** Another program writes, once, when bytes are copied to the source. */
+  private void writeDuringACopy(String path, String text) {
+    AtomicBoolean isWritten = new AtomicBoolean();
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("write") && !isWritten.getAndSet(true)) {
+              other(path, text);
+            }
+          }
+        });
+  }
+
+  @Test
+  void changeByAnotherProgram_whileTheNewVersionIsCopied_isNotOverwritten() throws Exception {
+    driver.put("before", "ours");
+    writeDuringACopy("before", "theirs!");
+    assertKeptBeside("theirs!", "ours");
+  }
+
   @Test
   void changeByAnotherProgram_beforeAnExchange_isNotOverwritten() throws Exception {
     driver.put("b", "b");
