@@ -147,8 +147,8 @@ public final class RenameStep {
           : vanished(change, inode, from);
     }
     if (isCopied(change, target)) {
-      removeOld(move);
-      return moved(move, move.toName(), Objects.requireNonNull(target), moving, false);
+      Recording kept = removeCopied(move, seen);
+      return moved(move, move.toName(), Objects.requireNonNull(target), moving, false).and(kept);
     }
     if (target != null && target.isSameFile(moving)) {
       // Two names of one file: rename(2) would do nothing, but the mount has lost one of them.
@@ -156,6 +156,7 @@ public final class RenameStep {
       return moved(move, move.toName(), moving, moving, false);
     }
     Stat there = null;
+    Recording kept = Recording.NOTHING;
     try {
       Inode other = move.other;
       boolean isMoved =
@@ -170,9 +171,10 @@ public final class RenameStep {
         throw e;
       }
       there = moveCopy(move, target, moving);
+      kept = there == null ? kept : removeCopied(move, moving);
     }
     if (there != null) {
-      return moved(move, move.toName(), there, moving, false);
+      return moved(move, move.toName(), there, moving, false).and(kept);
     }
     FileName beside =
         step.makeBeside(
@@ -202,7 +204,7 @@ public final class RenameStep {
   }
 
   /**
-   * Renames between file systems or projects by copying the file and removing the old one.
+   * Renames between file systems or projects by copying the file; the old one is left.
    *
    * @return the copy; null if another program's file has the name
    */
@@ -219,11 +221,25 @@ public final class RenameStep {
     }
     temporaries.used(move.change);
     step.sync(move.entered);
-    Stat old = Step.find(move.left, name);
-    if (old != null && old.isUnchanged(moving)) {
-      removeOld(move);
-    }
     return copy.made();
+  }
+
+  /** Removes a file that was copied, unless another program has changed it since. */
+  private Recording removeCopied(Move move, Stat before) throws FsException {
+    Stat old = Step.find(move.left, move.from.name());
+    if (old != null && before.hasSameContent(old)) {
+      removeOld(move);
+      return Recording.NOTHING;
+    }
+    long directory = move.from.directory();
+    Recording shown = update -> step.tree().forget(directory);
+    return old == null
+        ? shown
+        : shown.and(
+            step.conflict(
+                move.change,
+                step.path(directory, move.from.name()),
+                "another program changed this file while it was moved; it is kept"));
   }
 
   private boolean isCopied(Change.Rename change, @Nullable Stat target) throws FsException {

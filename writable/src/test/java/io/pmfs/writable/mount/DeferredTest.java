@@ -18,6 +18,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What waits for a refused change, what does not, and what makes it void. */
 class DeferredTest {
@@ -440,12 +442,46 @@ class DeferredTest {
     assertThat(driver.temporaries()).isEmpty();
   }
 
+  /** The copy has its name, but the old file is not removed yet. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void rename_betweenProjects_doesNotRemoveWhatAnotherProgramChangedMeanwhile(boolean isRefused)
+      throws Exception {
+    driver.rename("old", "d/moved", 0);
+    int root = driver.calls.openRoot(Driver.SOURCE);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          private int renames;
+
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("rename") && renames++ == 0) {
+              throw new FsException(Errno.EXDEV, call);
+            }
+            if (call.equals("sync") && renames == 2) {
+              renames++;
+              write(root, "old", "another program's");
+              if (isRefused) {
+                throw new FsException(Errno.EDQUOT, call);
+              }
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .isEqualTo(driver.tree())
+        .containsEntry("old", "file 644 another program's")
+        .containsEntry("d/moved", "file 644 checkpoint");
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+  }
+
   /** The copy that takes the place of a rename must not replace what came meanwhile. */
   @Test
   void rename_betweenProjects_doesNotReplaceWhatAnotherProgramChangedMeanwhile() throws Exception {
     driver.put("d/there", "replaced");
     driver.drainAll();
     driver.rename("old", "d/there", 0);
+    int d = driver.calls.openDirectory(driver.calls.openRoot(Driver.SOURCE), Driver.name("d"));
     driver.calls.watch(
         new FakeCalls.Watcher() {
           private boolean isFirst = true;
@@ -459,7 +495,7 @@ class DeferredTest {
             }
             if (call.equals("write") && !isWritten) {
               isWritten = true;
-              write("there", "another program's");
+              write(d, "there", "another program's");
             }
           }
         });
@@ -469,15 +505,11 @@ class DeferredTest {
         .containsValue("file 644 checkpoint");
   }
 
-  /** Another program changes a file of d. */
-  private void write(String name, String text) throws FsException {
-    int root = driver.calls.openRoot(Driver.SOURCE);
-    int d = driver.calls.openDirectory(root, Driver.name("d"));
-    int file = driver.calls.open(d, Driver.name(name), OutputCalls.O_WRONLY, 0);
+  /** Another program changes a file of the source. */
+  private void write(int directory, String name, String text) throws FsException {
+    int file = driver.calls.open(directory, Driver.name(name), OutputCalls.O_WRONLY, 0);
     driver.calls.write(file, Driver.bytes(text), 0);
     driver.calls.close(file);
-    driver.calls.close(d);
-    driver.calls.close(root);
   }
 
   /** The name stays as the mount has it until the source does. */
