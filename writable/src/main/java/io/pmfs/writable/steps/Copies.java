@@ -182,7 +182,8 @@ public final class Copies implements AutoCloseable {
   private long nearest(Change.Content change) throws FsException {
     Inode inode = state.find(change.inode());
     At name = change.name();
-    long first = name == null ? WritableFileSystem.ROOT : name.directory();
+    long known = inode == null ? WritableFileSystem.ROOT : inode.parent();
+    long first = name == null ? known : name.directory();
     long at = change.isFirst() || inode == null || !inode.hasHome() ? first : inode.homeParent();
     while (at != WritableFileSystem.ROOT && at != 0) {
       Inode directory = state.find(at);

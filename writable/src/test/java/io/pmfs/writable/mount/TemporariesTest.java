@@ -101,6 +101,19 @@ class TemporariesTest {
     assertThat(driver.details().get("a")).contains("user.a=value");
   }
 
+  /** A directory may be another file system than the source's root, or have another quota. */
+  @Test
+  void copyAhead_ofTheSecondContentOfANewFile_isInItsDirectory() throws Exception {
+    driver.put("d/a", "one");
+    driver.mkdir("m");
+    driver.put("d/a", "another");
+    Await.until("the second is copied", () -> temporaries() > 0);
+    synchronized (driver.calls) {
+      assertThat(driver.calls.sourceRoot().children.keySet()).noneMatch(TemporaryNames::contains);
+    }
+    arrive();
+  }
+
   @Test
   void copyAhead_ofAVersionThatIsAppended_goes() throws Exception {
     driver.put("a", "one");
