@@ -189,13 +189,14 @@ public final class Step {
         Recording again =
             update ->
                 update.put(Homes.seen(update, update.inode(number).withHome(parent, name), there));
-        recordNow(isMade ? again : again.and(adopted(number, there)));
+        String reason =
+            isMade
+                ? "vanished from the source; created again"
+                : "another user made a directory in the place of this one, and keeps it";
+        recordNow(
+            (isMade ? again : again.and(adopted(number, there)))
+                .and(reported(state.committed() + 1, path(parent, name), reason, false)));
       }
-      String reason =
-          isMade
-              ? "vanished from the source; created again"
-              : "another user made a directory in the place of this one, and keeps it";
-      conflicts.add(path(parent, name), reason, false);
       tree.forget(number);
       tree.forget(parent);
     }
@@ -524,12 +525,12 @@ public final class Step {
 
   /** Records a conflict at another path than the change's. */
   public Recording conflict(Change change, String path, String reason) {
-    return reported(change, path, reason, false);
+    return reported(change.sequence(), path, reason, false);
   }
 
   /** Records that the source can never make a change. */
   public Recording givenUp(Change change, String reason) throws FsException {
-    Recording recording = reported(change, path(change), "given up: " + reason, true);
+    Recording recording = reported(change.sequence(), path(change), "given up: " + reason, true);
     Inode inode = inode(change);
     if (inode == null || !(change instanceof Change.SetAttributes set)) {
       return recording;
@@ -551,16 +552,12 @@ public final class Step {
   }
 
   public Recording lost(Change change, String path, String reason) {
-    return reported(change, path, reason, true);
+    return reported(change.sequence(), path, reason, true);
   }
 
   /** Reports that a content was lost which is in no change. */
   public Recording lost(long sequence, String path, String reason) {
     return reported(sequence, path, reason, true);
-  }
-
-  private Recording reported(Change change, String path, String reason, boolean isGivenUp) {
-    return reported(change.sequence(), path, reason, isGivenUp);
   }
 
   private Recording reported(long sequence, String path, String reason, boolean isGivenUp) {

@@ -103,6 +103,21 @@ class WritableMountTest {
   }
 
   @Test
+  void directory_thatVanishedFromTheSource_isReportedByTheNextProcessToo() throws Exception {
+    driver.mkdir("d");
+    driver.drainAll();
+    driver.put("d/a", "content");
+    driver.calls.sourceRoot().children.remove(Driver.name("d"));
+    driver.drainAll();
+    assertThat(driver.sourceTree()).containsKey("d/a");
+    driver.restart();
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+    assertThat(driver.mount().drainStatus().failures())
+        .singleElement()
+        .satisfies(failure -> assertThat(failure.path()).isEqualTo("d"));
+  }
+
+  @Test
   void conflict_thatIsAcknowledged_isToldNoMore() throws Exception {
     seed("a", "mine");
     seed("b", "mine");
