@@ -517,6 +517,7 @@ public final class ContentStep {
       At first = found.old.get(0);
       version = putOver(change, found, first);
       if (version == null) {
+        step.tree().endMove(); // Nothing has moved, and writing may last long.
         return overwrite(change, found, first);
       }
       found.made.add(found.old.remove(0));

@@ -211,8 +211,10 @@ public final class RenameStep {
   private @Nullable Stat moveCopy(Move move, @Nullable Stat target, Stat moving)
       throws FsException {
     FileName name = move.from.name();
+    step.tree().endMove(); // Nothing has moved yet, and the copy may last long.
     Copies.Copy copy = copies.duplicate(move.change, move.left, name, moving);
     temporaries.prove(List.of(copy));
+    step.tree().beginMove();
     if (target != null) {
       Step.require(move.entered, move.toName(), target);
     }

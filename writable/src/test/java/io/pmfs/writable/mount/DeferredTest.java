@@ -442,6 +442,53 @@ class DeferredTest {
     assertThat(driver.temporaries()).isEmpty();
   }
 
+  /** The copy may last long, and nothing moves meanwhile. */
+  @Test
+  void rename_betweenProjects_letsOthersLookAtTheSourceWhileItCopies() throws Exception {
+    AtomicInteger looks = lookDuringCopies();
+    driver.rename("old", "d/moved", 0);
+    AtomicInteger renames = new AtomicInteger();
+    refuse(Errno.EXDEV, (call, name) -> call.equals("rename") && renames.getAndIncrement() == 0);
+    driver.drainAll();
+    assertThat(looks.get()).isPositive();
+    assertThat(driver.sourceTree()).containsKey("d/moved").doesNotContainKey("old");
+  }
+
+  /** Nobody may change the directory, so the file is written in place. */
+  @Test
+  void overwriting_afterARefusedRename_letsOthersLookAtTheSource() throws Exception {
+    AtomicInteger looks = lookDuringCopies();
+    driver.put("old", "new");
+    refuse(Errno.EACCES, (call, name) -> call.equals("rename"));
+    driver.drainAll();
+    assertThat(looks.get()).isPositive();
+    assertThat(driver.sourceTree()).containsEntry("old", "file 644 new");
+  }
+
+  /** From now on, another thread looks at the source when bytes are written there. */
+  private AtomicInteger lookDuringCopies() throws FsException {
+    Thread committer = Thread.currentThread();
+    AtomicInteger looks = new AtomicInteger();
+    driver.setPause(
+        call -> {
+          if (call.equals("write") && Thread.currentThread() == committer) {
+            CompletableFuture.runAsync(this::look).orTimeout(10, SECONDS).join();
+            looks.incrementAndGet();
+          }
+        });
+    driver.calls.makeAtSource("other", "text");
+    driver.restart();
+    return looks;
+  }
+
+  private void look() {
+    try {
+      assertThat(driver.read("other")).isEqualTo("text");
+    } catch (FsException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   /** The copy has its name, but the old file is not removed yet. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
