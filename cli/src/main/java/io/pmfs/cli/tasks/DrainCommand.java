@@ -202,6 +202,11 @@ public final class DrainCommand implements Callable<Integer> {
     return mountpoint.relativize(inside).toString();
   }
 
+  /** The user's path below a mount that has ended. */
+  static FileName inside(String given) {
+    return FileName.of(Path.of(given).normalize().toString());
+  }
+
   private void report(String what, String given, List<String> paths) {
     paths.forEach(invocation::show);
     String count = count(paths.size(), "change");
@@ -268,11 +273,11 @@ public final class DrainCommand implements Callable<Integer> {
       }
       String again = retried;
       if (again != null) {
-        report("retry", again, left.retry(FileName.of(again)));
+        report("retry", again, left.retry(inside(again)));
       }
       String up = dropped;
       if (up != null) {
-        report("drop", up, left.drop(FileName.of(up)));
+        report("drop", up, left.drop(inside(up)));
       }
       boolean isDrained = false;
       try (DrainProgress progress = new DrainProgress(invocation)) {
