@@ -70,6 +70,9 @@ class OwnerRequestTest {
       }
       byte[] asked = body.clone();
       Message.from(0, 0, 0, asked);
+      if (request.isCommand()) {
+        Message.once(0, asked);
+      }
       byte[] bytes = Arrays.copyOfRange(asked, 16, body.length + answer.length - Integer.BYTES);
       int size = answer.length - Integer.BYTES;
       System.arraycopy(answer, Integer.BYTES, bytes, body.length - 16, size);
