@@ -13,6 +13,7 @@ import io.pmfs.metadata.PosixAcl;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.StoreStatistics;
+import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.EntryConsumer;
@@ -454,6 +455,34 @@ final class WritableOperationsTest {
                 KernelSession.request(Opcode.BATCH_FORGET.number(), 0, body(2, 0, 5L, 1L, 6L, 2L))))
         .isEmpty();
     assertThat(calls).containsExactly("forget(5, 1)", "forget(6, 2)");
+  }
+
+  /** As if another worker had not begun with the request yet. */
+  @Test
+  void signal_thatOvertakesItsRequest_interruptsIt() {
+    Interrupts interrupts = new Interrupts();
+    WritableFileSystem fileSystem =
+        (WritableFileSystem)
+            Proxy.newProxyInstance(
+                WritableFileSystem.class.getClassLoader(),
+                new Class<?>[] {WritableFileSystem.class, Interrupts.Holder.class},
+                (proxy, method, arguments) -> {
+                  if (method.getName().equals("interrupts")) {
+                    return interrupts;
+                  }
+                  interrupts.check("waiting");
+                  return node();
+                });
+    byte[] request = KernelSession.request(Opcode.GETATTR.number(), FILE, new byte[16]);
+    long unique = ByteBuffer.wrap(request).order(ByteOrder.nativeOrder()).getLong(8);
+    byte[] signal = KernelSession.request(Opcode.INTERRUPT.number(), 0, body(unique));
+    try (KernelSession other =
+        new KernelSession(new WritableOperations(fileSystem, 1, true, -1, 24, AccessRule.MODES))) {
+      assertThat(other.askAll(signal)).isEmpty();
+
+      assertThat(other.ask(request).errno()).isEqualTo(Errno.EINTR);
+      assertThat(other.ask(request).errno()).isNull();
+    }
   }
 
   @Test
