@@ -112,8 +112,11 @@ public interface OutputCalls {
 
   void setTimes(int file, Instant accessTime, Instant modificationTime) throws FsException;
 
-  /** All extended attributes; empty if the file system has none. */
+  /** All extended attributes that may be read; empty if the file system has none. */
   Map<FileName, byte[]> extendedAttributes(int file) throws FsException;
+
+  /** All extended attributes; EACCES or EPERM if one may not be read. */
+  Map<FileName, byte[]> extendedAttributesToCopy(int file) throws FsException;
 
   void setExtendedAttribute(int file, FileName attribute, byte[] value) throws FsException;
 

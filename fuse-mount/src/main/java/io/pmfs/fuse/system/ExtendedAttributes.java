@@ -29,15 +29,29 @@ final class ExtendedAttributes {
    * @param what the file, for errors
    */
   static Map<FileName, byte[]> of(int file, FileName what) throws FsException {
+    return of(LIBC, file, what, false);
+  }
+
+  /**
+   * All attributes, for a copy of the file; fails if this process may not read one.
+   *
+   * @param what the file, for errors
+   */
+  static Map<FileName, byte[]> toCopy(int file, FileName what) throws FsException {
+    return of(LIBC, file, what, true);
+  }
+
+  static Map<FileName, byte[]> of(LibC libc, int file, FileName what, boolean isCopied)
+      throws FsException {
     // Before Linux 6.13 no system call reads attributes of a file opened with O_PATH. This path
     // leads to the open file itself, even if it is a symbolic link.
     byte[] path = Posix.terminated("/proc/self/fd/" + file);
-    long size = Posix.retried(() -> LIBC.listxattr(path, NO_ROOM, 0));
+    long size = Posix.retried(() -> libc.listxattr(path, NO_ROOM, 0));
     if (size == 0 || (size < 0 && Posix.errno() == Errno.EOPNOTSUPP)) {
       return Map.of();
     }
     byte[] list = new byte[MAX_BYTES];
-    size = size < 0 ? size : Posix.retried(() -> LIBC.listxattr(path, list, list.length));
+    size = size < 0 ? size : Posix.retried(() -> libc.listxattr(path, list, list.length));
     if (size < 0) {
       throw Posix.failure(what);
     }
@@ -49,10 +63,8 @@ final class ExtendedAttributes {
         FileName name = FileName.of(Arrays.copyOfRange(list, start, at));
         start = at + 1;
         byte[] wanted = Posix.terminated(name);
-        long length = Posix.retried(() -> LIBC.getxattr(path, wanted, value, value.length));
-        // An attribute that was removed meanwhile, or cannot be read, counts as absent, except the
-        // one that controls access.
-        if (length < 0 && name.equals(PosixAcl.ACCESS) && Posix.errno() != Errno.ENODATA) {
+        long length = Posix.retried(() -> libc.getxattr(path, wanted, value, value.length));
+        if (length < 0 && !isAbsent(name, Posix.errno(), isCopied)) {
           throw Posix.failure(what);
         }
         if (length >= 0) {
@@ -61,6 +73,19 @@ final class ExtendedAttributes {
       }
     }
     return attributes;
+  }
+
+  /**
+   * Whether an attribute that cannot be read is left out: it was removed meanwhile, or cannot be
+   * shown ever, except the one that controls access.
+   */
+  private static boolean isAbsent(FileName name, Errno errno, boolean isCopied) {
+    return switch (errno) {
+      case ENODATA -> true;
+      case EOPNOTSUPP, E2BIG -> !name.equals(PosixAcl.ACCESS);
+      case EACCES, EPERM -> !isCopied && !name.equals(PosixAcl.ACCESS);
+      default -> false;
+    };
   }
 
   /**

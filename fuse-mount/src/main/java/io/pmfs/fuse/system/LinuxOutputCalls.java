@@ -458,6 +458,11 @@ public final class LinuxOutputCalls implements OutputCalls {
   }
 
   @Override
+  public Map<FileName, byte[]> extendedAttributesToCopy(int file) throws FsException {
+    return ExtendedAttributes.toCopy(file, EXTENDED);
+  }
+
+  @Override
   public void setExtendedAttribute(int file, FileName attribute, byte[] value) throws FsException {
     byte[] path = viaProc(file);
     byte[] key = Posix.terminated(attribute);

@@ -693,7 +693,7 @@ public final class ContentStep {
       throws FsException {
     try (SourceTree.Directory old = directory.node(name, there);
         SourceTree.Directory made = node(from, copy.name(), copy)) {
-      Map<FileName, byte[]> all = calls.extendedAttributes(old.file());
+      Map<FileName, byte[]> all = calls.extendedAttributesToCopy(old.file());
       byte[] list = all.get(PosixAcl.ACCESS);
       int mode = change.attributes().mode();
       byte[] wanted = list == null ? null : PosixAcl.withMode(list, mode);

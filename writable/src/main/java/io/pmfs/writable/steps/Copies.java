@@ -273,7 +273,7 @@ public final class Copies implements AutoCloseable {
           DataCopy.copy(calls, source, file, 0, size, pace::take);
           calls.truncate(file, size);
           SourceTree.Directory opened = tree.opened(file);
-          attributes.copyExtended(opened, calls.extendedAttributes(source));
+          attributes.copyExtended(opened, calls.extendedAttributesToCopy(source));
           attributes.set(opened, there.attributes(), () -> {});
           calls.sync(file, false);
           Stat made = opened.status(Inode.NO_NAME);

@@ -21,10 +21,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
@@ -50,6 +52,9 @@ final class FakeCalls implements OutputCalls {
     /** A status was taken, and its caller does not have it yet. */
     default void looked(FileName name) {}
   }
+
+  /** Extended attributes that nobody may read. */
+  final Set<FileName> hiddenAttributes = new HashSet<>();
 
   static final class Node {
     final long number;
@@ -917,7 +922,17 @@ final class FakeCalls implements OutputCalls {
   @Override
   public synchronized Map<FileName, byte[]> extendedAttributes(int file) throws FsException {
     Map<FileName, byte[]> found = new LinkedHashMap<>(node(file).extended);
+    found.keySet().removeAll(hiddenAttributes);
     watcher.looked(nameOf(file));
+    return found;
+  }
+
+  @Override
+  public synchronized Map<FileName, byte[]> extendedAttributesToCopy(int file) throws FsException {
+    Map<FileName, byte[]> found = extendedAttributes(file);
+    if (found.size() < node(file).extended.size()) {
+      throw new FsException(Errno.EACCES, "the test lets nobody read an attribute");
+    }
     return found;
   }
 

@@ -446,6 +446,18 @@ class RewriteTest {
   }
 
   @Test
+  void fileWithAnAttributeThatMayNotBeRead_getsTheNewVersionInPlace() throws Exception {
+    FakeCalls.Node before = source("a");
+    before.extended.put(Driver.name("user.a"), new byte[] {1});
+    driver.calls.hiddenAttributes.add(Driver.name("user.a"));
+    driver.put("a", "new");
+    driver.drainAll();
+    assertThat(source("a")).isSameAs(before);
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", NEW));
+    assertThat(attributes("a")).containsOnlyKeys("user.a");
+  }
+
+  @Test
   void versionBesideAChangedFile_hasItsList() throws Exception {
     listed();
     driver.put("a", "new");
