@@ -180,7 +180,13 @@ final class BatchAnswer {
         return false;
       }
       if (next.compareAndSet(index, index + 1)) {
-        keep(index, new Frame(frame(items.get(index)), size));
+        try {
+          keep(index, new Frame(frame(items.get(index)), size));
+        } catch (Throwable e) { // There is not even a refusal, and the sender waits for it.
+          memory.release(size);
+          answer.breakOff();
+          throw e;
+        }
         return true;
       }
       memory.release(size);
@@ -235,7 +241,7 @@ final class BatchAnswer {
       return DirectoryAnswer.refused(Refusal.of(e, item.onlyCopies()));
     } catch (Refusal e) {
       return DirectoryAnswer.refused(e);
-    } catch (RuntimeException | OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       log.error("cannot answer a peer's request for {}", item.path(), e);
       return DirectoryAnswer.refused(
           new Refusal(

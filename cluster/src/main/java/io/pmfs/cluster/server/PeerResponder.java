@@ -91,7 +91,7 @@ final class PeerResponder {
       fail(answer, () -> Refusal.of(e, request.onlyCopies()));
     } catch (Refusal e) {
       fail(answer, () -> e);
-    } catch (RuntimeException | OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       log.error("cannot answer a peer's request {} {}", request.method(), request.path(), e);
       fail(
           answer,

@@ -109,6 +109,9 @@ public final class FakeService implements PeerService {
     if (path.toString().equals("exhausting")) {
       throw new OutOfMemoryError("on purpose");
     }
+    if (path.toString().equals("overflowing")) {
+      throw new StackOverflowError("on purpose");
+    }
     if (path.toString().equals("foreign")) {
       throw new PeerException(PeerException.Kind.REFUSED, "not ours");
     }

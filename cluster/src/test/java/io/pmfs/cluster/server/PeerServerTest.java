@@ -319,17 +319,25 @@ final class PeerServerTest {
     assertRefusedAtOnce(status, batch(body));
   }
 
-  @Test
-  void batch_inWhichAFileFindsNoMemory_refusesThatOne() throws Exception {
+  @ParameterizedTest
+  @ValueSource(strings = {"exhausting", "overflowing"})
+  void batch_inWhichAFileMeetsAnError_refusesThatOne(String path) throws Exception {
     SourceVersion version = FakeService.version("content".getBytes(ISO_8859_1));
     ByteBuf body = Unpooled.buffer();
-    PeerFormat.putBatch(
-        body, List.of(item("f", version), item("exhausting", version), item("f", version)));
+    PeerFormat.putBatch(body, List.of(item("f", version), item(path, version), item("f", version)));
     try (RawConnection connection = new RawConnection(server)) {
       connection.send(asMember(batch(body).replace(" HTTP/1.1", " HTTP/1.1\r\nConnection: close")));
       assertThat(connection.rest())
           .startsWith("HTTP/1.1 200 ")
           .containsPattern("(?s)content.*an internal error.*content");
+    }
+  }
+
+  @Test
+  void request_thatMeetsAnError_isAnswered() throws Exception {
+    String request = asMember("GET /v1/status/overflowing HTTP/1.1\r\n\r\n");
+    try (RawConnection connection = new RawConnection(server)) {
+      assertThat(connection.send(request).answer()).startsWith("HTTP/1.1 500 ");
     }
   }
 
