@@ -3,12 +3,15 @@ package io.pmfs.cluster;
 import io.pmfs.cluster.client.Patience;
 import io.pmfs.cluster.client.PeerClient;
 import io.pmfs.cluster.members.Member;
+import io.pmfs.cluster.peers.HeldBlocks;
 import io.pmfs.cluster.peers.PeerException;
 import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
+import io.pmfs.metadata.SourceVersion;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.stage.Stager;
+import io.pmfs.stage.formats.Blocks;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.function.Predicate;
@@ -115,7 +118,7 @@ final class LonelyCopies implements AutoCloseable {
     return false;
   }
 
-  /** Whether an owner has a copy. One without makes a copy, for the next time. */
+  /** Whether an owner has a whole copy. One without makes a copy, for the next time. */
   private boolean isHeld(Inode inode) {
     FileName path = namespace.path(inode.number());
     if (path == null) {
@@ -126,7 +129,7 @@ final class LonelyCopies implements AutoCloseable {
         return false;
       }
       if (!owners.isSelf(owner) && !isSuspected.test(owner)) {
-        if (gives(owner, path, inode, true)) {
+        if (gives(owner, path, inode, true) && hasAll(owner, path, inode)) {
           return true;
         }
         gives(owner, path, inode, false);
@@ -152,6 +155,20 @@ final class LonelyCopies implements AutoCloseable {
       return true;
     } catch (PeerException e) {
       log.debug("{} of {}: {}", path, owner, e.getMessage());
+      return false;
+    }
+  }
+
+  /** Whether an owner needs no block from here: it gives also what it is still copying. */
+  private boolean hasAll(Member owner, FileName path, Inode inode) {
+    SourceVersion version = inode.attributes().version();
+    int count = Blocks.count(version);
+    try {
+      HeldBlocks held =
+          client.blocks(owner, path, version, HeldBlocks.Wanted.NOTHING, Patience.endless());
+      return held.hasAll(count);
+    } catch (PeerException e) {
+      log.debug("blocks of {} of {}: {}", path, owner, e.getMessage());
       return false;
     }
   }

@@ -2,10 +2,17 @@ package io.pmfs.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pmfs.cluster.client.PeerClient;
+import io.pmfs.memory.CollectingSink;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
 import io.pmfs.posix.Await;
 import io.pmfs.stage.copies.RemoteCopies;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,7 +40,7 @@ final class LonelyCopiesTest {
 
   private static List<String> owned(TestNodes nodes, TestNodes.Node node) {
     return nodes.expected().keySet().stream()
-        .filter(path -> node.owners.isOwn(io.pmfs.metadata.FileName.of(path)))
+        .filter(path -> node.owners.isOwn(FileName.of(path)))
         .toList();
   }
 
@@ -86,6 +93,61 @@ final class LonelyCopiesTest {
 
       assertThat(left).isEqualTo(FILES - owned(nodes, one).size());
       assertThat(copied(nodes, one)).hasSize(FILES);
+    }
+  }
+
+  /** Gives blocks after a file's first only once they are released. */
+  private static PeerClient firstBlocks(PeerClient honest, CountDownLatch release) {
+    return (PeerClient)
+        Proxy.newProxyInstance(
+            PeerClient.class.getClassLoader(),
+            new Class<?>[] {PeerClient.class},
+            (proxy, method, arguments) -> {
+              if (method.getName().equals("fetch") && (Long) arguments[3] > 0) {
+                release.await();
+              }
+              try {
+                return method.invoke(honest, arguments);
+              } catch (InvocationTargetException e) {
+                throw e.getCause();
+              }
+            });
+  }
+
+  /** The owner has its first block, and gives it, while it needs the others from this node. */
+  @Test
+  void look_ownerHasOnlyTheFirstBlock_keepsTheCopy() throws Exception {
+    CountDownLatch release = new CountDownLatch(1);
+    try (TestNodes nodes =
+        new TestNodes(
+            directory, RemoteCopies.NEVER, 1, 1 << 30, honest -> firstBlocks(honest, release))) {
+      nodes.store.directory("d");
+      TestNodes.Node one = nodes.add();
+      TestNodes.Node two = nodes.add();
+      nodes.meet();
+      String path = "d/f";
+      while (!two.owners.isOwn(FileName.of(path))) {
+        path += "f";
+      }
+      nodes.store.file(path, 1, 4 << 20);
+      nodes.meet(one);
+      one.readAll();
+      one.awaitIdle();
+      nodes.meet();
+      Inode inode = two.fs.inode(two.number(path));
+      try {
+        two.fs.open(inode.number());
+        two.fs.read(inode.number(), 0, 1, new CollectingSink());
+        assertThat(two.stager.blocksBeingCopied(inode)).isNotNull();
+
+        lonely(one).look();
+        assertThat(one.hasCopy(path)).isTrue();
+      } finally {
+        release.countDown();
+      }
+      Await.until("the owner has its copy, and this node has none", () -> lonely(one).look() == 0);
+      assertThat(one.hasCopy(path)).isFalse();
+      assertThat(two.hasCopy(path)).isTrue();
     }
   }
 }

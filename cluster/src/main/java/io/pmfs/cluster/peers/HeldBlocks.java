@@ -57,6 +57,11 @@ public record HeldBlocks(
         && granted.stream().allMatch(block -> block < count);
   }
 
+  /** Whether it has each block of a file of this many. */
+  public boolean hasAll(int count) {
+    return count == 0 || units.nextClearBit(0) > (count - 1) / unit;
+  }
+
   public boolean has(int block) {
     return units.get(block / unit);
   }
