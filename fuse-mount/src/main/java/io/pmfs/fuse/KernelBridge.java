@@ -214,12 +214,18 @@ public final class KernelBridge implements Bridge {
     int device = given != null && resumed ? given.descriptor() : mountNow(timeout);
     own.recognize(device);
     mounting.mounted();
-    RequestHandler handler = handler(device, resumed);
-    KernelWorkers started =
-        new KernelWorkers(
-            device, handler, workforce, given != null, this::fail, () -> leave(device), this::end);
-    workers = started;
     try {
+      RequestHandler handler = handler(device, resumed);
+      KernelWorkers started =
+          new KernelWorkers(
+              device,
+              handler,
+              workforce,
+              given != null,
+              this::fail,
+              () -> leave(device),
+              this::end);
+      workers = started;
       started.start(resumed);
     } catch (OutOfMemoryError e) {
       abort();
@@ -243,7 +249,7 @@ public final class KernelBridge implements Bridge {
   private int mountNow(Duration timeout) throws MountException {
     try {
       return mounting.mount(timeout);
-    } catch (MountException e) {
+    } catch (Throwable e) {
       ended.countDown();
       throw e;
     }

@@ -57,7 +57,7 @@ public final class Sessions implements Bridge {
     add(session);
     try {
       session.mount(timeout);
-    } catch (MountException e) {
+    } catch (Throwable e) {
       session.abandon();
       throw e;
     }

@@ -77,7 +77,15 @@ final class Fusermount {
       LIBC.close(sockets[1]);
     }
     FutureTask<Integer> answer = new FutureTask<>(() -> answer(child, program, sockets[0]));
-    DaemonThread.start("fusermount", answer);
+    try {
+      DaemonThread.start("fusermount", answer);
+    } catch (OutOfMemoryError e) {
+      child.kill(); // Nobody would receive the descriptor, and the mount point would hang.
+      LIBC.close(sockets[0]);
+      child.output();
+      child.waitFor();
+      throw failure(Reason.FAILED, e.toString(), e);
+    }
     return await(answer, child, program, timeout);
   }
 

@@ -27,7 +27,7 @@ final class MountingByUser implements Mounting {
     // The guard runs until this process ends: a fusermount that hung may have mounted after all.
     try {
       guard = StaleMountGuard.start(options.mountpoint());
-    } catch (IOException e) {
+    } catch (IOException | OutOfMemoryError e) {
       log.warn("no guard will unmount if this daemon dies: {}", e.getMessage());
     }
     return new Fusermount(options, Fusermount.PROGRAMS).mount(timeout);

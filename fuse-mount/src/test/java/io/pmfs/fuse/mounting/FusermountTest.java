@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.pmfs.fuse.mounting.MountException.Reason;
+import io.pmfs.posix.NoThreads;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -84,6 +85,18 @@ final class FusermountTest {
 
     assertThat(failure).hasMessageEndingWith("failed to open /dev/fuse: Permission denied");
     assertThat(failure.reason()).isEqualTo(Reason.UNAVAILABLE);
+  }
+
+  /** Else the program mounts, and nobody answers there. */
+  @Test
+  void mount_withoutAThreadForTheAnswer_endsTheProgramAndItsSocket() throws Exception {
+    Path mounted = directory.resolve("mounted");
+    String program = program("f", "sleep 1; echo >'" + mounted + "'");
+    try (NoThreads none = NoThreads.named("fusermount")) {
+      assertThat(failure(program)).hasMessageContaining("native thread");
+      assertThat(none.refused()).isOne();
+    }
+    assertThat(mounted).doesNotExist();
   }
 
   @Test
