@@ -6,22 +6,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * Which files may be of another version than the attributes from other nodes describe. Thread-safe.
  *
- * <p>The kernel caches attributes for long. A file found to be of another version is not read until
- * the kernel requests its attributes again; otherwise the new content would be truncated to the old
- * size.
- *
  * <p>The kernel reports opens until, in a row, as many opens found proved files as there are proved
  * files. After that, a file is proved when it is read.
  */
 final class Doubts {
   private static final byte DOUBTED = 0;
   private static final byte PROVED = 1;
-
-  /** It is of another version than the attributes that the kernel has. */
-  private static final byte STALE = 2;
-
-  /** The kernel got new attributes, but may still have pages of the old version. */
-  private static final byte REFRESHED = 3;
 
   /**
    * Opens of proved files in a row after which reporting opens costs more than it helps: on average
@@ -48,16 +38,9 @@ final class Doubts {
     return provedInARow.get() >= Math.min(MANY, Math.max(FEW, proved.get()));
   }
 
-  /** Records that the file is of another version than described. */
+  /** Records that the file is of another version than described, and now described anew. */
   void contradict(long number) {
-    marks.set(number, STALE);
-  }
-
-  /** Called before attributes are read for the kernel. */
-  void refresh(long number) {
-    if (isStale(number)) {
-      marks.compareAndSet(number, STALE, REFRESHED);
-    }
+    marks.set(number, PROVED);
   }
 
   /** Whether to prove the file now; called at each open. */
@@ -71,18 +54,5 @@ final class Doubts {
 
   boolean isDoubted(long number) {
     return marks.get(number) == DOUBTED;
-  }
-
-  boolean isStale(long number) {
-    return marks.get(number) == STALE;
-  }
-
-  boolean hasOldPages(long number) {
-    return marks.get(number) == REFRESHED;
-  }
-
-  /** Whether the kernel may keep its pages of a file that is opened. */
-  boolean keepsPages(long number) {
-    return !marks.compareAndSet(number, REFRESHED, PROVED);
   }
 }

@@ -81,6 +81,7 @@ public final class Importer {
   private volatile Known known = new Known(0, new InodeBytes());
 
   private final Doubts doubts = new Doubts();
+  private final Contradictions contradictions;
 
   private volatile BooleanSupplier readsLists = () -> false;
 
@@ -110,6 +111,7 @@ public final class Importer {
       InstantSource clock) {
     this.namespace = namespace;
     this.source = source;
+    this.contradictions = new Contradictions(namespace);
     this.forgetting = new Forgetting(namespace, copies);
     this.reader =
         new DirectoryReader(source, threads, Pace.UNLIMITED, () -> false, this::readsLists);
@@ -338,6 +340,11 @@ public final class Importer {
     return doubts;
   }
 
+  /** Which files turned out to be otherwise; used only if the source is second-hand. */
+  Contradictions contradictions() {
+    return contradictions;
+  }
+
   private @Nullable Inode check(long number, boolean anyFile) throws FsException {
     return check(number, anyFile, false);
   }
@@ -387,8 +394,10 @@ public final class Importer {
       Inode changed = checked(before, status);
       if (isAgain
           && source.isSecondHand()
+          && changed.attributes().type() == FileType.REGULAR
           && !changed.attributes().version().equals(before.attributes().version())) {
         // Before the update: a thread that opens the new version must not fail after it.
+        contradictions.add(number);
         doubts.contradict(number);
       }
       // Before the update, so that no reader takes the old copy for the new version; again after

@@ -59,6 +59,7 @@ public final class PmfsFileSystem {
   private final Copies copies;
   private final Stager stager;
   private final Importer importer;
+  private final ShownFiles shownFiles;
   private final AccessLists accessLists;
   private final KeptAttributes keptAttributes;
   private final EntriesAhead compared;
@@ -118,6 +119,7 @@ public final class PmfsFileSystem {
     this.copies = copies;
     this.stager = stager;
     this.importer = importer;
+    this.shownFiles = importer.contradictions().shownFiles();
     this.keptAttributes = new KeptAttributes(namespace, source, threads);
     this.accessLists = new AccessLists(namespace, source, importer, threads);
     this.compared = new EntriesAhead(namespace, threads, importer::checked);
@@ -250,6 +252,16 @@ public final class PmfsFileSystem {
     return source.isSecondHand() && !importer.doubts().isSettled();
   }
 
+  /** Whether other nodes describe files, so that a file may turn out to be of another version. */
+  public boolean isSecondHand() {
+    return source.isSecondHand();
+  }
+
+  /** What a kernel of this session was shown. Each kernel needs its own. */
+  public ShownFiles shownFiles() {
+    return importer.contradictions().shownFiles();
+  }
+
   /**
    * Proves, before a file is read, that it is of the version whose attributes were shown.
    *
@@ -258,7 +270,7 @@ public final class PmfsFileSystem {
    *     and opens it again
    */
   public boolean open(long number) throws FsException {
-    return open(number, () -> {});
+    return open(number, shownFiles, () -> {});
   }
 
   /** Makes sure that the kernel gets the answer to a request. */
@@ -267,11 +279,11 @@ public final class PmfsFileSystem {
   }
 
   /**
-   * The same for a request that may be ended early.
+   * The same for one of several kernels and a request that may be ended early.
    *
    * @param promise made before the kernel is told, once, to drop its pages
    */
-  public boolean open(long number, Promise promise) throws FsException {
+  public boolean open(long number, ShownFiles shown, Promise promise) throws FsException {
     Doubts doubts = importer.doubts();
     Inode inode = importer.checked(number);
     if (inode.attributes().type() != FileType.REGULAR || !source.isSecondHand()) {
@@ -280,12 +292,12 @@ public final class PmfsFileSystem {
     if (doubts.isDoubtedAtOpen(number)) {
       prove(inode);
     }
-    requireCurrent(number);
-    if (!doubts.hasOldPages(number)) {
+    requireCurrent(number, shown);
+    if (!shown.hasOldPages(number)) {
       return true;
     }
     promise.make();
-    return doubts.keepsPages(number);
+    return shown.keepsPages(number);
   }
 
   private void prove(Inode inode) throws FsException {
@@ -320,11 +332,11 @@ public final class PmfsFileSystem {
 
   /** Whether a file was found to be of another version than the attributes shown last. */
   public boolean isStale(long number) {
-    return importer.doubts().isStale(number);
+    return shownFiles.isStale(number);
   }
 
-  private void requireCurrent(long number) throws FsException {
-    if (isStale(number)) {
+  private static void requireCurrent(long number, ShownFiles shown) throws FsException {
+    if (shown.isStale(number)) {
       throw new FsException(
           Errno.ESTALE, "inode " + number + " is of another version than other nodes reported");
     }
@@ -332,7 +344,7 @@ public final class PmfsFileSystem {
 
   /** Called before a file's attributes are read for the kernel, which must get them. */
   public void refresh(long number) {
-    importer.doubts().refresh(number);
+    shownFiles.show(number, shownFiles.generation(number));
   }
 
   /**
@@ -355,6 +367,12 @@ public final class PmfsFileSystem {
    * @return bytes passed to the sink
    */
   public int read(long number, long offset, int size, ReadSink sink) throws FsException {
+    return read(number, offset, size, sink, shownFiles);
+  }
+
+  /** The same for one of several kernels. */
+  public int read(long number, long offset, int size, ReadSink sink, ShownFiles shown)
+      throws FsException {
     requests.increment();
     try {
       Inode inode = importer.checked(number);
@@ -368,27 +386,29 @@ public final class PmfsFileSystem {
       }
       ReadObserver watching = observer;
       return watching == null
-          ? deliver(inode, offset, size, sink)
-          : deliverWatched(inode, offset, size, sink, watching);
+          ? deliver(inode, offset, size, sink, shown)
+          : deliverWatched(inode, offset, size, sink, shown, watching);
     } catch (FsException | RuntimeException | Error e) {
       errors.increment();
       throw e;
     }
   }
 
-  private int deliver(Inode inode, long offset, int size, ReadSink sink) throws FsException {
+  private int deliver(Inode inode, long offset, int size, ReadSink sink, ShownFiles shown)
+      throws FsException {
     int total = (int) Math.min(size, Math.max(0, inode.attributes().size() - offset));
     sink.expect(total);
     int done = 0;
     while (done < total) {
-      done += deliverPiece(inode, offset + done, total - done, sink);
+      done += deliverPiece(inode, offset + done, total - done, sink, shown);
     }
     return done;
   }
 
-  private int deliverPiece(Inode inode, long offset, int count, ReadSink sink) throws FsException {
+  private int deliverPiece(Inode inode, long offset, int count, ReadSink sink, ShownFiles shown)
+      throws FsException {
     if (source.isSecondHand()) {
-      requireCurrent(inode.number());
+      requireCurrent(inode.number(), shown);
     }
     try {
       return stager.serve(inode, offset, count, sink);
@@ -397,7 +417,7 @@ public final class PmfsFileSystem {
           && failed.errno() == Errno.ESTALE
           && source.isSecondHand()) {
         Inode now = lookAgain(inode.number());
-        requireCurrent(inode.number());
+        requireCurrent(inode.number(), shown);
         if (!now.attributes().version().equals(inode.attributes().version())) {
           // The new attributes were shown after this read began with the old size.
           throw failed;
@@ -418,10 +438,11 @@ public final class PmfsFileSystem {
   }
 
   private int deliverWatched(
-      Inode inode, long offset, int size, ReadSink sink, ReadObserver watching) throws FsException {
+      Inode inode, long offset, int size, ReadSink sink, ShownFiles shown, ReadObserver watching)
+      throws FsException {
     watching.began(inode.number());
     try {
-      int done = deliver(inode, offset, size, sink);
+      int done = deliver(inode, offset, size, sink, shown);
       watching.delivered(inode.number(), inode.attributes().size(), offset, done);
       return done;
     } finally {

@@ -735,6 +735,32 @@ final class ImporterTest {
     }
   }
 
+  /** The kernel may still have what the predecessor showed. */
+  @Test
+  void lookAgain_ofAFileThatChanged_isKnownToTheNextProcess() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.faulty.beSecondHand();
+      long top = dataset.number("top");
+      long other = dataset.number("a/f");
+      dataset.fs.open(top);
+      dataset.store.write("top", 9, 150);
+      dataset.fs.lookAgain(top);
+
+      PmfsFileSystem next = dataset.openFileSystem();
+      assertThat(errnoOf(() -> next.open(top))).isEqualTo(Errno.ESTALE);
+      next.refresh(top);
+      PmfsFileSystem last = dataset.openFileSystem();
+      assertThat(last.open(top)).as("keeps pages").isFalse();
+      assertThat(last.open(top)).isTrue();
+      assertThat(last.open(other)).isTrue();
+
+      dataset.remount(store -> {});
+      dataset.faulty.beSecondHand();
+      assertThat(dataset.fs.open(top)).as("another session").isTrue();
+      assertThat(dataset.namespace.counters("generation/")).isEmpty();
+    }
+  }
+
   /** The file now ends where the earlier version did. */
   @Test
   void read_ofAFileThatIsTheNextVersionMeanwhile_isStale() throws Exception {

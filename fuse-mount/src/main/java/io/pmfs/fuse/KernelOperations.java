@@ -1,6 +1,7 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
+import io.pmfs.fs.ShownFiles;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
@@ -30,6 +31,7 @@ final class KernelOperations implements RequestHandler {
   private static final long MAX_INODE = 1L << 46;
 
   private final PmfsFileSystem fileSystem;
+  private final ShownFiles shownFiles;
   private final long validSeconds;
   private final @Nullable BackingFiles backing;
   private final Negotiation negotiation;
@@ -52,6 +54,7 @@ final class KernelOperations implements RequestHandler {
       int backgroundMax,
       AccessRule rule) {
     this.fileSystem = fileSystem;
+    this.shownFiles = fileSystem.shownFiles();
     this.backing = backing;
     this.validSeconds = validSeconds;
     this.rule = rule;
@@ -149,22 +152,35 @@ final class KernelOperations implements RequestHandler {
 
   /** The inode with the mode that the kernel sees. */
   private Inode inode(long number, KernelReply reply) throws FsException {
-    refresh(number, reply);
-    return shown(fileSystem.inode(number));
+    byte generation = generation(number, reply);
+    Inode inode = shown(fileSystem.inode(number));
+    shownFiles.show(number, generation);
+    return inode;
   }
 
-  private void refresh(long number, KernelReply reply) throws FsException {
-    if (fileSystem.isStale(number)) {
+  private byte generation(long number, KernelReply reply) throws FsException {
+    byte generation = shownFiles.generation(number);
+    if (shownFiles.isStale(number)) {
       reply.keep();
-      fileSystem.refresh(number);
     }
+    return generation;
   }
 
-  /** Like {@link #inode}; null if only another node has described the file so far. */
-  private @Nullable Inode verifiedInode(long number, KernelReply reply) throws FsException {
-    refresh(number, reply);
-    Inode inode = fileSystem.verifiedInode(number);
-    return inode == null ? null : shown(inode);
+  /**
+   * Writes a struct fuse_entry_out.
+   *
+   * @param verified whether to return false if only another node has described the file so far
+   */
+  private boolean putEntry(ByteBuffer out, int at, long number, boolean verified, KernelReply reply)
+      throws FsException {
+    byte generation = generation(number, reply);
+    Inode inode = verified ? fileSystem.verifiedInode(number) : fileSystem.inode(number);
+    if (inode == null) {
+      return false;
+    }
+    KernelProtocol.putEntry(out, at, shown(inode), validSeconds);
+    shownFiles.show(number, generation);
+    return true;
   }
 
   private Inode shown(Inode inode) throws FsException {
@@ -182,7 +198,7 @@ final class KernelOperations implements RequestHandler {
     if (!isAsked && (backing == null || backing.leavesOpensToKernel())) {
       throw new FsException(Errno.ENOSYS, "open");
     }
-    boolean keepsPages = fileSystem.open(request.inode(), reply::keep);
+    boolean keepsPages = fileSystem.open(request.inode(), shownFiles, reply::keep);
     if (backing == null) {
       sendOpened(reply, BackingFiles.NONE, keepsPages);
       return;
@@ -233,8 +249,7 @@ final class KernelOperations implements RequestHandler {
     if (entry == null) {
       KernelProtocol.putNoEntry(out, KernelReply.BODY, validSeconds);
     } else {
-      Inode inode = inode(entry.inode(), reply);
-      KernelProtocol.putEntry(out, KernelReply.BODY, inode, validSeconds);
+      putEntry(out, KernelReply.BODY, entry.inode(), false, reply);
     }
     reply.send(KernelProtocol.ENTRY_OUT_SIZE);
   }
@@ -267,9 +282,9 @@ final class KernelOperations implements RequestHandler {
       throw new FsException(Errno.EINVAL, "invalid read size: " + Integer.toUnsignedString(size));
     }
     try {
-      fileSystem.read(request.inode(), offset, size, reply);
+      fileSystem.read(request.inode(), offset, size, reply, shownFiles);
     } catch (FsException e) {
-      if (fileSystem.isStale(request.inode())) {
+      if (shownFiles.isStale(request.inode())) {
         reply.forgetAttributes(request.inode());
       }
       throw e;
@@ -349,13 +364,10 @@ final class KernelOperations implements RequestHandler {
       }
       if (prefix > 0) {
         try {
-          Inode inode = verifiedInode(entry.inode(), reply);
-          if (inode == null) {
+          if (!putEntry(out, KernelReply.BODY + size, entry.inode(), true, reply)) {
             // Compared when looked up: most readers of a directory need the attributes of few
             // files.
             KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
-          } else {
-            KernelProtocol.putEntry(out, KernelReply.BODY + size, inode, validSeconds);
           }
         } catch (FsException e) {
           // List the name anyway; a lookup returns the error.

@@ -671,6 +671,33 @@ final class KernelOperationsTest {
     }
   }
 
+  /** Each kernel has attributes and pages of its own. */
+  @Test
+  void open_ofAFileOfAnotherVersion_isStaleInEachSession(@TempDir Path directory) throws Exception {
+    try (KernelFixture secondHand = new KernelFixture(directory);
+        KernelSession one = secondHand.session();
+        KernelSession other = secondHand.session()) {
+      secondHand.faulty.beSecondHand();
+      long small = secondHand.inode("small");
+      for (KernelSession session : List.of(one, other)) {
+        assertThat(session.ask(Opcode.GETATTR, small, new byte[16]).error()).isZero();
+        assertThat(openFlags(session, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
+      }
+
+      Files.write(secondHand.source.resolve("small"), KernelFixture.content(2000));
+      secondHand.fileSystem.lookAgain(small);
+      byte[] whole = KernelMessages.read(0, 4096);
+      for (KernelSession session : List.of(one, other)) {
+        assertThat(session.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ESTALE);
+        assertThat(session.ask(Opcode.READ, small, whole).errno()).isEqualTo(Errno.ESTALE);
+        assertThat(session.notices).hasSize(1);
+        assertThat(session.ask(Opcode.GETATTR, small, new byte[16]).error()).isZero();
+        assertThat(openFlags(session, small)).as("its pages are dropped").isZero();
+        assertThat(openFlags(session, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
+      }
+    }
+  }
+
   private static int openFlags(KernelSession session, long inode) {
     Answer opened = session.ask(Opcode.OPEN, inode, new byte[8]);
     assertThat(opened.error()).isZero();

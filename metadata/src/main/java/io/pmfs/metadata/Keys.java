@@ -6,6 +6,7 @@ import io.pmfs.table.Column;
 import io.pmfs.table.Family;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Encodes and decodes all keys. Numbers are big-endian, so that the byte order of keys is the order
@@ -27,6 +28,11 @@ final class Keys {
   static byte[] counter(String name) {
     byte[] utf8 = name.getBytes(UTF_8);
     return ByteBuffer.allocate(1 + utf8.length).put(COUNTER).put(utf8).array();
+  }
+
+  /** The name of a counter; null if the key is another. */
+  static @Nullable String counterName(byte[] key) {
+    return key.length > 0 && key[0] == COUNTER ? new String(key, 1, key.length - 1, UTF_8) : null;
   }
 
   /** The key of data that an inode has once, and the prefix for data that it has several times. */

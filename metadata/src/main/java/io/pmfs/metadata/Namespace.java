@@ -178,6 +178,11 @@ public interface Namespace extends AutoCloseable {
 
   void putCounter(String key, long value);
 
+  void removeCounter(String key);
+
+  /** All counters whose keys begin with a prefix, by the rest of the key. */
+  Map<String, Long> counters(String prefix);
+
   /** Records the clean stop and closes. Idempotent. */
   @Override
   void close();

@@ -534,6 +534,31 @@ public final class RocksNamespace implements Namespace {
   }
 
   @Override
+  public void removeCounter(String key) {
+    database.delete(Family.DEFAULT, Keys.counter(key));
+  }
+
+  @Override
+  public Map<String, Long> counters(String prefix) {
+    Map<String, Long> found = new HashMap<>();
+    database.scan(
+        Family.DEFAULT,
+        Keys.counter(prefix),
+        (key, value) -> {
+          String name = Keys.counterName(key);
+          Long number = Values.number(value);
+          if (name == null || !name.startsWith(prefix)) {
+            return false;
+          }
+          if (number != null) {
+            found.put(name.substring(prefix.length()), number);
+          }
+          return true;
+        });
+    return found;
+  }
+
+  @Override
   public void close() {
     boolean isClean = !database.hasFailed();
     database.close(

@@ -569,6 +569,21 @@ public abstract class NamespaceContract {
   }
 
   @Test
+  void counters_ofAPrefix_areListedUntilRemoved() {
+    namespace.putCounter("a", 1);
+    namespace.putCounter("a/1", 2);
+    namespace.putCounter("a/20", 3);
+    namespace.putCounter("b", 4);
+    reopen();
+    assertThat(namespace.counters("a/")).isEqualTo(Map.of("1", 2L, "20", 3L));
+
+    namespace.removeCounter("a/1");
+    assertThat(namespace.counter("a/1")).isNull();
+    assertThat(namespace.counters("a/")).isEqualTo(Map.of("20", 3L));
+    assertThat(namespace.counters("c")).isEmpty();
+  }
+
+  @Test
   void reopen_afterClose_raisesSessionAndKeepsEverything() {
     assertThat(namespace.session()).isEqualTo(1);
     assertThat(namespace.stoppedCleanly()).isTrue();
