@@ -13,6 +13,7 @@ import java.util.Map;
  */
 final class Contradictions {
   private static final String KEY = "generation/";
+  private static final String REPLACED = "inodes-replaced-in-session";
 
   private static final int SESSION_SHIFT = 32;
   private static final int SHOWN = 1 << 8;
@@ -33,6 +34,15 @@ final class Contradictions {
         namespace.removeCounter(KEY + each.getKey());
       }
     }
+  }
+
+  void replaceInodes() {
+    namespace.putCounter(REPLACED, namespace.session());
+  }
+
+  boolean replacesInodes() {
+    Long replaced = namespace.counter(REPLACED);
+    return replaced != null && replaced == namespace.session();
   }
 
   byte generation(long number) {

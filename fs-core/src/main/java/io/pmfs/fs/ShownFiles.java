@@ -16,9 +16,23 @@ public final class ShownFiles {
   /** The generation of the pages. */
   private final InodeBytes opened = new InodeBytes();
 
+  private volatile boolean replacesInodes;
+
   ShownFiles(Contradictions contradictions, InodeBytes shown) {
     this.contradictions = contradictions;
     this.shown = shown;
+    this.replacesInodes = contradictions.replacesInodes();
+  }
+
+  /** Records, also for the session's next process, that {@link #replacesInodes}. */
+  public void replaceInodes() {
+    contradictions.replaceInodes();
+    replacesInodes = true;
+  }
+
+  /** Whether the kernel has another inode for each generation, which begins without pages. */
+  public boolean replacesInodes() {
+    return replacesInodes;
   }
 
   /** Whether a file was found to be of another version than the attributes shown last. */

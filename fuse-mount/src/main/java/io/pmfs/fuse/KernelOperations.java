@@ -148,14 +148,28 @@ final class KernelOperations implements RequestHandler {
     if (negotiation.isNegotiated() && negotiation.appliesAccessLists()) {
       fileSystem.accessLists().applyByKernel();
     }
+    if (negotiation.isNegotiated() && negotiation.replacesInodes()) {
+      shownFiles.replaceInodes();
+    }
   }
 
-  /** The inode with the mode that the kernel sees. */
+  /**
+   * The inode with the mode that the kernel sees.
+   *
+   * @throws FsException ESTALE if the kernel has to replace the inode: it then looks up the name
+   */
   private Inode inode(long number, KernelReply reply) throws FsException {
+    if (shownFiles.isStale(number) && replacesInodes()) {
+      throw new FsException(Errno.ESTALE, "inode " + number + " is of another version");
+    }
     byte generation = generation(number, reply);
     Inode inode = shown(fileSystem.inode(number));
     shownFiles.show(number, generation);
     return inode;
+  }
+
+  private boolean replacesInodes() {
+    return negotiation.replacesInodes() || shownFiles.replacesInodes();
   }
 
   private byte generation(long number, KernelReply reply) throws FsException {
@@ -178,7 +192,7 @@ final class KernelOperations implements RequestHandler {
     if (inode == null) {
       return false;
     }
-    KernelProtocol.putEntry(out, at, shown(inode), validSeconds);
+    KernelProtocol.putEntry(out, at, shown(inode), generation, validSeconds);
     shownFiles.show(number, generation);
     return true;
   }
@@ -191,10 +205,10 @@ final class KernelOperations implements RequestHandler {
 
   /**
    * ENOSYS makes the kernel open all further files without asking; any other answer makes it ask
-   * each time.
+   * each time. A kernel that cannot replace inodes drops pages of an old version only at an open.
    */
   private void open(KernelRequest request, KernelReply reply) throws FsException {
-    boolean isAsked = fileSystem.needsOpens();
+    boolean isAsked = fileSystem.isSecondHand() && (fileSystem.needsOpens() || !replacesInodes());
     if (!isAsked && (backing == null || backing.leavesOpensToKernel())) {
       throw new FsException(Errno.ENOSYS, "open");
     }
@@ -204,7 +218,7 @@ final class KernelOperations implements RequestHandler {
       return;
     }
     int id = backing.open(request.inode(), request.pid());
-    if (id == BackingFiles.NONE && !isAsked && backing.leavesOpensToKernel()) {
+    if (id == BackingFiles.NONE && !isAsked && keepsPages && backing.leavesOpensToKernel()) {
       backing.release(request.inode());
       throw new FsException(Errno.ENOSYS, "open");
     }

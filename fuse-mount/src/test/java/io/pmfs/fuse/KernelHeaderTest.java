@@ -180,7 +180,7 @@ final class KernelHeaderTest {
     size("fuse_getxattr_out", KernelProtocol.XATTR_OUT_SIZE, 0);
     size("fuse_entry_out", KernelProtocol.ENTRY_OUT_SIZE, 0);
     offset("fuse_entry_out", "attr", 0, KernelProtocol.ENTRY_OUT_ATTR, 0);
-    offset("fuse_entry_out", "generation", 0, 8, 0);
+    offset("fuse_entry_out", "generation", 0, KernelProtocol.ENTRY_OUT_GENERATION, 0);
     offset("fuse_entry_out", "entry_valid", 0, 16, 0);
     offset("fuse_entry_out", "attr_valid", 0, 24, 0);
     size("fuse_attr_out", KernelProtocol.ATTR_OUT_SIZE, 0);

@@ -698,6 +698,65 @@ final class KernelOperationsTest {
     }
   }
 
+  /** The kernel keeps its pages of a file that it opens without asking. */
+  @Test
+  void file_ofAnotherVersion_isAnotherInodeToTheKernel(@TempDir Path directory) throws Exception {
+    try (KernelFixture secondHand = new KernelFixture(directory);
+        KernelSession own = secondHand.session()) {
+      secondHand.faulty.beSecondHand();
+      assertThat(own.ask(Opcode.INIT, 0, KernelMessages.init(7, 45, -1)).error()).isZero();
+      long small = secondHand.inode("small");
+      openUntilSettled(own, small);
+      assertThat(own.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ENOSYS);
+      byte[] name = KernelMessages.name("small");
+      assertThat(own.ask(Opcode.LOOKUP, ROOT, name).body().getLong(8)).isZero();
+
+      byte[] now = KernelFixture.content(2000);
+      Files.write(secondHand.source.resolve("small"), now);
+      secondHand.fileSystem.lookAgain(small);
+      byte[] whole = KernelMessages.read(0, 4096);
+      assertThat(own.ask(Opcode.READ, small, whole).errno()).isEqualTo(Errno.ESTALE);
+      assertThat(own.ask(Opcode.GETATTR, small, new byte[16]).errno()).isEqualTo(Errno.ESTALE);
+      assertThat(own.ask(Opcode.READ, small, whole).errno()).isEqualTo(Errno.ESTALE);
+
+      ByteBuffer entry = own.ask(Opcode.LOOKUP, ROOT, name).body();
+      assertThat(entry.getLong(0)).isEqualTo(small);
+      assertThat(entry.getLong(8)).as("generation").isEqualTo(1);
+      assertThat(own.ask(Opcode.GETATTR, small, new byte[16]).error()).isZero();
+      assertThat(own.ask(Opcode.READ, small, whole).bytes()).isEqualTo(now);
+      // The next process does not know which flags were negotiated.
+      Files.write(secondHand.source.resolve("small"), KernelFixture.content(500));
+      secondHand.fileSystem.lookAgain(small);
+      KernelOperations next =
+          new KernelOperations(secondHand.fileSystem, 1000, null, -1, 56, AccessRule.MODES);
+      next.negotiation().resume(false);
+      try (KernelSession resumed = new KernelSession(next)) {
+        assertThat(resumed.ask(Opcode.GETATTR, small, new byte[16]).errno())
+            .isEqualTo(Errno.ESTALE);
+      }
+    }
+  }
+
+  @Test
+  void open_byAKernelThatDoesNotReplaceInodes_isReportedForever(@TempDir Path directory)
+      throws Exception {
+    try (KernelFixture secondHand = new KernelFixture(directory);
+        KernelSession own = secondHand.session()) {
+      secondHand.faulty.beSecondHand();
+      assertThat(own.ask(Opcode.INIT, 0, KernelMessages.init(7, 33, -1)).error()).isZero();
+      long small = secondHand.inode("small");
+      openUntilSettled(own, small);
+
+      assertThat(openFlags(own, small)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
+    }
+  }
+
+  private static void openUntilSettled(KernelSession session, long inode) {
+    for (int i = 0; i <= 1000; i++) {
+      assertThat(openFlags(session, inode)).isEqualTo(KernelProtocol.FOPEN_KEEP_CACHE);
+    }
+  }
+
   private static int openFlags(KernelSession session, long inode) {
     Answer opened = session.ask(Opcode.OPEN, inode, new byte[8]);
     assertThat(opened.error()).isZero();

@@ -23,6 +23,9 @@ public final class KernelProtocol {
 
   public static final int OLDEST_MINOR = 23;
 
+  /** Linux 5.14, since which an inode of another generation is replaced. */
+  public static final int REPLACING_MINOR = 34;
+
   // struct fuse_in_header
   public static final int IN_HEADER_SIZE = 40;
   public static final int IN_LENGTH = 0;
@@ -64,6 +67,7 @@ public final class KernelProtocol {
   public static final int LSEEK_OUT_SIZE = 8;
 
   public static final int ENTRY_OUT_SIZE = 128;
+  public static final int ENTRY_OUT_GENERATION = 8;
   public static final int ENTRY_OUT_ATTR = 40;
   public static final int ATTR_OUT_SIZE = 104;
   public static final int ATTR_OUT_ATTR = 16;
@@ -125,6 +129,16 @@ public final class KernelProtocol {
 
   private KernelProtocol() {}
 
+  /**
+   * Like {@link #putEntry(ByteBuffer, int, Inode, long)}. If the kernel knows another generation of
+   * the inode, it replaces that one, which can no longer be read (fuse_stale_inode).
+   */
+  public static void putEntry(
+      ByteBuffer out, int at, Inode inode, byte generation, long validSeconds) {
+    putEntry(out, at, inode, validSeconds);
+    out.putLong(at + ENTRY_OUT_GENERATION, Byte.toUnsignedLong(generation));
+  }
+
   /** Writes a struct fuse_entry_out: the inode of a name and how long the kernel may keep both. */
   public static void putEntry(ByteBuffer out, int at, Inode inode, long validSeconds) {
     putEntry(out, at, inode.number(), inode.attributes(), validSeconds);
@@ -134,7 +148,7 @@ public final class KernelProtocol {
   public static void putEntry(
       ByteBuffer out, int at, long number, Attributes attributes, long validSeconds) {
     out.putLong(at, number);
-    out.putLong(at + 8, 0);
+    out.putLong(at + ENTRY_OUT_GENERATION, 0);
     out.putLong(at + 16, validSeconds);
     out.putLong(at + 24, validSeconds);
     out.putInt(at + 32, 0);
