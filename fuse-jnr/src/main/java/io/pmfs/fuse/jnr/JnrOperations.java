@@ -142,11 +142,11 @@ final class JnrOperations extends FuseStubFS {
 
   /**
    * ENOSYS, once: the kernel then opens files without asking, and keeps their data in its page
-   * cache. Files that other nodes describe must be opened here.
+   * cache. Files that other nodes describe must be opened here, which drops that data.
    */
   @Override
   public int open(String path, FuseFileInfo info) {
-    if (!fileSystem.needsOpens()) {
+    if (!fileSystem.isSecondHand()) {
       return -Errno.ENOSYS.number();
     }
     return answer(
