@@ -150,6 +150,15 @@ final class OwnMount implements AutoCloseable {
     }
   }
 
+  /** Has the file compared with the source, as another node may. */
+  void lookAgain(String name) {
+    try {
+      fileSystem.lookAgain(inode(name));
+    } catch (FsException e) {
+      throw new AssertionError(e);
+    }
+  }
+
   /** Requests for names so far. */
   int lookups() {
     return lookups.get();
