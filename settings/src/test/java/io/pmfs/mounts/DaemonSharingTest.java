@@ -53,6 +53,9 @@ final class DaemonSharingTest {
     }
   }
 
+  /** Each holds a lock until it is closed, or collected. */
+  private final List<Registration> registered = new ArrayList<>();
+
   @BeforeEach
   void makeWorld() {
     world = new TestMachine(temporary);
@@ -80,15 +83,16 @@ final class DaemonSharingTest {
     List<String> table = new ArrayList<>();
     for (int i = 0; i < mountpoints.length; i++) {
       table.add("2%d 1 0:3%d / %s ro - fuse.pmfs %s ro".formatted(i, i, mountpoints[i], source));
-      Objects.requireNonNull(world.registry().register(mountpoints[i]))
-          .publish(
-              DaemonRecord.of(
-                      mountpoints[i].toString(),
-                      source,
-                      ProcessHandle.current().pid(),
-                      "/socket",
-                      "/log")
-                  .withDevice("0:3" + i));
+      Registration place = Objects.requireNonNull(world.registry().register(mountpoints[i]));
+      registered.add(place);
+      place.publish(
+          DaemonRecord.of(
+                  mountpoints[i].toString(),
+                  source,
+                  ProcessHandle.current().pid(),
+                  "/socket",
+                  "/log")
+              .withDevice("0:3" + i));
     }
     world.mountinfo(table.toArray(String[]::new));
   }
