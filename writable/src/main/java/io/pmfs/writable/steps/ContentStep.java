@@ -9,6 +9,7 @@ import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.Intent.Mark;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.tree.Homes;
@@ -311,7 +312,9 @@ public final class ContentStep {
         return keepBeside(change, inode);
       }
       copies.discard(change);
-      int file = openToWrite(change, directory, inode.homeName(), there);
+      int file =
+          openToWrite(
+              change, directory, new At(inode.homeParent(), inode.homeName()), there, Mark.APPENDS);
       if (file < 0) {
         return replace(change, inode);
       }
@@ -383,21 +386,25 @@ public final class ContentStep {
 
   /**
    * Opens a file for its writer. If the mode forbids that now, although it did not when the user
-   * opened the file, root opens it.
+   * opened the file, root opens it. If that fails, what the file is like is recorded: its change
+   * time will be another one when, say, it is no longer immutable.
    *
    * @return -1 if its mode forbids it even to root
    */
   private int openToWrite(
-      Change.Content change, SourceTree.Directory directory, FileName name, Stat expected)
+      Change.Content change, SourceTree.Directory directory, At home, Stat expected, Mark mark)
       throws FsException {
     int file = -1;
     try {
-      file = openToWrite(change, directory, name);
+      file = openToWrite(change, directory, home.name());
       if (file >= 0) {
-        step.tree().opened(file).require(expected, name);
+        step.tree().opened(file).require(expected, home.name());
       }
       return file;
     } catch (FsException e) {
+      if (file < 0) {
+        temporaries.leave(change, home.directory(), mark, expected);
+      }
       if (file >= 0) {
         calls.close(file);
       }
@@ -769,7 +776,7 @@ public final class ContentStep {
   private Recording overwrite(Change.Content change, Found found, At home) throws FsException {
     copies.discard(change);
     try (SourceTree.Directory directory = step.open(home.directory())) {
-      int file = openToWrite(change, directory, home.name(), found.get(home));
+      int file = openToWrite(change, directory, home, found.get(home), Mark.OVERWRITES);
       if (file < 0) {
         throw new FsException(Errno.EACCES, home.name().toString());
       }

@@ -118,6 +118,12 @@ public final class Temporaries {
     }
   }
 
+  /** Records what a file is like that is to be changed in place, and could not be opened. */
+  void leave(Change.Content change, long directory, Intent.Mark mark, Stat file)
+      throws FsException {
+    put(change, new Intent(directory, mark).withLeft(file));
+  }
+
   private static Intent.Mark mark(State state, Change.Content change) throws FsException {
     Intent intent = Intent.of(state, change);
     return intent == null ? Intent.Mark.NOTHING : intent.mark();

@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.journal.Protection;
 import java.nio.file.Path;
 import java.util.Objects;
+import java.util.Set;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -54,6 +56,37 @@ class ProtectionTest {
     node.changed = node.changed.plusSeconds(1);
     driver.restart();
     driver.mount().attributes(driver.node(path).inode());
+  }
+
+  /**
+   * The source refuses what the file's attributes forbid, and a change of these shows in its time.
+   */
+  @Test
+  void change_refusedWhileTheFileWasImmutable_isNoConflictLater() throws Exception {
+    driver.put("other", "another");
+    FakeCalls.Node node = atSource("other");
+    node.protection = Protection.IMMUTABLE;
+    node.changed = node.changed.plusSeconds(1);
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            boolean isTouched = Set.of("rename", "open").contains(call);
+            if (isTouched && name.equals(Driver.name("other"))) {
+              throw new FsException(Errno.EPERM, call);
+            }
+          }
+        });
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().refused()).isOne();
+    driver.calls.watch(new FakeCalls.Watcher() {});
+    driver.restart();
+    node.protection = Protection.NONE;
+    node.changed = node.changed.plusSeconds(1);
+    driver.mount().retry(Driver.name("other"));
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().conflicts()).isZero();
+    assertThat(driver.sourceTree()).containsEntry("other", "file 644 another");
   }
 
   private static void assertRefused(ThrowingCallable call) {
