@@ -376,6 +376,24 @@ public final class KnownMounts {
         && MountProbe.of(mountpoint) != MountProbe.STALE;
   }
 
+  /** Whether a mount's daemon is known to have died, and no other follows. */
+  public boolean hasDied(Path mountpoint) throws MountFailure {
+    MountTable.Mount mount = surroundings.mounts().at(mountpoint);
+    return mount != null && hasDied(mount, last(mount, mountpoint));
+  }
+
+  private static boolean hasDied(MountTable.Mount mount, @Nullable DaemonRecord last) {
+    return last != null && last.isOf(mount) && !last.mayBeReplaced();
+  }
+
+  private @Nullable DaemonRecord last(MountTable.@Nullable Mount mount, Path mountpoint)
+      throws MountFailure {
+    return ask(of(mount), registry -> Optional.ofNullable(registry.last(mountpoint))).stream()
+        .flatMap(answer -> answer.value().stream())
+        .findFirst()
+        .orElse(null);
+  }
+
   /** Removes the files of a dead daemon whose mount is gone. */
   public void forget(Path mountpoint) throws MountFailure {
     for (Registry registry : all) {
@@ -609,12 +627,8 @@ public final class KnownMounts {
           mountpoint + ": a stale mount: its daemon died; run pmfs umount " + mountpoint);
     }
     MountTable.Mount mount = surroundings.mounts().at(mountpoint);
-    DaemonRecord last =
-        ask(of(mount), registry -> Optional.ofNullable(registry.last(mountpoint))).stream()
-            .flatMap(answer -> answer.value().stream())
-            .findFirst()
-            .orElse(null);
-    if (mount != null && last != null && last.isOf(mount) && !last.mayBeReplaced()) {
+    DaemonRecord last = last(mount, mountpoint);
+    if (mount != null && last != null && hasDied(mount, last)) {
       return new MountFailure(
           ExitStatus.FAILED,
           "%s: its daemon died, and a user's mount has no other; run pmfs umount %s; see %s"

@@ -160,7 +160,7 @@ public record DatasetDirectory(Path path, String lock) {
 
   /** Whether the directory of a dataset may hold files that are not at the source. */
   public static boolean isUnsaved(Path directory) {
-    return Files.exists(directory.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
+    return !Files.notExists(directory.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
   }
 
   /** Marks the directory: it may now hold files that are not at the source. */

@@ -127,7 +127,7 @@ public final class UmountCommand implements Callable<Integer> {
     }
     if (entry == null) {
       boolean isStale = MountProbe.of(mountpoint) == MountProbe.STALE;
-      if (isWritable && !isStale && !noDrain) {
+      if (isWritable && !isStale && !noDrain && !knownMounts.hasDied(mountpoint)) {
         throw new MountFailure(
             ExitStatus.PARTLY, knownMounts.absence(mountpoint).line() + UNDRAINED);
       }
@@ -203,7 +203,7 @@ public final class UmountCommand implements Callable<Integer> {
     if (outcome.isDrained() || (noDrain && outcome.last().outputs().isDrained())) {
       sayWhatDiffers(mountpoint, outcome.last());
       DaemonRecord daemon = outcome.daemon();
-      return new Drained(ExitStatus.DONE, daemon, outcome.isDrained() ? wait.state(daemon) : null);
+      return new Drained(ExitStatus.DONE, daemon, wait.state(daemon));
     }
     DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
         .forEach(invocation::show);

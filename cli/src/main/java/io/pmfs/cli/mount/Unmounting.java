@@ -6,6 +6,7 @@ import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.process.ExternalUnmount;
 import io.pmfs.machine.ExitStatus;
+import io.pmfs.machine.Limited;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.TimeSpan;
@@ -35,6 +36,7 @@ final class Unmounting {
   private static final int HTTP_CONFLICT = 409;
   private static final int HTTP_GONE = 410;
   private static final int HTTP_NOT_IMPLEMENTED = 501;
+  private static final Duration LOOK = Duration.ofSeconds(5);
   private static final Duration LAZY_PATIENCE = Duration.ofSeconds(2);
 
   /** If the daemon takes longer, looks for what keeps it. */
@@ -320,7 +322,7 @@ final class Unmounting {
         invocation.say(
             "%s unmounted here, but not in other mount namespaces: %s; pid %d ends with the last of them"
                 .formatted(mountpoint, String.join(", ", viewers), entry.pid()));
-        return false;
+        return isLeft(state);
       }
       await(() -> end(server) != End.RUNNING, busy.detaches() ? LAZY_PATIENCE : timeout);
       if (state != null && busy.detaches() && end(server) == End.RUNNING && !isServing(entry)) {
@@ -348,7 +350,19 @@ final class Unmounting {
                 .formatted(mountpoint, entry.pid()));
       }
     }
-    return state != null && DatasetDirectory.isUnsaved(state);
+    return isLeft(state);
+  }
+
+  /**
+   * Whether changes may be left in a state directory. A user's daemon names it, so that the look
+   * may hang.
+   */
+  private static boolean isLeft(@Nullable Path state) {
+    try {
+      return state != null && Limited.call(LOOK, () -> DatasetDirectory.isUnsaved(state));
+    } catch (IOException e) {
+      return true;
+    }
   }
 
   /** The processes that keep the session in other mount namespaces. */
