@@ -73,10 +73,19 @@ final class Machine {
 
   /** Linux 6.9 is the first that reads a file in place of a FUSE daemon. */
   static void requirePassthrough() {
+    requireKernel(6_009, "no passthrough");
+  }
+
+  /** Linux 5.14 is the first that replaces an inode of another generation. */
+  static void requireReplacedInodes() {
+    requireKernel(5_014, "no replaced inodes");
+  }
+
+  private static void requireKernel(int least, String lack) {
     String release = System.getProperty("os.version");
     String[] parts = release.split("[^0-9]+", 3);
     int version = 1000 * Integer.parseInt(parts[0]) + Integer.parseInt(parts[1]);
-    assumeTrue(version >= 6_009, "no passthrough in kernel " + release);
+    assumeTrue(version >= least, lack + " in kernel " + release);
   }
 
   static boolean onPath(String command) {

@@ -9,6 +9,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -20,6 +21,11 @@ final class ReplacedInodeIT {
 
   @Installed(byRoot = true)
   private Installation pmfs;
+
+  @BeforeEach
+  void requireKernel() {
+    Machine.requireReplacedInodes();
+  }
 
   @Test
   void file_ofAnotherVersion_isReadWholeOrNotAtAll() throws Exception {
