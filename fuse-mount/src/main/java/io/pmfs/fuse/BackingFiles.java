@@ -5,11 +5,14 @@ import io.pmfs.posix.AvailableMemory;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.LentFile;
 import java.nio.file.Path;
-import java.util.HashMap;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -26,7 +29,8 @@ import org.slf4j.LoggerFactory;
  * <p>The kernel requires that all opens of an inode agree, and looks up the id at each open. While
  * an inode is open through the daemon, every further open goes through the daemon. While it is open
  * on a backing file, every further open uses the same backing file, whose registration therefore
- * stays although its copy may be gone.
+ * stays although its copy may be gone. To the kernel each generation of a file is another inode:
+ * opens of different generations need not agree.
  *
  * <p>The source may lend a file that has no copy: itself, or a copy that somebody else has. It is
  * registered while its inode is open, and given back when the kernel has it no more. The next open
@@ -89,6 +93,7 @@ final class BackingFiles {
     private final int id;
     private final long size;
     private final @Nullable LentFile lent;
+    private long generation;
     private int slot = NO_SLOT;
     private int opens = 1;
 
@@ -113,10 +118,21 @@ final class BackingFiles {
 
     static Backing inherited(BackingLedger.Entry entry) {
       Backing backing = new Backing(entry.id(), 0, null);
+      backing.generation = entry.generation();
       backing.slot = entry.slot();
       backing.opens = entry.opens();
       backing.gone = true;
       return backing;
+    }
+  }
+
+  private record KernelInode(long number, long generation) implements Comparable<KernelInode> {
+    private static final Comparator<KernelInode> ORDER =
+        Comparator.comparingLong(KernelInode::number).thenComparingLong(KernelInode::generation);
+
+    @Override
+    public int compareTo(KernelInode other) {
+      return ORDER.compare(this, other);
     }
   }
 
@@ -133,9 +149,9 @@ final class BackingFiles {
 
   private final LongAdder leftBytes = new LongAdder();
   private final LongAdder leftSourceBytes = new LongAdder();
-  private final Map<Long, Backing> open = new HashMap<>(); // GUARDED_BY(this)
+  private final NavigableMap<KernelInode, Backing> open = new TreeMap<>(); // GUARDED_BY(this)
 
-  /** Registered but not open, longest idle first. */
+  /** Registered but not open, by inode number, longest idle first. */
   private final Map<Long, Backing> idle = new LinkedHashMap<>(); // GUARDED_BY(this)
 
   /** How many entries of {@link #open} the kernel reads without the daemon. */
@@ -183,7 +199,7 @@ final class BackingFiles {
     for (BackingLedger.Entry entry : from.entries()) {
       Backing backing = Backing.inherited(entry);
       if (backing.opens > 0) {
-        opened(entry.inode(), backing);
+        opened(new KernelInode(entry.inode(), entry.generation()), backing);
       } else {
         from.remove(backing.slot);
         unregister(backing);
@@ -270,15 +286,16 @@ final class BackingFiles {
    * Opens a file; returns the id of its backing file, or {@link #NONE} to read it through the
    * daemon.
    *
+   * @param generation of the file as the kernel knows it
    * @param reader the process or thread that opens it; 0 if unknown
    */
-  int open(long inode, long reader) throws FsException {
+  int open(long inode, long generation, long reader) throws FsException {
     if (isIdle(inode) && !isWhole(inode)) {
       copyGone(inode);
     }
     long goneBefore;
     synchronized (this) {
-      Backing known = openKnown(inode);
+      Backing known = openKnown(inode, generation);
       if (known != null) {
         return known.id;
       }
@@ -287,14 +304,15 @@ final class BackingFiles {
     Backing made = register(inode, reader);
     Backing chosen;
     synchronized (this) {
-      chosen = openKnown(inode);
+      chosen = openKnown(inode, generation);
       if (chosen == null) {
         // If a copy was removed meanwhile, it may be this one: usable for this open, but not kept.
         made.gone |= copiesGone != goneBefore;
-        made.slot = ledger == null || leaving ? NO_SLOT : ledger.put(inode, made.id);
+        made.slot = ledger == null || leaving ? NO_SLOT : ledger.put(inode, generation, made.id);
         boolean isKnownLater = !leaving && (ledger == null || made.slot != NO_SLOT);
         chosen = isKnownLater ? made : Backing.throughUs();
-        opened(inode, chosen);
+        chosen.generation = generation;
+        opened(new KernelInode(inode, generation), chosen);
         countBytes(chosen);
       }
     }
@@ -315,14 +333,16 @@ final class BackingFiles {
   }
 
   /** Called with the lock held. */
-  private @Nullable Backing openKnown(long inode) {
-    Backing known = open.get(inode);
+  private @Nullable Backing openKnown(long inode, long generation) {
+    KernelInode key = new KernelInode(inode, generation);
+    Backing known = open.get(key);
     if (known == null) {
-      known = idle.remove(inode);
-      if (known == null) {
+      known = idle.get(inode);
+      if (known == null || known.generation != generation) {
         return null;
       }
-      opened(inode, known);
+      idle.remove(inode);
+      opened(key, known);
     }
     count(known, 1);
     countBytes(known);
@@ -330,7 +350,7 @@ final class BackingFiles {
   }
 
   /** Called with the lock held. */
-  private void opened(long inode, Backing backing) {
+  private void opened(KernelInode inode, Backing backing) {
     open.put(inode, backing);
     passing += backing.id == NONE ? 0 : 1;
   }
@@ -349,20 +369,25 @@ final class BackingFiles {
   }
 
   /** Undoes one {@link #open}. */
-  void release(long inode) {
+  void release(long inode, long generation) {
+    KernelInode key = new KernelInode(inode, generation);
     Backing out = null;
     synchronized (this) {
-      Backing known = open.get(inode);
+      Backing known = open.get(key);
       if (known == null || count(known, -1) > 0) {
         return;
       }
-      open.remove(inode);
+      open.remove(key);
       passing -= known.id == NONE ? 0 : 1;
       if (known.gone || known.id == NONE) {
         out = forget(known);
       } else {
-        idle.put(inode, known);
-        out = idle.size() > registeredMax ? removeEldest() : null;
+        Backing ofAnotherGeneration = idle.put(inode, known);
+        if (ofAnotherGeneration != null) {
+          out = forget(ofAnotherGeneration);
+        } else if (idle.size() > registeredMax) {
+          out = removeEldest();
+        }
       }
     }
     unregister(out);
@@ -388,10 +413,9 @@ final class BackingFiles {
     Backing out;
     synchronized (this) {
       copiesGone++;
-      Backing opened = open.get(inode);
-      if (opened != null) {
-        opened.gone = true;
-      }
+      open.subMap(new KernelInode(inode, 0), new KernelInode(inode + 1, 0))
+          .values()
+          .forEach(opened -> opened.gone = true);
       Backing known = idle.remove(inode);
       out = known == null ? null : forget(known);
     }
@@ -526,16 +550,16 @@ final class BackingFiles {
 
   /** Call before closing the device. */
   void close() {
-    Map<Long, Backing> all;
+    List<Backing> all;
     synchronized (this) {
       if (ledger != null) {
         ledger.close();
       }
-      all = new HashMap<>(idle);
-      all.putAll(open);
+      all = new ArrayList<>(idle.values());
+      all.addAll(open.values());
       idle.clear();
       open.clear();
     }
-    all.values().forEach(this::unregister);
+    all.forEach(this::unregister);
   }
 }

@@ -20,9 +20,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Records in a mapped file which inodes have which backing ids. The file survives this process: the
  * kernel keeps both, and a daemon that takes over the session must continue with them. Slots of 16
- * bytes: inode number, backing id, open count; an inode of 0 marks a free slot. The file grows in
- * pieces as files are opened. It exists as long as the session, so no other program reads its
- * format.
+ * bytes: inode number with the generation in the highest byte, backing id, open count; an inode of
+ * 0 marks a free slot. The file grows in pieces as files are opened. It exists as long as the
+ * session, so no other program reads its format.
  */
 final class BackingLedger implements AutoCloseable {
   private static final Logger log = LoggerFactory.getLogger(BackingLedger.class);
@@ -37,9 +37,10 @@ final class BackingLedger implements AutoCloseable {
 
   private static final int ID = 8;
   private static final int OPENS = 12;
+  private static final int GENERATION_SHIFT = 56;
 
   /** A slot in use. */
-  record Entry(int slot, long inode, int id, int opens) {}
+  record Entry(int slot, long inode, long generation, int id, int opens) {}
 
   private final FileChannel file; // GUARDED_BY(this)
   private final List<MappedByteBuffer> pieces = new ArrayList<>(); // GUARDED_BY(this)
@@ -82,14 +83,24 @@ final class BackingLedger implements AutoCloseable {
             slot -> {
               MappedByteBuffer piece = piece(slot);
               int at = at(slot);
+              long inode = inode(slot);
               entries.add(
-                  new Entry(slot, inode(slot), piece.getInt(at + ID), piece.getInt(at + OPENS)));
+                  new Entry(
+                      slot,
+                      inode & (1L << GENERATION_SHIFT) - 1,
+                      inode >>> GENERATION_SHIFT,
+                      piece.getInt(at + ID),
+                      piece.getInt(at + OPENS)));
             });
     return entries;
   }
 
-  /** Records an id with one open; returns its slot, or -1 if there is no room. */
-  synchronized int put(long inode, int id) {
+  /**
+   * Records an id with one open; returns its slot, or -1 if there is no room.
+   *
+   * @param generation at most 255
+   */
+  synchronized int put(long inode, long generation, int id) {
     int slot = used.nextClearBit(0);
     if (slot >= slots() && !grow()) {
       return -1;
@@ -101,7 +112,7 @@ final class BackingLedger implements AutoCloseable {
     piece.putInt(at + ID, id);
     piece.putInt(at + OPENS, 1);
     VarHandle.releaseFence();
-    piece.putLong(at, inode);
+    piece.putLong(at, inode | generation << GENERATION_SHIFT);
     return slot;
   }
 

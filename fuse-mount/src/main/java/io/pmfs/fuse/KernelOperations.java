@@ -2,6 +2,7 @@ package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fs.ShownFiles;
+import io.pmfs.fuse.protocol.ChangeProtocol;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
 import io.pmfs.fuse.protocol.KernelRequest;
@@ -115,10 +116,11 @@ final class KernelOperations implements RequestHandler {
       case OPENDIR -> opendir(reply);
       case FLUSH, FSYNC, FSYNCDIR, SYNCFS, ACCESS, COPY_FILE_RANGE_64 -> reply.fail(Errno.ENOSYS);
       case RELEASE -> {
+        long generation = request.longAt(ChangeProtocol.HANDLE);
         reply.send(0);
         // Not earlier: a request whose answer is lost with this process is resent to the next one.
         if (backing != null) {
-          backing.release(request.inode());
+          backing.release(request.inode(), generation);
         }
       }
       case RELEASEDIR, DESTROY -> reply.send(0);
@@ -212,20 +214,24 @@ final class KernelOperations implements RequestHandler {
     if (!isAsked && (backing == null || backing.leavesOpensToKernel())) {
       throw new FsException(Errno.ENOSYS, "open");
     }
-    boolean keepsPages = fileSystem.open(request.inode(), shownFiles, reply::keep);
+    long inode = request.inode();
+    long generation = Byte.toUnsignedLong(shownFiles.generation(inode));
+    boolean keepsPages = fileSystem.open(inode, shownFiles, reply::keep);
     if (backing == null) {
-      sendOpened(reply, BackingFiles.NONE, keepsPages);
+      sendOpened(reply, generation, BackingFiles.NONE, keepsPages);
       return;
     }
-    int id = backing.open(request.inode(), request.pid());
-    if (id == BackingFiles.NONE && !isAsked && keepsPages && backing.leavesOpensToKernel()) {
-      backing.release(request.inode());
-      throw new FsException(Errno.ENOSYS, "open");
-    }
+    int id = backing.open(inode, generation, request.pid());
     try {
-      sendOpened(reply, id, keepsPages);
+      if (replacesInodes() && shownFiles.generation(inode) != (byte) generation) {
+        throw new FsException(Errno.ESTALE, "inode " + inode + " is of another version now");
+      }
+      if (id == BackingFiles.NONE && !isAsked && keepsPages && backing.leavesOpensToKernel()) {
+        throw new FsException(Errno.ENOSYS, "open");
+      }
+      sendOpened(reply, generation, id, keepsPages);
     } catch (Throwable e) {
-      backing.release(request.inode());
+      backing.release(inode, generation);
       throw e;
     }
     if (id != BackingFiles.NONE) {
@@ -233,10 +239,12 @@ final class KernelOperations implements RequestHandler {
     }
   }
 
-  private static void sendOpened(KernelReply reply, int id, boolean keepsPages) throws FsException {
+  /** The handle, which the kernel returns when it closes the file, is the generation. */
+  private static void sendOpened(KernelReply reply, long generation, int id, boolean keepsPages)
+      throws FsException {
     int keeping = keepsPages ? KernelProtocol.FOPEN_KEEP_CACHE : 0;
     ByteBuffer out = reply.body();
-    out.putLong(KernelReply.BODY, 0);
+    out.putLong(KernelReply.BODY, generation);
     out.putInt(
         KernelReply.BODY + 8, id == BackingFiles.NONE ? keeping : KernelProtocol.FOPEN_PASSTHROUGH);
     out.putInt(KernelReply.BODY + 12, id);

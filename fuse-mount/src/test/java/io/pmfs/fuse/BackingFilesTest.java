@@ -10,6 +10,7 @@ import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -107,30 +108,30 @@ final class BackingFilesTest {
 
   @Test
   void open_ofAStagedFile_isRegisteredOnceAndKept() throws Exception {
-    int id = files.open(small, 0);
+    int id = files.open(small, 0, 0);
     assertThat(id).isPositive();
-    assertThat(files.open(small, 0)).isEqualTo(id);
-    files.release(small);
-    files.release(small);
-    assertThat(files.open(small, 0)).isEqualTo(id);
+    assertThat(files.open(small, 0, 0)).isEqualTo(id);
+    files.release(small, 0);
+    files.release(small, 0);
+    assertThat(files.open(small, 0, 0)).isEqualTo(id);
     assertThat(kernel.registered).containsExactly(id);
-    files.release(small);
+    files.release(small, 0);
   }
 
   @Test
   void open_ofACopyThatWasCutShort_isThroughUs() throws Exception {
-    int id = files.open(large, 0);
+    int id = files.open(large, 0, 0);
     assertThat(id).isPositive();
     Path copy = Objects.requireNonNull(fixture.fileSystem.copyFile(large));
     try (FileChannel file = FileChannel.open(copy, StandardOpenOption.WRITE)) {
       file.truncate(10);
     }
-    assertThat(files.open(large, 0)).as("the kernel wants all opens to agree").isEqualTo(id);
-    files.release(large);
-    files.release(large);
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0, 0)).as("the kernel wants all opens to agree").isEqualTo(id);
+    files.release(large, 0);
+    files.release(large, 0);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(kernel.registered).isEmpty();
-    files.release(large);
+    files.release(large, 0);
   }
 
   @Test
@@ -239,22 +240,22 @@ final class BackingFilesTest {
 
   @Test
   void open_whileItsCopyGoes_staysOnTheSameFile() throws Exception {
-    int id = files.open(small, 0);
+    int id = files.open(small, 0, 0);
     fixture.copies.drop(small);
-    assertThat(files.open(small, 0)).isEqualTo(id);
+    assertThat(files.open(small, 0, 0)).isEqualTo(id);
     assertThat(kernel.registered).as("looked up at every open").contains(id);
-    files.release(small);
+    files.release(small, 0);
     assertThat(kernel.registered).contains(id);
-    files.release(small);
+    files.release(small, 0);
     assertThat(kernel.registered).doesNotContain(id);
-    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
-    files.release(small);
+    assertThat(files.open(small, 0, 0)).isEqualTo(BackingFiles.NONE);
+    files.release(small, 0);
   }
 
   @Test
   void copy_goneWhileNotOpen_isUnregisteredAtOnce() throws Exception {
-    files.open(small, 0);
-    files.release(small);
+    files.open(small, 0, 0);
+    files.release(small, 0);
     fixture.copies.drop(small);
     assertThat(kernel.registered).isEmpty();
   }
@@ -262,13 +263,13 @@ final class BackingFilesTest {
   @Test
   void open_throughUs_staysSoUntilAllAreClosed() throws Exception {
     fixture.copies.drop(small);
-    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0, 0)).isEqualTo(BackingFiles.NONE);
     stage(small);
-    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
-    files.release(small);
-    files.release(small);
-    assertThat(files.open(small, 0)).isPositive();
-    files.release(small);
+    assertThat(files.open(small, 0, 0)).isEqualTo(BackingFiles.NONE);
+    files.release(small, 0);
+    files.release(small, 0);
+    assertThat(files.open(small, 0, 0)).isPositive();
+    files.release(small, 0);
   }
 
   @Test
@@ -280,11 +281,11 @@ final class BackingFilesTest {
     stage(other);
     stage(another);
     for (long number : new long[] {small, large, other, another}) {
-      files.open(number, 0);
+      files.open(number, 0, 0);
     }
     assertThat(kernel.registered).as("open ones do not count").hasSize(4);
     for (long number : new long[] {small, large, other, another}) {
-      files.release(number);
+      files.release(number, 0);
     }
     assertThat(kernel.registered).containsExactlyInAnyOrder(3, 4);
   }
@@ -293,44 +294,44 @@ final class BackingFilesTest {
   void open_ofACopyCutShort_isThroughUs() throws Exception {
     Path copy = java.util.Objects.requireNonNull(fixture.fileSystem.copyFile(small));
     Files.write(copy, new byte[10]);
-    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
-    files.release(small);
+    assertThat(files.open(small, 0, 0)).isEqualTo(BackingFiles.NONE);
+    files.release(small, 0);
   }
 
   @Test
   void kernel_thatForbids_isNotAskedAgain() throws Exception {
     kernel.refusal = Errno.EPERM;
-    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(files.readModeReason()).contains("CAP_SYS_ADMIN");
     kernel.refusal = null;
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
-    files.release(small);
-    files.release(large);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
+    files.release(small, 0);
+    files.release(large, 0);
   }
 
   @Test
   void kernel_thatIsShortOfMemory_isAskedAgain() throws Exception {
     kernel.refusal = Errno.ENOMEM;
-    assertThat(files.open(small, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(small, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(files.readMode()).isEqualTo(ReadMode.PASSTHROUGH);
     kernel.refusal = null;
-    assertThat(files.open(large, 0)).isPositive();
-    files.release(small);
-    files.release(large);
+    assertThat(files.open(large, 0, 0)).isPositive();
+    files.release(small, 0);
+    files.release(large, 0);
   }
 
   @Test
   void open_ofAnUnknownInode_failsAndCountsNothing() {
-    assertThatThrownBy(() -> files.open(987_654, 0))
+    assertThatThrownBy(() -> files.open(987_654, 0, 0))
         .isInstanceOfSatisfying(
             FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.ESTALE));
-    files.release(987_654);
+    files.release(987_654, 0);
   }
 
   @Test
   void release_ofWhatIsNotOpen_isIgnored() {
-    files.release(small);
-    files.release(-1);
+    files.release(small, 0);
+    files.release(-1, 0);
     assertThat(kernel.registered).isEmpty();
   }
 
@@ -367,15 +368,15 @@ final class BackingFilesTest {
     int backed = 0;
     for (int i = 0; i < 20_000; i++) {
       long number = random.nextBoolean() ? small : large;
-      int first = files.open(number, 0);
-      int second = files.open(number, 0);
+      int first = files.open(number, 0, 0);
+      int second = files.open(number, 0, 0);
       assertThat(second).as("opens agree").isEqualTo(first);
       if (first != BackingFiles.NONE) {
         assertThat(kernel.registered).contains(first);
         backed++;
       }
-      files.release(number);
-      files.release(number);
+      files.release(number, 0);
+      files.release(number, 0);
     }
     return backed;
   }
@@ -413,30 +414,30 @@ final class BackingFilesTest {
       throws Exception {
     Path ledger = directory.resolve("ledger");
     BackingFiles first = successor(ledger);
-    int id = first.open(small, 0);
-    first.open(small, 0);
+    int id = first.open(small, 0, 0);
+    first.open(small, 0, 0);
     fixture.copies.drop(large);
-    assertThat(first.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(first.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
     stage(large);
     BackingFiles second = successor(ledger);
     fixture.copies.drop(small);
-    assertThat(second.open(small, 0)).isEqualTo(id);
-    assertThat(second.open(large, 0)).as("as the one before").isEqualTo(BackingFiles.NONE);
-    second.release(small);
+    assertThat(second.open(small, 0, 0)).isEqualTo(id);
+    assertThat(second.open(large, 0, 0)).as("as the one before").isEqualTo(BackingFiles.NONE);
+    second.release(small, 0);
     BackingFiles third = successor(ledger);
-    third.release(small);
+    third.release(small, 0);
     assertThat(kernel.registered).containsExactly(id);
-    third.release(small);
+    third.release(small, 0);
     assertThat(kernel.registered).as("with the last close").isEmpty();
-    assertThat(third.open(small, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(third.open(small, 0, 0)).isEqualTo(BackingFiles.NONE);
   }
 
   @Test
   void successor_ofAProcessWithIdleFiles_unregistersThem(@TempDir Path directory) throws Exception {
     Path ledger = directory.resolve("ledger");
     BackingFiles first = successor(ledger);
-    first.open(small, 0);
-    first.release(small);
+    first.open(small, 0, 0);
+    first.release(small, 0);
     assertThat(kernel.registered).hasSize(1);
     successor(ledger);
     assertThat(kernel.registered).isEmpty();
@@ -448,12 +449,12 @@ final class BackingFilesTest {
   void open_noRoomInTheLedger_isReadThroughUs(@TempDir Path directory) throws Exception {
     BackingLedger full = new BackingLedger(directory.resolve("ledger"));
     full.close();
-    for (int i = 0; full.put(1000L + i, 1) >= 0; i++) {
+    for (int i = 0; full.put(1000L + i, 0, 1) >= 0; i++) {
       assertThat(i).isLessThan(BackingLedger.PIECE_SLOTS);
     }
     BackingFiles first = new BackingFiles(fixture.fileSystem, kernel, full, null, 2);
 
-    assertThat(first.open(small, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(first.open(small, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(kernel.registered).isEmpty();
   }
 
@@ -467,6 +468,82 @@ final class BackingFilesTest {
       assertThat(kernel.registered).containsExactly(body.getInt(12));
       assertThat(session.ask(Opcode.RELEASE, small, new byte[24]).error()).isZero();
     }
+  }
+
+  /** To the kernel it is another inode: what is still open of the former one is no matter. */
+  @Test
+  void openRequest_ofAnotherVersion_isOfItsOwnCopy() throws Exception {
+    fixture.faulty.beSecondHand();
+    try (KernelSession session = session()) {
+      session.ask(Opcode.INIT, PmfsFileSystem.ROOT, KernelMessages.init(7, 45, -1));
+      int former = openedId(session, small, 0);
+      assertThat(former).isPositive();
+      rewriteSmall(session, 2000);
+      assertThat(openedId(session, small, 1)).as("without a copy").isEqualTo(BackingFiles.NONE);
+      session.ask(Opcode.READ, small, KernelMessages.read(0, 4096));
+      fixture.awaitStaged();
+      close(session, small, 1);
+      int now = openedId(session, small, 1);
+      assertThat(now).isPositive().isNotEqualTo(former);
+      assertThat(openedId(session, small, 1)).isEqualTo(now);
+      assertThat(kernel.registered).containsExactlyInAnyOrder(former, now);
+
+      close(session, small, 0);
+      assertThat(kernel.registered).containsExactly(now);
+      close(session, small, 1);
+      close(session, small, 1);
+      assertThat(openedId(session, small, 1)).as("kept").isEqualTo(now);
+      close(session, small, 1);
+    }
+  }
+
+  private void rewriteSmall(KernelSession session, int size) throws Exception {
+    Files.write(fixture.source.resolve("small"), KernelFixture.content(size));
+    fixture.fileSystem.lookAgain(small);
+    assertThat(session.ask(Opcode.OPEN, small, new byte[8]).errno()).isEqualTo(Errno.ESTALE);
+    session.ask(Opcode.LOOKUP, PmfsFileSystem.ROOT, KernelMessages.name("small"));
+  }
+
+  private static int openedId(KernelSession session, long number, long generation) {
+    ByteBuffer body = session.ask(Opcode.OPEN, number, new byte[8]).body();
+    assertThat(body.getLong(0)).as("handle").isEqualTo(generation);
+    return body.getInt(12);
+  }
+
+  private static void close(KernelSession session, long number, long handle) {
+    byte[] release = ByteBuffer.allocate(24).order(ByteOrder.nativeOrder()).putLong(handle).array();
+    assertThat(session.ask(Opcode.RELEASE, number, release).error()).isZero();
+  }
+
+  @Test
+  void successor_ofAProcessWithTwoVersionsOpen_goesOnWithBoth(@TempDir Path directory)
+      throws Exception {
+    Path ledger = directory.resolve("ledger");
+    BackingFiles first = successor(ledger);
+    int former = first.open(small, 0, 0);
+    fixture.copies.drop(small);
+    stage(small);
+    int now = first.open(small, 255, 0);
+    assertThat(now).isNotEqualTo(former);
+    BackingFiles second = successor(ledger);
+    assertThat(second.open(small, 255, 0)).isEqualTo(now);
+    assertThat(second.open(small, 0, 0)).isEqualTo(former);
+    second.release(small, 0);
+    second.release(small, 255);
+    second.release(small, 255);
+    assertThat(kernel.registered).containsExactly(former);
+    second.release(small, 0);
+    assertThat(kernel.registered).isEmpty();
+  }
+
+  @Test
+  void idleFile_ofAnotherGeneration_isNotOpenedAndGivesWay() throws Exception {
+    int former = files.open(small, 1, 0);
+    files.release(small, 1);
+    int now = files.open(small, 2, 0);
+    assertThat(now).isNotEqualTo(former);
+    files.release(small, 2);
+    assertThat(kernel.registered).containsExactly(now);
   }
 
   @Test

@@ -19,7 +19,7 @@ final class BackingLedgerTest {
   void entries_ofMoreThanOnePiece_areKnownToTheNextProcess() throws Exception {
     BackingLedger first = open();
     for (int i = 0; i < MANY; i++) {
-      assertThat(first.put(1000L + i, 1 + i)).isEqualTo(i);
+      assertThat(first.put(1000L + i, 255, 1 + i)).isEqualTo(i);
     }
     first.setOpens(MANY - 1, 7);
     first.remove(BackingLedger.PIECE_SLOTS);
@@ -28,19 +28,19 @@ final class BackingLedgerTest {
 
     assertThat(second.entries()).hasSize(MANY - 1);
     assertThat(second.entries().get(MANY - 2))
-        .isEqualTo(new BackingLedger.Entry(MANY - 1, 1000L + MANY - 1, MANY, 7));
-    assertThat(second.put(5, 5)).as("the free one").isEqualTo(BackingLedger.PIECE_SLOTS);
+        .isEqualTo(new BackingLedger.Entry(MANY - 1, 1000L + MANY - 1, 255, MANY, 7));
+    assertThat(second.put(5, 0, 5)).as("the free one").isEqualTo(BackingLedger.PIECE_SLOTS);
   }
 
   @Test
   void put_noRoomForMore_isRefused() throws Exception {
     BackingLedger ledger = open();
     for (int i = 0; i < BackingLedger.PIECE_SLOTS; i++) {
-      ledger.put(1000L + i, 1 + i);
+      ledger.put(1000L + i, 255, 1 + i);
     }
     ledger.close();
 
-    assertThat(ledger.put(1, 1)).isEqualTo(-1);
+    assertThat(ledger.put(1, 0, 1)).isEqualTo(-1);
     assertThat(open().entries()).hasSize(BackingLedger.PIECE_SLOTS);
   }
 }

@@ -109,15 +109,15 @@ final class LentFilesTest {
 
   @Test
   void open_ofALentFile_isRegisteredAndOnLoanAsLongAsItIsOpen() throws Exception {
-    int id = files.open(large, 0);
+    int id = files.open(large, 0, 0);
     assertThat(id).isPositive();
-    assertThat(files.open(large, 0)).isEqualTo(id);
+    assertThat(files.open(large, 0, 0)).isEqualTo(id);
     assertThat(asked).hasValue(1);
     assertThat(files.leftBytes()).isEqualTo(2 * KernelFixture.LARGE_SIZE);
-    files.release(large);
+    files.release(large, 0);
     assertThat(kernel.registered).containsExactly(id);
     assertThat(lent).hasSize(1);
-    files.release(large);
+    files.release(large, 0);
     assertThat(kernel.registered).isEmpty();
     assertThat(lent).isEmpty();
   }
@@ -125,39 +125,39 @@ final class LentFilesTest {
   @Test
   void open_ofAFileThatIsNotLent_isThroughUs_andOpensTheSourceOnce() throws Exception {
     Files.delete(lender.resolve("large"));
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(asked).hasValue(1);
     try (KernelSession session = fixture.session()) {
       assertThat(session.ask(Opcode.READ, large, KernelMessages.read(0, 4096)).error()).isZero();
     }
     assertThat(fixture.store.operations().opens()).isEqualTo(1);
-    files.release(large);
-    files.release(large);
+    files.release(large, 0);
+    files.release(large, 0);
   }
 
   @Test
   void open_ofALentFileOfAnotherSize_isThroughUs() throws Exception {
     Files.write(lender.resolve("large"), new byte[10]);
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(lent).isEmpty();
-    files.release(large);
+    files.release(large, 0);
   }
 
   @Test
   void open_thatTheKernelRefuses_isThroughUs() throws Exception {
     kernel.refusal = Errno.ENOMEM;
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(lent).isEmpty();
-    files.release(large);
+    files.release(large, 0);
   }
 
   @Test
   void open_whileTheSourceFails_isThroughUs() throws Exception {
     fixture.faulty.on(Operation.OPEN).fail(Errno.EACCES);
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
     fixture.faulty.clearFaults();
-    files.release(large);
+    files.release(large, 0);
   }
 
   /** A path that now leads to another file must not show that file's content. */
@@ -165,9 +165,9 @@ final class LentFilesTest {
   void open_ofAFileThatWasReplaced_isThroughUs() throws Exception {
     Files.delete(fixture.source.resolve("large"));
     Files.move(fixture.source.resolve("small"), fixture.source.resolve("large"));
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(asked).hasValue(0);
-    files.release(large);
+    files.release(large, 0);
   }
 
   @Test
@@ -176,8 +176,8 @@ final class LentFilesTest {
         path -> {
           throw new OutOfMemoryError("of this test");
         });
-    assertThat(files.open(large, 0)).isEqualTo(BackingFiles.NONE);
-    files.release(large);
+    assertThat(files.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
+    files.release(large, 0);
   }
 
   @Test
@@ -205,15 +205,15 @@ final class LentFilesTest {
     Path ledger = directory.resolve("ledger");
     BackingFiles first =
         new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), null);
-    int id = first.open(large, 0);
+    int id = first.open(large, 0, 0);
     List.copyOf(lent).forEach(LentFile::close); // with their process
     BackingFiles second =
         new BackingFiles(fixture.fileSystem, kernel, new BackingLedger(ledger), null);
-    assertThat(second.open(large, 0)).isEqualTo(id);
+    assertThat(second.open(large, 0, 0)).isEqualTo(id);
     assertThat(asked).hasValue(1);
-    second.release(large);
+    second.release(large, 0);
     assertThat(kernel.registered).containsExactly(id);
-    second.release(large);
+    second.release(large, 0);
     assertThat(kernel.registered).isEmpty();
   }
 
@@ -222,11 +222,11 @@ final class LentFilesTest {
   void open_noRoomInTheLedger_isThroughUsAndGivenBack(@TempDir Path directory) throws Exception {
     BackingLedger full = new BackingLedger(directory.resolve("ledger"));
     full.close();
-    for (int i = 0; full.put(1000L + i, 1) >= 0; i++) {
+    for (int i = 0; full.put(1000L + i, 0, 1) >= 0; i++) {
       assertThat(i).isLessThan(BackingLedger.PIECE_SLOTS);
     }
     BackingFiles first = new BackingFiles(fixture.fileSystem, kernel, full, null);
-    assertThat(first.open(large, 0)).isEqualTo(BackingFiles.NONE);
+    assertThat(first.open(large, 0, 0)).isEqualTo(BackingFiles.NONE);
     assertThat(kernel.registered).isEmpty();
     assertThat(lent).isEmpty();
   }
@@ -240,22 +240,22 @@ final class LentFilesTest {
       BackingFiles ours = new BackingFiles(tiered.fileSystem, kernel, null, null);
       long number = tiered.inode("large");
       Hold copying = tiered.faulty.on(Operation.READ).by("fetch").hold();
-      int id = ours.open(number, 0);
+      int id = ours.open(number, 0, 0);
       assertThat(id).isPositive();
       assertThat(ours.leftSourceBytes()).isEqualTo(KernelFixture.LARGE_SIZE);
       copying.release();
       tiered.awaitStaged();
       assertThat(tiered.fileSystem.copyFile(number)).exists();
-      assertThat(ours.open(number, 0)).isEqualTo(id);
+      assertThat(ours.open(number, 0, 0)).isEqualTo(id);
       assertThat(ours.leftBytes()).isZero();
-      ours.release(number);
-      ours.release(number);
+      ours.release(number, 0);
+      ours.release(number, 0);
       assertThat(kernel.registered).isEmpty();
 
-      assertThat(ours.open(number, 0)).isPositive().isNotEqualTo(id);
+      assertThat(ours.open(number, 0, 0)).isPositive().isNotEqualTo(id);
       assertThat(ours.leftBytes()).isEqualTo(KernelFixture.LARGE_SIZE);
       assertThat(ours.leftSourceBytes()).isEqualTo(2 * KernelFixture.LARGE_SIZE);
-      ours.release(number);
+      ours.release(number, 0);
       ours.close();
     }
   }
@@ -269,13 +269,13 @@ final class LentFilesTest {
       BackingFiles ours = new BackingFiles(tiered.fileSystem, kernel, null, null);
       long number = tiered.inode("large");
       kernel.refusal = Errno.ELOOP;
-      assertThat(ours.open(number, 0)).isEqualTo(BackingFiles.NONE);
-      ours.release(number);
+      assertThat(ours.open(number, 0, 0)).isEqualTo(BackingFiles.NONE);
+      ours.release(number, 0);
       kernel.refusal = null;
-      assertThat(ours.open(tiered.inode("small"), 0)).isEqualTo(BackingFiles.NONE);
+      assertThat(ours.open(tiered.inode("small"), 0, 0)).isEqualTo(BackingFiles.NONE);
       tiered.awaitStaged();
-      assertThat(ours.open(number, 0)).isPositive();
-      ours.release(number);
+      assertThat(ours.open(number, 0, 0)).isPositive();
+      ours.release(number, 0);
       ours.close();
     }
   }
@@ -289,7 +289,7 @@ final class LentFilesTest {
       List<Future<Integer>> opens = new ArrayList<>();
       for (int i = 1; i <= 20; i++) {
         long number = fixture.inode("directory", "e" + i + "x".repeat(i));
-        opens.add(threads.submit(() -> files.open(number, 0)));
+        opens.add(threads.submit(() -> files.open(number, 0, 0)));
       }
       Await.until("16 are open", () -> opens.stream().filter(Future::isDone).count() >= 16);
       assertThat(hold.count()).isEqualTo(4);
@@ -312,11 +312,11 @@ final class LentFilesTest {
             threads.submit(
                 () -> {
                   for (int round = 0; round < 1000; round++) {
-                    int first = files.open(large, 0);
-                    assertThat(files.open(large, 0)).as("opens agree").isEqualTo(first);
+                    int first = files.open(large, 0, 0);
+                    assertThat(files.open(large, 0, 0)).as("opens agree").isEqualTo(first);
                     assertThat(kernel.registered).contains(first);
-                    files.release(large);
-                    files.release(large);
+                    files.release(large, 0);
+                    files.release(large, 0);
                   }
                   return null;
                 }));

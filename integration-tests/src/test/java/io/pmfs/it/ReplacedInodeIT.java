@@ -3,17 +3,23 @@ package io.pmfs.it;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pmfs.fuse.ReadMode;
+import io.pmfs.posix.Await;
+import io.pmfs.tier.DirectoryTier;
+import io.pmfs.tier.Tier;
+import io.pmfs.tier.TierSettings;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What the kernel does with a file of another version, once it opens files without asking. */
+/** What the kernel does with a file of another version. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class ReplacedInodeIT {
   private static final int SIZE = 8 << 20;
@@ -27,6 +33,7 @@ final class ReplacedInodeIT {
     Machine.requireReplacedInodes();
   }
 
+  /** Once the kernel opens files without asking. */
   @Test
   void file_ofAnotherVersion_isReadWholeOrNotAtAll() throws Exception {
     Path tree = pmfs.directory("source");
@@ -51,6 +58,45 @@ final class ReplacedInodeIT {
           .isInstanceOf(IOException.class);
       assertThatThrownBy(open::close).isInstanceOf(IOException.class);
     }
+  }
+
+  @Test
+  void fileInPassthrough_ofAnotherVersion_isReadWholeWhileTheFormerIsOpen() throws Exception {
+    Machine.requirePassthrough();
+    Path tree = pmfs.directory("source");
+    Files.write(tree.resolve("f"), filled(1, SIZE));
+    TierSettings settings = new TierSettings("tier", "ssd", pmfs.directory("tier"), 4L * SIZE, 0);
+    Tier tier = new DirectoryTier(settings, Tier.Usage.NONE, null);
+    try (OwnMount mount = new OwnMount(pmfs.scratch(), tree, ReadMode.PASSTHROUGH, List.of(tier))) {
+      mount.source().beSecondHand();
+      Files.readAllBytes(mount.path("f"));
+      Await.until("f is copied", () -> mount.copies() > 0);
+      awaitPassthrough(mount);
+      FileChannel open = FileChannel.open(mount.path("f"));
+      Files.write(tree.resolve("f"), filled(2, SIZE + 1));
+      mount.lookAgain("f");
+
+      byte[] now = Files.readAllBytes(mount.path("f"));
+      assertThat(Arrays.equals(now, filled(2, SIZE + 1))).isTrue();
+      Await.until("f is copied again", () -> mount.copies() > 1);
+      awaitPassthrough(mount);
+      now = Files.readAllBytes(mount.path("f"));
+      assertThat(Arrays.equals(now, filled(2, SIZE + 1))).isTrue();
+      assertThatThrownBy(() -> open.read(ByteBuffer.allocate(1000), 0))
+          .isInstanceOf(IOException.class);
+      assertThatThrownBy(open::close).isInstanceOf(IOException.class);
+    }
+  }
+
+  /** Until a close is reported, further opens go through the daemon as the first one did. */
+  private static void awaitPassthrough(OwnMount mount) throws IOException {
+    long before = mount.bridge().bytesLeftToKernel();
+    Await.until(
+        "f is opened in passthrough",
+        () -> {
+          FileChannel.open(mount.path("f")).close();
+          return mount.bridge().bytesLeftToKernel() > before;
+        });
   }
 
   private static byte[] filled(int value, int size) {
