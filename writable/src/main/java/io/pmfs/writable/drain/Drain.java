@@ -100,7 +100,7 @@ public final class Drain implements AutoCloseable {
     UnlinkedFiles unlinked = new UnlinkedFiles(state, data.files(), tree.extended());
     Settlement settlement = new Settlement(state, places, tree, temporaries);
     committer = new Committer(step, copies, temporaries, settlement, lost, unlinked, unreported);
-    refused = new Refused(step, data.files(), unreported, committer, copies, temporaries);
+    refused = new Refused(step, data.files(), unclosed, unreported, committer, copies, temporaries);
     report =
         new DrainReport(state, data.files(), step, committer, conflicts, unclosed, () -> stopped);
   }

@@ -36,6 +36,7 @@ public final class Refused {
   private final State state;
   private final Step step;
   private final OutputFiles files;
+  private final Unclosed unclosed;
   private final UnreportedFailures unreported;
   private final Committer committer;
   private final Copies copies;
@@ -44,6 +45,7 @@ public final class Refused {
   public Refused(
       Step step,
       OutputFiles files,
+      Unclosed unclosed,
       UnreportedFailures unreported,
       Committer committer,
       Copies copies,
@@ -51,6 +53,7 @@ public final class Refused {
     this.state = step.state();
     this.step = step;
     this.files = files;
+    this.unclosed = unclosed;
     this.unreported = unreported;
     this.committer = committer;
     this.copies = copies;
@@ -94,7 +97,8 @@ public final class Refused {
    * Gives up the refused changes at and below a path, and all changes that depend on them; the
    * mount then shows what the source has. Returns the paths.
    *
-   * @throws FsException EBUSY while changes are being made, which may be these or depend on them
+   * @throws FsException EBUSY while changes are being made, which may be these or depend on them,
+   *     or while a program uses one of the files; then nothing is given up
    */
   public List<String> drop(FileName path) throws FsException {
     beginTurn();
@@ -110,7 +114,7 @@ public final class Refused {
         paths.add(step.path(change));
       }
       if (!dropped.isEmpty()) {
-        drop(dropped, paths);
+        drop(dropped);
       }
       state.wake();
       return List.copyOf(paths);
@@ -134,7 +138,7 @@ public final class Refused {
     return new FsException(Errno.EBUSY, "changes are on their way to the source; try again");
   }
 
-  private void drop(Map<Long, Change> dropped, Set<String> paths) throws FsException {
+  private void drop(Map<Long, Change> dropped) throws FsException {
     Set<Long> nodes = new LinkedHashSet<>();
     for (Change change : dropped.values()) {
       nodes.add(change.inode());
@@ -150,7 +154,7 @@ public final class Refused {
           all.add(locked);
         }
         if (locked == null || isWritten(locked)) {
-          throw new FsException(Errno.EBUSY, "a program is using " + paths.iterator().next());
+          throw new FsException(Errno.EBUSY, "a program is using " + step.path(number));
         }
       }
       removeCopies(dropped);
@@ -160,10 +164,15 @@ public final class Refused {
     }
   }
 
-  /** Whether a program has a file open for writing, or has written what was not announced. */
+  /**
+   * Whether a program has a file open for writing, or may have. What cannot be announced after its
+   * last close, as on a node that is away, would only be one more dependant.
+   */
   private boolean isWritten(OutputFiles.Locked locked) throws FsException {
-    Inode inode = state.find(locked.file().number());
-    return locked.file().hasWriter() || (inode != null && inode.is(Inode.WRITING));
+    long number = locked.file().number();
+    Inode inode = state.find(number);
+    boolean isNew = inode != null && inode.is(Inode.WRITING);
+    return locked.file().hasWriter() || (isNew && !unclosed.isClosed(number));
   }
 
   /** Contents may have been copied ahead of a turn that they do not get any more. */

@@ -67,6 +67,11 @@ public final class Unclosed {
     failures.put(number, why);
   }
 
+  /** Whether a file was closed and its content could not be recorded yet. */
+  boolean isClosed(long number) {
+    return failures.containsKey(number) && !handles.isWritten(number);
+  }
+
   /** Retries all of them; returns whether none failed. */
   boolean tryAll() {
     failures.keySet().forEach(this::tryToClose);

@@ -580,8 +580,13 @@ public final class Step {
       At last = names.get(names.size() - 1);
       return path(last.directory(), last.name());
     }
-    Inode inode = state.find(change.inode());
-    return inode == null ? "inode " + change.inode() : path(inode.parent(), inode.name());
+    return path(change.inode());
+  }
+
+  /** The path of a node in the mount. */
+  public String path(long number) throws FsException {
+    Inode inode = state.find(number);
+    return inode == null ? "inode " + number : path(inode.parent(), inode.name());
   }
 
   /** Records that a node's name at the source differs: another program's file has its name. */

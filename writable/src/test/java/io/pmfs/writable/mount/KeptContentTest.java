@@ -511,6 +511,37 @@ class KeptContentTest {
         .containsEntry("b", "file 644 " + LARGE);
   }
 
+  /** Nothing will ever close what a dead node was writing. */
+  @ParameterizedTest
+  @ValueSource(strings = {"a", ""})
+  void refusedChange_ofAFileThatADeadNodeWasWriting_canBeDropped(String path) throws Exception {
+    owner.put("a", "before");
+    owner.drainAll();
+    owner.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("chmod") || call.equals("mkdir")) {
+              throw new FsException(Errno.EACCES, call);
+            }
+          }
+        });
+    owner.mkdir("n");
+    owner.chmod("a", 0600);
+    owner.drainAll();
+    Opened file = open(A, OutputCalls.O_WRONLY | OutputCalls.O_TRUNC);
+    nodes.write(file, 0, "after");
+    assertThatThrownBy(() -> owner.mount().drop(FileName.of("")))
+        .hasMessage("EBUSY: a program is using a");
+    nodes.link.isCut = true;
+    owner.mount().leaving(1).run();
+    assertThat(owner.mount().drop(FileName.of(path))).contains("a");
+    assertThat(owner.read("a")).isEqualTo("before");
+    assertThat(owner.mount().drop(FileName.of(""))).doesNotContain("a");
+    assertThat(owner.tree()).isEqualTo(owner.sourceTree()).containsOnlyKeys("a");
+    assertThat(owner.mount().drain(1000)).isTrue();
+  }
+
   @Test
   void nodeThatIsBack_isWaitedForAgain() throws Exception {
     putLarge();
