@@ -646,7 +646,7 @@ public final class Committer {
     }
     for (Change change : what.steps()) {
       try {
-        recording = recording.and(steps.make(change));
+        recording = recording.and(makeOrLookAgain(change));
       } catch (FsException e) {
         if (change instanceof Change.Rename rename && isFound(rename)) {
           // Others look there: it is recorded before anything else is made.
@@ -659,6 +659,24 @@ public final class Committer {
       }
     }
     return recording;
+  }
+
+  /** Makes a change; once again if a file was replaced or changed just now, which is no refusal. */
+  private Recording makeOrLookAgain(Change change) throws FsException {
+    try {
+      return steps.make(change);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ESTALE) {
+        throw e;
+      }
+      log.debug("a change of {} is made again: {}", step.path(change), e.getMessage());
+    }
+    step.closeDirectories();
+    if (!(change instanceof Change.Rename)) {
+      step.tree().endMove(); // A rename may be made already.
+    }
+    step.setAgain(true);
+    return steps.make(change);
   }
 
   /** If that fails, each file is created by itself, which finds names that were already given. */

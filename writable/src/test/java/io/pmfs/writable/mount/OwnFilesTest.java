@@ -327,6 +327,11 @@ class OwnFilesTest {
   void changeByAnotherProgram_whileTheNewVersionIsCopied_isNotOverwritten() throws Exception {
     driver.put("before", "ours");
     writeDuringACopy("before", "theirs!");
+    while (driver.mount().step()) {
+      assertThat(driver.mount().drainStatus().refused()).isZero();
+    }
+    long ours = driver.node("before.pmfs-conflict-node1-1").inode();
+    driver.close(driver.mount().open(ours, OutputCalls.O_WRONLY, driver.caller()));
     assertKeptBeside("theirs!", "ours");
   }
 
