@@ -136,62 +136,39 @@ public final class RenameStep {
     Stat moving = Step.find(move.left, from.name());
     Stat seen = inode.seen();
     Stat target = Step.find(move.entered, move.toName());
+    FileName copied = copied(move, target);
+    Stat copy = copied == null ? null : Step.find(move.entered, copied);
     if (moving == null || seen == null || !seen.isSameFile(moving)) {
-      boolean isSame = target != null && seen != null && seen.isSameFile(target);
-      if (target != null && (isSame || isCopied(change, target))) {
-        // Done before a crash.
+      // Perhaps done before a crash.
+      if (target != null && seen != null && seen.isSameFile(target)) {
         return moved(move, move.toName(), target, target, true);
+      }
+      if (copied != null && copy != null) {
+        return moved(move, copied, copy, copy, true);
       }
       return moving == null && inode.isRemoved()
           ? step.removed(inode.number(), from.directory(), from.name()).and(removeReplaced(change))
           : vanished(change, inode, from);
     }
-    if (isCopied(change, target)) {
+    if (copied != null && copy != null) {
       Recording kept = removeCopied(move, seen);
-      return moved(move, move.toName(), Objects.requireNonNull(target), moving, false).and(kept);
+      return moved(move, copied, copy, moving, false).and(kept);
     }
     if (target != null && target.isSameFile(moving)) {
       // Two names of one file: rename(2) would do nothing, but the mount has lost one of them.
       removeOld(move);
       return moved(move, move.toName(), moving, moving, false);
     }
-    Stat there = null;
-    Recording kept = Recording.NOTHING;
+    FileName given;
     try {
-      Inode other = move.other;
-      boolean isMoved =
-          tryMove(move, move.left, from.name(), target)
-              || (other != null
-                  && other.isDirectory()
-                  && temporaries.clear(other.number())
-                  && tryMove(move, move.left, from.name(), target));
-      there = isMoved ? moving : null;
+      given = give(move, move.left, from.name(), target);
     } catch (FsException e) {
       if (e.errno() != Errno.EXDEV || !isOnlyName(inode, moving)) {
         throw e;
       }
-      there = moveCopy(move, target, moving);
-      kept = there == null ? kept : removeCopied(move, moving);
+      return moveCopy(move, moving);
     }
-    if (there != null) {
-      return moved(move, move.toName(), there, moving, false).and(kept);
-    }
-    FileName beside =
-        step.makeBeside(
-            move.toName(),
-            free -> step.renameFreeAs(change, move.left, from.name(), move.entered, free));
-    return moved(move.replacingNothing(), beside, moving, moving, false)
-        .and(step.aside(inode.number(), change.to().directory()))
-        .and(
-            update -> {
-              Inode now = update.inode(inode.number());
-              if (!now.isRemoved()) {
-                update.put(now.withPlace(change.to().directory(), beside));
-              }
-            })
-        .and(
-            step.conflict(
-                change, "another program changed this file; yours is saved as " + beside));
+    return moved(move, given, moving, moving, false);
   }
 
   /** Whether nothing is lost if one file replaces the other, as mv(1) does. */
@@ -203,27 +180,37 @@ public final class RenameStep {
     }
   }
 
-  /**
-   * Renames between file systems or projects by copying the file; the old one is left.
-   *
-   * @return the copy; null if another program's file has the name
-   */
-  private @Nullable Stat moveCopy(Move move, @Nullable Stat target, Stat moving)
-      throws FsException {
-    FileName name = move.from.name();
+  /** Renames between file systems or projects by copying the file. */
+  private Recording moveCopy(Move move, Stat moving) throws FsException {
     step.tree().endMove(); // Nothing has moved yet, and the copy may last long.
-    Copies.Copy copy = copies.duplicate(move.change, move.left, name, moving);
+    Copies.Copy copy = copies.duplicate(move.change, move.left, move.from.name(), moving);
     temporaries.prove(List.of(copy));
     step.tree().beginMove();
-    if (target != null) {
-      Step.require(move.entered, move.toName(), target);
-    }
-    if (!tryMove(move, move.entered, copy.name(), target)) {
-      return null;
-    }
+    Stat target = Step.find(move.entered, move.toName());
+    FileName given = give(move, move.entered, copy.name(), target);
     temporaries.used(move.change);
     step.sync(move.entered);
-    return copy.made();
+    Recording kept = removeCopied(move, moving);
+    return moved(move, given, Objects.requireNonNull(copy.made()), moving, false).and(kept);
+  }
+
+  /** The name that an earlier attempt gave to its copy; null if there is none. */
+  private @Nullable FileName copied(Move move, @Nullable Stat target) throws FsException {
+    Change.Rename change = move.change;
+    if (isCopied(change, target)) {
+      return move.toName();
+    }
+    if (target == null || Intent.of(state, change.sequence()) == null) {
+      return null;
+    }
+    FileName beside =
+        step.makeBeside(
+            move.toName(),
+            name -> {
+              Stat there = Step.find(move.entered, name);
+              return there == null || isCopied(change, there);
+            });
+    return isCopied(change, Step.find(move.entered, beside)) ? beside : null;
   }
 
   /** Removes a file that was copied, unless another program has changed it since. */
@@ -253,6 +240,28 @@ public final class RenameStep {
     try (OutputCalls.Acting acting = step.actors().as(move.change)) {
       calls.unlink(move.left.file(), move.from.name());
     }
+  }
+
+  /**
+   * Gives a file of a directory the new name or, if another program's file has that, one beside it.
+   *
+   * @return the name
+   */
+  private FileName give(
+      Move move, SourceTree.Directory directory, FileName name, @Nullable Stat target)
+      throws FsException {
+    Inode other = move.other;
+    boolean isMoved =
+        tryMove(move, directory, name, target)
+            || (other != null
+                && other.isDirectory()
+                && temporaries.clear(other.number())
+                && tryMove(move, directory, name, target));
+    return isMoved
+        ? move.toName()
+        : step.makeBeside(
+            move.toName(),
+            free -> step.renameFreeAs(move.change, directory, name, move.entered, free));
   }
 
   /** Gives a file of a directory the new name. */
@@ -295,7 +304,7 @@ public final class RenameStep {
   /**
    * Completes a rename that is made at the source.
    *
-   * @param name which the source has now
+   * @param name which the source has now: the new one, or one beside it
    * @param there the file that was given that name
    * @param before the node's state before it
    * @param isMade whether it was made before this step began
@@ -303,8 +312,27 @@ public final class RenameStep {
   private Recording moved(Move move, FileName name, Stat there, Stat before, boolean isMade)
       throws FsException {
     try (SourceTree.Directory node = move.entered.node(name, there)) {
-      return moved(move, name, node, before, isMade);
+      return name.equals(move.toName())
+          ? moved(move, name, node, before, isMade)
+          : moved(move.replacingNothing(), name, node, before, isMade).and(keptBeside(move, name));
     }
+  }
+
+  private Recording keptBeside(Move move, FileName beside) throws FsException {
+    Change.Rename change = move.change;
+    long number = move.inode.number();
+    long where = change.to().directory();
+    return step.aside(number, where)
+        .and(
+            update -> {
+              Inode now = update.inode(number);
+              if (!now.isRemoved()) {
+                update.put(now.withPlace(where, beside));
+              }
+            })
+        .and(
+            step.conflict(
+                change, "another program changed this file; yours is saved as " + beside));
   }
 
   private Recording moved(

@@ -11,6 +11,7 @@ import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -522,24 +523,27 @@ class DeferredTest {
     assertThat(driver.mount().drainStatus().conflicts()).isOne();
   }
 
-  /** The copy that takes the place of a rename must not replace what came meanwhile. */
-  @Test
-  void rename_betweenProjects_doesNotReplaceWhatAnotherProgramChangedMeanwhile() throws Exception {
-    driver.put("d/there", "replaced");
-    driver.drainAll();
+  /** No rename between the projects is possible, and what came meanwhile is kept. */
+  @ParameterizedTest
+  @ValueSource(strings = {"before", "meanwhile", "new"})
+  void rename_betweenProjects_keepsWhatAnotherProgramWroteUnderItsName(String when)
+      throws Exception {
+    if (!when.equals("new")) {
+      driver.put("d/there", "replaced");
+      driver.drainAll();
+    }
     driver.rename("old", "d/there", 0);
     int d = driver.calls.openDirectory(driver.calls.openRoot(Driver.SOURCE), Driver.name("d"));
+    if (when.equals("before")) {
+      write(d, "there", "another program's");
+    }
+    setApart("d");
     driver.calls.watch(
         new FakeCalls.Watcher() {
-          private boolean isFirst = true;
-          private boolean isWritten;
+          private boolean isWritten = when.equals("before");
 
           @Override
           public void before(String call, FileName name) throws FsException {
-            if (call.equals("rename") && isFirst) {
-              isFirst = false;
-              throw new FsException(Errno.EXDEV, call);
-            }
             if (call.equals("write") && !isWritten) {
               isWritten = true;
               write(d, "there", "another program's");
@@ -548,13 +552,76 @@ class DeferredTest {
         });
     driver.drainAll();
     assertThat(driver.sourceTree())
+        .isEqualTo(driver.tree())
         .containsEntry("d/there", "file 644 another program's")
-        .containsValue("file 644 checkpoint");
+        .containsEntry("d/there.pmfs-conflict-node1-1", "file 644 checkpoint")
+        .hasSize(3);
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+    assertThat(driver.mount().drainStatus().refused()).isZero();
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
+  /** The old file cannot be removed at first, also for the next process. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void rename_betweenProjects_isCopiedBesideOnce(boolean isRestarted) throws Exception {
+    driver.put("d/there", "replaced");
+    driver.drainAll();
+    driver.rename("old", "d/there", 0);
+    int d = driver.calls.openDirectory(driver.calls.openRoot(Driver.SOURCE), Driver.name("d"));
+    write(d, "there", "another program's");
+    setApart("d");
+    refuse(Errno.EACCES, (call, name) -> call.equals("unlink") && name.equals(Driver.name("old")));
+    driver.drainAll();
+    assertThat(driver.mount().drainStatus().refused()).isOne();
+    accept();
+    if (isRestarted) {
+      driver.restart();
+    }
+    driver.mount().retry(Driver.name(""));
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .isEqualTo(driver.tree())
+        .containsOnlyKeys("d", "d/there", "d/there.pmfs-conflict-node1-1");
+  }
+
+  /** The process dies when the old file was removed. */
+  @Test
+  void rename_betweenProjects_thatWasCopiedBeside_isFoundByTheNextProcess() throws Exception {
+    driver.put("d/there", "replaced");
+    driver.drainAll();
+    driver.rename("old", "d/there", 0);
+    int d = driver.calls.openDirectory(driver.calls.openRoot(Driver.SOURCE), Driver.name("d"));
+    write(d, "there", "another program's");
+    setApart("d");
+    driver.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void after(String call, FileName name) {
+            if (call.equals("unlink") && name.equals(Driver.name("old"))) {
+              throw new FakeCalls.Death();
+            }
+          }
+        });
+    assertThatThrownBy(driver::drainAll).isInstanceOf(FakeCalls.Death.class);
+    accept();
+    driver.restart();
+    driver.drainAll();
+    assertThat(driver.sourceTree())
+        .isEqualTo(driver.tree())
+        .containsOnlyKeys("d", "d/there", "d/there.pmfs-conflict-node1-1");
+    assertThat(driver.mount().drainStatus().conflicts()).isOne();
+  }
+
+  private void setApart(String name) {
+    Objects.requireNonNull(driver.calls.sourceRoot().children.get(Driver.name(name))).isApart =
+        true;
   }
 
   /** Another program changes a file of the source. */
   private void write(int directory, String name, String text) throws FsException {
-    int file = driver.calls.open(directory, Driver.name(name), OutputCalls.O_WRONLY, 0);
+    int flags = OutputCalls.O_CREAT | OutputCalls.O_WRONLY;
+    int file = driver.calls.open(directory, Driver.name(name), flags, 0644);
     driver.calls.write(file, Driver.bytes(text), 0);
     driver.calls.close(file);
   }

@@ -77,6 +77,9 @@ final class FakeCalls implements OutputCalls {
     /** Only its user may change it or the names in it. */
     boolean isClosed;
 
+    /** It is of another file system: nothing is renamed into it or out of it. */
+    boolean isApart;
+
     /** The root below which it is. */
     @Nullable Path root;
 
@@ -817,6 +820,9 @@ final class FakeCalls implements OutputCalls {
     Node moved = child(directory, name);
     Node from = node(directory);
     Node to = node(toDirectory);
+    if (from.isApart != to.isApart) {
+      throw new FsException(Errno.EXDEV, toName.toString());
+    }
     Node replaced = to.children.get(toName);
     if (replaced != null && flags == RENAME_NOREPLACE) {
       throw new FsException(Errno.EEXIST, toName.toString());
