@@ -288,7 +288,8 @@ public final class OutputFile {
   private void recover(DataFile written, Inode inode) throws FsException {
     Frozen found = written.freeze(empty(inode));
     long announced = files.state().isPending(inode.contentChange()) ? inode.announcedSize() : 0;
-    if (!written.isHere() && found.size() < Math.max(announced, inode.drainedSize())) {
+    long least = Math.max(written.place().leastSize(inode), inode.drainedSize());
+    if (!written.isHere() && found.size() < Math.max(announced, least)) {
       throw new FsException(
           Errno.EIO, written.place().name() + " no longer has all of what was written there");
     }

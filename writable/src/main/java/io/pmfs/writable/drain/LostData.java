@@ -186,7 +186,16 @@ public final class LostData {
     }
     boolean isWaiting = state.isPending(inode.contentChange());
     long announced = Math.max(inode.drainedSize(), isWaiting ? inode.announcedSize() : 0);
-    return isUnused ? Math.max(announced, state.leastSize(inode.number())) : announced;
+    return Math.max(announced, leastSize(inode));
+  }
+
+  private long leastSize(Inode inode) throws FsException {
+    DataRow row = state.data(inode.number(), inode.generation());
+    DataPlace place = row == null ? null : places.get(row.place());
+    if (place != null && place.isOfNode()) {
+      return place.leastSize(inode);
+    }
+    return isUnused ? state.leastSize(inode.number()) : 0;
   }
 
   /** How many of a change's announced bytes are left. */

@@ -107,6 +107,10 @@ public final class Tables {
     return ByteBuffer.wrap(key).getLong(Long.BYTES);
   }
 
+  public static long third(byte[] key) {
+    return ByteBuffer.wrap(key).getLong(2 * Long.BYTES);
+  }
+
   public static FileName nameIn(byte[] key, int offset) {
     return FileName.of(Arrays.copyOfRange(key, offset, key.length));
   }

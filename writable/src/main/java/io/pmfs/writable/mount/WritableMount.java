@@ -412,7 +412,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
    */
   public int join(UUID session, UUID member, String name) throws FsException {
     int node = sessions.join(session);
-    data.handles().join(node, data.places().placeOf(member, name, state));
+    data.handles().join(node, data.places().placeOf(member, name, session, state));
     return node;
   }
 

@@ -2,6 +2,7 @@ package io.pmfs.writable.places;
 
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.NodeData;
+import io.pmfs.writable.journal.Inode;
 import org.jspecify.annotations.Nullable;
 
 /** A place for data files, with a persistent number in the tables. Thread-safe. */
@@ -38,6 +39,11 @@ public abstract class DataPlace {
   /** The data file if another node keeps it; null if this node does. */
   public @Nullable RemoteData remote(NodeData.Id id) throws FsException {
     return null;
+  }
+
+  /** How many bytes a file being written has at least, if no program of its node has it open. */
+  public long leastSize(Inode inode) throws FsException {
+    return 0;
   }
 
   /** The size of a data file; 0 if it is gone here. Fails if another node has no answer. */

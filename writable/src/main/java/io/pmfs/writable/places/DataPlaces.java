@@ -145,18 +145,26 @@ public final class DataPlaces implements AutoCloseable {
    *
    * @param node its id, which persists
    * @param name for messages
+   * @param session of its kernel
    */
-  public int placeOf(UUID node, String name, State state) throws FsException {
+  public int placeOf(UUID node, String name, UUID session, State state) throws FsException {
     synchronized (tiers) {
-      for (DataPlace place : places.values()) {
-        if (place instanceof NodePlace known && known.node().equals(node)) {
-          return known.number();
-        }
-      }
-      int number = register(state, NODE + node + " " + name);
-      places.put(number, new NodePlace(number, node, name, this, state));
-      return number;
+      NodePlace place = nodePlace(node, name, state);
+      place.join(session);
+      return place.number();
     }
+  }
+
+  private NodePlace nodePlace(UUID node, String name, State state) throws FsException {
+    for (DataPlace place : places.values()) {
+      if (place instanceof NodePlace known && known.node().equals(node)) {
+        return known;
+      }
+    }
+    int number = register(state, NODE + node + " " + name);
+    NodePlace made = new NodePlace(number, node, name, this, state);
+    places.put(number, made);
+    return made;
   }
 
   // ---- room

@@ -5,6 +5,8 @@ import io.pmfs.writable.NodeData;
 import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import java.nio.charset.StandardCharsets;
 import java.util.UUID;
 
 /** The data files that another node of a cluster keeps. Thread-safe. */
@@ -28,6 +30,34 @@ final class NodePlace extends DataPlace {
 
   UUID node() {
     return node;
+  }
+
+  private byte[] sessionKey() {
+    return ("session " + node).getBytes(StandardCharsets.US_ASCII);
+  }
+
+  /** The node's present session, which is over once the node joins with another one. */
+  @SuppressWarnings("try")
+  void join(UUID session) throws FsException {
+    try (State.Held held = state.hold()) {
+      byte[] known = state.get(Tables.FACTS, sessionKey());
+      long most = session.getMostSignificantBits();
+      long least = session.getLeastSignificantBits();
+      if (known == null || Tables.first(known) != most || Tables.second(known) != least) {
+        State.Update update = state.update();
+        byte[] first = Tables.key(update.newNumber());
+        update.put(Tables.FACTS, sessionKey(), Tables.key(most, least, first));
+        update.commit();
+      }
+    }
+  }
+
+  /** What an earlier session had open may be lost. In this one, programs may have cut it. */
+  @Override
+  public long leastSize(Inode inode) throws FsException {
+    byte[] known = state.get(Tables.FACTS, sessionKey());
+    boolean isEarlier = known != null && inode.generation() < Tables.third(known);
+    return isEarlier ? state.leastSize(inode.number()) : 0;
   }
 
   @Override

@@ -127,11 +127,18 @@ public final class RemoteData implements DataFile {
     freeze(true, empty);
   }
 
+  /** The size; 0 if the file is gone and nothing of it was announced. */
   long size() throws FsException {
     try {
       return freeze(false).size();
     } catch (FsException e) {
-      throw e.errno() == Errno.ENOENT ? missing(e) : e;
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      if (place.isPromised(id)) {
+        throw missing(e);
+      }
+      return 0;
     }
   }
 

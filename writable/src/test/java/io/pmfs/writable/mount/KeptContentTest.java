@@ -22,6 +22,7 @@ import io.pmfs.writable.remote.OwnerServer;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
@@ -34,6 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -425,6 +427,65 @@ class KeptContentTest {
     }
     DrainStatus status = owner.mount().drainStatus();
     assertThat(status.failures().toString()).contains("path=a", "node2");
+  }
+
+  /** The owner has closed the file before, or does so when the node is back. */
+  @ParameterizedTest
+  @CsvSource({"true,true", "true,false", "false,true", "false,false"})
+  void nodeThatComesBackWithNothingOfARewrite_leavesWhatTheSourceHas(boolean isGone, boolean isLate)
+      throws Exception {
+    owner.put("a", "before");
+    owner.drainAll();
+    Opened file = openEmptied();
+    write(file, 0, LARGE);
+    if (isGone) {
+      nodes.lose(file);
+    } else {
+      nodes.shorten(0);
+    }
+    if (isLate) {
+      nodes.link.isCut = true;
+      owner.mount().leaving(1).run();
+      assertThat(owner.mount().drain(0)).isFalse();
+      nodes.link.isCut = false;
+    }
+    nodes.remountNode();
+    Await.until(
+        "the loss is reported",
+        Duration.ofSeconds(10),
+        () -> {
+          owner.mount().drain(0);
+          owner.drainAll();
+          return owner.mount().drainStatus().failures().toString().contains("previous content");
+        });
+    assertThat(owner.mount().drainStatus().failures().toString()).contains("path=a", "node2");
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 before");
+    assertThat(owner.read("a")).isEqualTo("before");
+    Opened again = openEmptied();
+    write(again, 0, "later");
+    close(again);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 later");
+  }
+
+  /** Its programs still have the file open, which they emptied. */
+  @Test
+  void nodeThatWasCutOff_hasEmptiedItsFile() throws Exception {
+    owner.put("a", "before");
+    owner.drainAll();
+    Opened file = openEmptied();
+    nodes.link.isCut = true;
+    owner.mount().leaving(1).run();
+    nodes.link.isCut = false;
+    nodes.remote.attributes(ROOT);
+    owner.mount().drain(0);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 ");
+    assertThat(owner.mount().drainStatus().failures()).isEmpty();
+    write(file, 0, "after");
+    close(file);
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 after");
   }
 
   @Test
