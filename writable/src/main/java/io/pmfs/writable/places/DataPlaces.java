@@ -184,10 +184,22 @@ public final class DataPlaces implements AutoCloseable {
     return null;
   }
 
-  /** The place for a file that has no data yet. */
-  public LocalPlace forNew() {
-    LocalPlace place = withRoom(0);
-    return place == null ? tiers.get(0) : place;
+  /**
+   * The place for a file that has no data yet. It has its directory already: the next mount takes a
+   * tier without for a disk that is not mounted.
+   */
+  public LocalPlace forNew() throws FsException {
+    TierPlace full = null;
+    for (TierPlace tier : tiers) {
+      boolean hasRoom = !tier.isAvoided() && tier.hasRoom(0);
+      if (tier.isMade()) {
+        if (hasRoom) {
+          return tier;
+        }
+        full = full == null ? tier : full;
+      }
+    }
+    return full == null ? atSource() : full;
   }
 
   /** Whether a tier will have room once the source has the content; false if all disks fail. */

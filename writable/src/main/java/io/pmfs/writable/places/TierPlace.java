@@ -31,6 +31,9 @@ final class TierPlace extends LocalPlace {
 
   private static final long LOG_PAUSE_MILLIS = 60_000;
 
+  /** The directory that is made before any file is taken. */
+  private static final int FIRST = 0;
+
   private final Place place;
   private final InstantSource clock;
   private final WriteBack writeBack;
@@ -156,7 +159,7 @@ final class TierPlace extends LocalPlace {
     if (asked == Long.MIN_VALUE || now - asked >= STATISTICS_MILLIS || now < asked) {
       askedMillis = now;
       try {
-        StoreStatistics found = in(0, true, calls::statistics);
+        StoreStatistics found = in(FIRST, true, calls::statistics);
         free.set(found.blocksAvailable() * found.fragmentSize());
       } catch (FsException e) {
         refused(e);
@@ -179,6 +182,15 @@ final class TierPlace extends LocalPlace {
       throw new FsException(Errno.EIO, path + ": " + e.getMessage(), e);
     }
     return calls.openRoot(path);
+  }
+
+  /** Whether it has the directory that it makes before it takes any file. */
+  boolean isMade() {
+    try {
+      return in(FIRST, false, directory -> true);
+    } catch (FsException e) {
+      return false;
+    }
   }
 
   @Override

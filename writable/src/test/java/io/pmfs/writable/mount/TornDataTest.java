@@ -390,6 +390,18 @@ class TornDataTest {
     assertLeft(Map.of("a", "file 644 content"));
   }
 
+  /** Its directory could not be made, so nothing is missing there later. */
+  @Test
+  void diskThatWasFullFromTheStart_isNotMissed() throws Exception {
+    driver.calls.setRefusing(driver.places, Errno.ENOSPC);
+    driver.create("new");
+    driver.calls.setRefusing(driver.places, null);
+    driver.remount();
+    assertLeft(Map.of("new", "file 644 "));
+    driver.put("new", "content");
+    assertLeft(Map.of("new", "file 644 content"));
+  }
+
   @Test
   void diskThatIsNotMounted_isNoLossOfFilesThatWereOpen() throws Exception {
     driver.create("empty");
