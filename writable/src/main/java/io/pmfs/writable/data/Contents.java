@@ -125,7 +125,8 @@ public final class Contents {
 
   /**
    * Makes an update mark the file as being written. Its present content stays in the data file, or
-   * its first bytes, until the disk has the next one: with less, that is lost.
+   * its first bytes, until the disk has the next one: with less, that is lost. A file that is
+   * emptied counts as lost until it has a byte or is synced.
    */
   private Inode begin(State.Update update, OutputFile file, Inode now, long keep)
       throws FsException {
@@ -146,6 +147,23 @@ public final class Contents {
         State.Update update = state.update();
         update.writing(file.number(), 0);
         update.commit();
+      }
+    }
+  }
+
+  /**
+   * The process ends in an orderly way: files that were emptied stay empty after a restart of the
+   * machine.
+   */
+  public void keepEmptied() {
+    for (long number : files.numbers()) {
+      try (OutputFiles.Locked locked = files.tryLock(number)) {
+        if (locked != null && locked.file().size() == 0 && state.leastSize(number) > 0) {
+          locked.file().syncHere();
+          synced(locked.file());
+        }
+      } catch (FsException e) {
+        log.debug("inode {} may have its former content: {}", number, e.getMessage());
       }
     }
   }

@@ -694,6 +694,15 @@ public final class OutputFile {
     onlyGrew = true;
   }
 
+  /** Syncs the data file on a tier of this node. */
+  void syncHere() throws FsException {
+    LocalData here = here();
+    if (here.place().isElsewhere()) {
+      throw new FsException(Errno.EXDEV, "inode " + number + " is at the source");
+    }
+    here.sync();
+  }
+
   /** Syncs the data file and its name. */
   void sync() throws FsException {
     Inode inode = load(files.state().inode(number));

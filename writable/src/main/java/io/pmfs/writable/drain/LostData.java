@@ -44,6 +44,8 @@ public final class LostData {
   /** A place makes the directory for the data files of this inode before it takes any file. */
   private static final long FIRST = 0;
 
+  private static final String UNSYNCED = "because it was not synced when the machine stopped";
+
   private final State state;
   private final DataPlaces places;
   private final OutputFiles files;
@@ -286,12 +288,18 @@ public final class LostData {
       }
       State.Update update = state.update();
       show(update, inode, content);
-      String path = step.path(inode.parent(), inode.name());
-      String reason =
-          "lost, because %s no longer has it: the previous content is kept".formatted(place.name());
-      step.lost(inode.contentChange(), path, reason).record(update);
+      reportGivenUp(update, inode, "because " + place.name() + " no longer has it");
       update.commit();
       return true;
+    }
+  }
+
+  /** Reports the loss of what was being written. */
+  private void reportGivenUp(State.Update update, Inode inode, String cause) throws FsException {
+    if (!inode.isRemoved()) {
+      String path = step.path(inode.parent(), inode.name());
+      String reason = "lost, " + cause + ": the previous content is kept";
+      step.lost(inode.contentChange(), path, reason).record(update);
     }
   }
 
@@ -308,12 +316,13 @@ public final class LostData {
       }
       State.Update update = state.update();
       Content content = atSource(inode);
+      boolean isReported = false;
       for (Change change : changes) {
         if (change instanceof Change.Content announced && !announced.isLost()) {
           Change.Content kept = mended(announced, left(announced, sizes), content);
           if (!kept.equals(announced)) {
             update.replace(announced, kept);
-            report(update, inode, announced, kept, isInUse);
+            isReported |= report(update, inode, announced, kept, isInUse);
           }
           if (!kept.isLost()) {
             Instant modified = kept.attributes().modificationTime();
@@ -328,6 +337,9 @@ public final class LostData {
       long size = sizes.getOrDefault(inode.generation(), Long.MAX_VALUE);
       if (content != null && size < promised(inode) && !(isInUse && inode.is(Inode.WRITING))) {
         show(update, inode, content);
+        if (inode.is(Inode.WRITING) && !isReported) {
+          reportGivenUp(update, inode, UNSYNCED);
+        }
       }
       update.commit();
     }
@@ -353,11 +365,12 @@ public final class LostData {
         : change.withSize(left);
   }
 
-  /** Reports the loss; of several lost contents, only the last is reported. */
-  private void report(
+  /** Reports the loss; of several lost contents, only the last is. Returns whether it was. */
+  private boolean report(
       State.Update update, Inode inode, Change.Content change, Change.Content kept, boolean isInUse)
       throws FsException {
-    if (change.sequence() == inode.contentChange() && !inode.isRemoved()) {
+    boolean isLast = change.sequence() == inode.contentChange() && !inode.isRemoved();
+    if (isLast) {
       String left =
           kept.isLost()
               ? "the previous content is kept"
@@ -368,6 +381,7 @@ public final class LostData {
               "lost, " + cause(change, isInUse) + ": " + left)
           .record(update);
     }
+    return isLast;
   }
 
   /** A restart of the machine is the cause only if the data file was not checked since. */
@@ -378,7 +392,7 @@ public final class LostData {
       return "because " + place.name() + " no longer has it";
     }
     return !isInUse || unseen.stream().anyMatch(data -> data.isOf(change))
-        ? "because it was not synced when the machine stopped"
+        ? UNSYNCED
         : "because another program removed or cut its data file";
   }
 

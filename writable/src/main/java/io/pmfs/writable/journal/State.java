@@ -386,7 +386,7 @@ public final class State implements AutoCloseable {
 
   /**
    * How many bytes the data file of a file being written has at least, unless a power failure took
-   * its content.
+   * its content; 1 also if the file was emptied and not synced since.
    */
   public long leastSize(long number) throws FsException {
     byte[] value = get(Tables.WRITING, Tables.key(number));

@@ -562,6 +562,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
   @Override
   public void close() {
     drain.close();
+    data.contents().keepEmptied();
     data.files().close();
     tree.source().close();
     data.places().close();

@@ -175,7 +175,7 @@ class TornDataTest {
     Opened file = driver.mount().open(driver.node("log").inode(), 1, driver.caller());
     driver.write(file, 10, "unclosed");
     cut(4);
-    assertTold();
+    assertTold("log");
     assertLeft(Map.of("log", "file 644 0123456789"));
   }
 
@@ -194,7 +194,7 @@ class TornDataTest {
       driver.write(file, 0, "X");
     }
     cut(GONE);
-    assertTold();
+    assertTold("a", "b", "c");
     String whole = "file 644 0123456789";
     assertLeft(Map.of("a", whole, "b", whole, "c", whole));
   }
@@ -215,7 +215,27 @@ class TornDataTest {
       }
     }
     cut(GONE);
+    assertTold("a", "b");
     assertLeft(Map.of("a", "file 644 before", "b", "file 644 before", "c", "file 644 "));
+  }
+
+  @Test
+  void fileThatIsEmptiedBeforeAnOrderlyStop_staysEmpty() throws Exception {
+    driver.put("a", "before");
+    driver.put("b", "before");
+    driver.drainAll();
+    driver.mount().open(driver.node("a").inode(), OutputCalls.O_TRUNC | 1, driver.caller());
+    Opened file = driver.mount().open(driver.node("b").inode(), 1, driver.caller());
+    driver.write(file, 0, "X");
+    driver
+        .mount()
+        .setAttributes(
+            file.node().inode(),
+            new NewAttributes(null, null, null, 0L, null, null, file.handle(), false),
+            driver.caller());
+    driver.reboot();
+    assertTold();
+    assertLeft(Map.of("a", "file 644 ", "b", "file 644 "));
   }
 
   @Test
