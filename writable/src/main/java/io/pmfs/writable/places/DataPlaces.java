@@ -90,11 +90,18 @@ public final class DataPlaces implements AutoCloseable {
   @SuppressWarnings("try")
   private static int register(State state, String path) throws FsException {
     try (State.Held held = state.hold()) {
+      long[] last = {AT_SOURCE};
+      state.scan(
+          Tables.PLACES,
+          new byte[0],
+          (key, value) -> {
+            last[0] = Tables.first(key);
+            return true;
+          });
       State.Update update = state.update();
-      long number = update.newNumber();
-      update.put(Tables.PLACES, Tables.key(number), path.getBytes(StandardCharsets.UTF_8));
+      update.put(Tables.PLACES, Tables.key(last[0] + 1), path.getBytes(StandardCharsets.UTF_8));
       update.commit();
-      return Math.toIntExact(number);
+      return Math.toIntExact(last[0] + 1);
     }
   }
 

@@ -11,6 +11,7 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.metadata.FileType;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.table.TableStore;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.Place;
 import io.pmfs.writable.TemporaryNames;
@@ -20,6 +21,8 @@ import io.pmfs.writable.WritableFileSystem.Entry;
 import io.pmfs.writable.WritableFileSystem.Node;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import io.pmfs.writable.WritableSettings;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -159,6 +162,12 @@ final class Driver implements AutoCloseable {
 
   void begin() throws FsException {
     mount = open(true);
+  }
+
+  /** The tables, while no process has them open. */
+  State openState() throws FsException {
+    String owner = "writable mount of " + SOURCE;
+    return new State(TableStore.open(state, owner, Tables.ALL, 16L << 20), clock);
   }
 
   /** The mount ends, and another one begins. */

@@ -9,6 +9,9 @@ import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Opened;
+import io.pmfs.writable.journal.State;
+import io.pmfs.writable.journal.Tables;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -55,6 +58,26 @@ final class FullTierTest {
   private void assertDrained() throws FsException {
     driver.drainAll();
     assertThat(driver.sourceTree()).isEqualTo(driver.tree());
+  }
+
+  @Test
+  @SuppressWarnings("try")
+  void tier_isAddedAfterBillionsOfFiles() throws Exception {
+    openWithOneTier();
+    driver.end();
+    try (State state = driver.openState();
+        State.Held held = state.hold()) {
+      State.Update update = state.update();
+      byte[] next = "next".getBytes(StandardCharsets.US_ASCII);
+      update.put(Tables.FACTS, next, Tables.key(1L << 32));
+      update.commit();
+    }
+    driver.setHasOthers();
+    driver.begin();
+    refuse(Errno.ENOSPC);
+    driver.put("a", "content");
+    assertThat(driver.calls.fileCount(driver.others)).isEqualTo(1);
+    assertDrained();
   }
 
   @ParameterizedTest
