@@ -155,6 +155,7 @@ class ErrorsTest {
       try (Driver driver = new Driver(directory.resolve("sync " + at), 2, InstantSource.system())) {
         int wanted = at;
         AtomicInteger count = new AtomicInteger();
+        driver.mkdir("first"); // Numbers are reserved, and that is synced.
         driver
             .mount()
             .afterSyncs(
