@@ -152,8 +152,8 @@ public final class Contents {
   }
 
   /**
-   * The process ends in an orderly way: files that were emptied stay empty after a restart of the
-   * machine.
+   * The process ends in an orderly way: files on its tiers that it emptied stay empty after a
+   * restart of the machine.
    */
   public void keepEmptied() {
     for (long number : files.numbers()) {

@@ -9,7 +9,6 @@ import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Inode;
-import io.pmfs.writable.journal.Intent.Mark;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.tree.Homes;
@@ -312,9 +311,8 @@ public final class ContentStep {
         return keepBeside(change, inode);
       }
       copies.discard(change);
-      int file =
-          openToWrite(
-              change, directory, new At(inode.homeParent(), inode.homeName()), there, Mark.APPENDS);
+      At home = new At(inode.homeParent(), inode.homeName());
+      int file = openToWrite(change, directory, home, there);
       if (file < 0) {
         return replace(change, inode);
       }
@@ -392,7 +390,7 @@ public final class ContentStep {
    * @return -1 if its mode forbids it even to root
    */
   private int openToWrite(
-      Change.Content change, SourceTree.Directory directory, At home, Stat expected, Mark mark)
+      Change.Content change, SourceTree.Directory directory, At home, Stat expected)
       throws FsException {
     int file = -1;
     try {
@@ -403,7 +401,7 @@ public final class ContentStep {
       return file;
     } catch (FsException e) {
       if (file < 0) {
-        temporaries.leave(change, home.directory(), mark, expected);
+        temporaries.leave(change, home.directory(), expected);
       }
       if (file >= 0) {
         calls.close(file);
@@ -776,7 +774,7 @@ public final class ContentStep {
   private Recording overwrite(Change.Content change, Found found, At home) throws FsException {
     copies.discard(change);
     try (SourceTree.Directory directory = step.open(home.directory())) {
-      int file = openToWrite(change, directory, home, found.get(home), Mark.OVERWRITES);
+      int file = openToWrite(change, directory, home, found.get(home));
       if (file < 0) {
         throw new FsException(Errno.EACCES, home.name().toString());
       }

@@ -107,8 +107,9 @@ public final class OwnVersions {
   }
 
   /**
-   * Whether an attempt to change the file in place may have left it like this: exactly, if that was
-   * recorded. A process that dies cannot record it.
+   * Whether an attempt to change the file in place may have left it like this, or found it like
+   * this and could not open it: exactly, if that was recorded. A process that dies cannot record
+   * it.
    */
   private boolean isPart(Stat there, @Nullable Stat seen, Change.Content change)
       throws FsException {
@@ -124,7 +125,7 @@ public final class OwnVersions {
           left == null
               ? size >= seen.attributes().size() && size <= change.attributes().size()
               : left.hasSameContent(there);
-      default -> false;
+      default -> left != null && left.hasSameContent(there);
     };
   }
 

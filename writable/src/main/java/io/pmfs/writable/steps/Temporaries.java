@@ -118,10 +118,9 @@ public final class Temporaries {
     }
   }
 
-  /** Records what a file is like that is to be changed in place, and could not be opened. */
-  void leave(Change.Content change, long directory, Intent.Mark mark, Stat file)
-      throws FsException {
-    put(change, new Intent(directory, mark).withLeft(file));
+  /** Records what a file is like that could not be opened to be changed in place. */
+  void leave(Change.Content change, long directory, Stat file) throws FsException {
+    put(change, new Intent(directory, mark(state, change)).withLeft(file));
   }
 
   private static Intent.Mark mark(State state, Change.Content change) throws FsException {

@@ -87,6 +87,7 @@ class ProtectionTest {
     driver.drainAll();
     assertThat(driver.mount().drainStatus().conflicts()).isZero();
     assertThat(driver.sourceTree()).containsEntry("other", "file 644 another");
+    assertThat(atSource("other")).isNotSameAs(node); // It was replaced as a whole.
   }
 
   private static void assertRefused(ThrowingCallable call) {
