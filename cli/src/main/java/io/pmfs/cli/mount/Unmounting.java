@@ -322,7 +322,7 @@ final class Unmounting {
         invocation.say(
             "%s unmounted here, but not in other mount namespaces: %s; pid %d ends with the last of them"
                 .formatted(mountpoint, String.join(", ", viewers), entry.pid()));
-        return isLeft(state);
+        return false; // The session goes on, and copies what is written there.
       }
       await(() -> end(server) != End.RUNNING, busy.detaches() ? LAZY_PATIENCE : timeout);
       if (state != null && busy.detaches() && end(server) == End.RUNNING && !isServing(entry)) {
