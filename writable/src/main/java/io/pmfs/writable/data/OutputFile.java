@@ -420,7 +420,9 @@ public final class OutputFile {
     return files
         .tree()
         .looks()
-        .await(() -> DataCopy.read(calls, open.descriptor(), offset, wanted), CopyBuffers::give);
+        .await(
+            () -> DataCopy.read(buffer -> calls.read(open.descriptor(), buffer, offset), wanted),
+            CopyBuffers::give);
   }
 
   /** Whether its data file on this node already has these bytes at an offset. */
@@ -435,7 +437,7 @@ public final class OutputFile {
       throw new FsException(Errno.ENXIO, "offset " + offset);
     }
     if (inode.generation() != 0 && data != null) {
-      return data.seek(offset, end, whence);
+      return Math.min(end, data.seek(offset, whence));
     }
     SourceFile open = source;
     return open == null
@@ -547,16 +549,13 @@ public final class OutputFile {
 
   /** Fills the next data file with the first bytes of the content. */
   void fill(Inode inode, LocalData next, long bytes) throws FsException {
-    if (inode.generation() == 0) {
-      next.fill(atSource(openSource(inode)), bytes, this::checkInterrupted);
-    } else {
-      fill(next, bytes);
-    }
+    DataCopy.Source from = inode.generation() == 0 ? atSource(openSource(inode)) : data();
+    next.fill(from, bytes, this::checkInterrupted);
   }
 
   /** Fills another data file with the first bytes of the present one. */
   void fill(LocalData next, long bytes) throws FsException {
-    data().fill(next, bytes, this::checkInterrupted);
+    next.fill(data(), bytes, this::checkInterrupted);
   }
 
   private void checkInterrupted(int bytes) throws FsException {

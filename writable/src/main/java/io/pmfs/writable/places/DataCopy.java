@@ -14,7 +14,9 @@ public final class DataCopy {
 
   /** Data with holes. */
   public interface Source {
-    /** The next data or hole at or after an offset, as lseek(2). */
+    /**
+     * The next data or hole at or after an offset, as lseek(2); anything behind the end if none.
+     */
     long seek(long offset, int whence) throws FsException;
 
     /**
@@ -25,32 +27,31 @@ public final class DataCopy {
     ByteBuffer read(long offset, int wanted) throws FsException;
   }
 
-  public interface Target {
+  public interface Reading {
+    int read(ByteBuffer destination) throws FsException;
+  }
+
+  interface Target {
     void write(ByteBuffer bytes, long offset) throws FsException;
   }
 
   private DataCopy() {}
 
-  static void requireAll(long there, long end) throws FsException {
-    if (there < end) {
-      throw new FsException(Errno.EIO, "%d of %d bytes are left of the data".formatted(there, end));
-    }
-  }
-
-  /** Copies data between two offsets; skips holes. */
+  /** Copies data between two offsets; skips holes. Fails with EIO if they end before. */
   public static void copy(OutputCalls calls, int from, int to, long offset, long end, Before before)
       throws FsException {
     copy(file(calls, from), (bytes, at) -> calls.write(to, bytes, at), offset, end, before);
   }
 
-  /** Copies data that need not be in files; skips holes. */
+  /** The same with data that need not be in files. */
   static void copy(Source from, Target to, long offset, long end, Before before)
       throws FsException {
     long at = offset;
     while (at < end) {
-      long data = next(from, at, end, OutputCalls.SEEK_DATA);
+      long data = nextData(from, at, end);
       long hole = next(from, data, end, OutputCalls.SEEK_HOLE);
-      at = copyRange(from, to, data, hole, before);
+      copyRange(from, to, data, hole, before);
+      at = hole;
     }
   }
 
@@ -64,18 +65,17 @@ public final class DataCopy {
 
       @Override
       public ByteBuffer read(long offset, int wanted) throws FsException {
-        return DataCopy.read(calls, file, offset, wanted);
+        return DataCopy.read(buffer -> calls.read(file, buffer, offset), wanted);
       }
     };
   }
 
   /** Reads as a {@link Source} does. */
-  public static ByteBuffer read(OutputCalls calls, int file, long offset, int wanted)
-      throws FsException {
+  public static ByteBuffer read(Reading from, int wanted) throws FsException {
     ByteBuffer buffer = CopyBuffers.take();
     try {
       buffer.limit(Math.min(wanted, buffer.capacity()));
-      int count = calls.read(file, buffer, offset);
+      int count = from.read(buffer);
       return buffer.position(0).limit(count);
     } catch (FsException e) {
       CopyBuffers.give(buffer);
@@ -89,7 +89,7 @@ public final class DataCopy {
     Source source = file(calls, from);
     long at = 0;
     while (at < end) {
-      long data = next(source, at, end, OutputCalls.SEEK_DATA);
+      long data = nextData(source, at, end);
       clear(calls, to, at, data - at);
       long hole = next(source, data, end, OutputCalls.SEEK_HOLE);
       copy(calls, from, to, data, hole, before);
@@ -127,7 +127,7 @@ public final class DataCopy {
     }
   }
 
-  private static long copyRange(Source from, Target to, long data, long hole, Before before)
+  private static void copyRange(Source from, Target to, long data, long hole, Before before)
       throws FsException {
     long at = data;
     while (at < hole) {
@@ -135,7 +135,7 @@ public final class DataCopy {
       try {
         int count = bytes.remaining();
         if (count == 0) {
-          return hole;
+          throw new FsException(Errno.EIO, "the data end before " + hole);
         }
         before.writing(count);
         to.write(bytes, at);
@@ -144,7 +144,15 @@ public final class DataCopy {
         CopyBuffers.give(bytes);
       }
     }
-    return at;
+  }
+
+  /** The next data, or the end if only a hole is left; data that end before are no hole. */
+  private static long nextData(Source from, long offset, long end) throws FsException {
+    long data = next(from, offset, end, OutputCalls.SEEK_DATA);
+    if (data == end) {
+      copyRange(from, (bytes, at) -> {}, end - 1, end, bytes -> {});
+    }
+    return data;
   }
 
   /** The next data or hole; a file system that cannot tell reports no holes. */

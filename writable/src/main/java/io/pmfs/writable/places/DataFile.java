@@ -10,7 +10,7 @@ import java.time.Instant;
  * A data file: one generation of a file's content, in a place. The caller holds the file's lock,
  * exclusively unless stated otherwise.
  */
-public interface DataFile {
+public interface DataFile extends DataCopy.Source {
   NodeData.Id id();
 
   DataPlace place();
@@ -34,8 +34,10 @@ public interface DataFile {
    */
   int read(ByteBuffer destination, long offset) throws FsException;
 
-  /** The next data or hole at or after an offset before the end, as lseek(2). */
-  long seek(long offset, long size, int whence) throws FsException;
+  @Override
+  default ByteBuffer read(long offset, int wanted) throws FsException {
+    return DataCopy.read(buffer -> read(buffer, offset), wanted);
+  }
 
   /**
    * The state that an earlier process or another node wrote; that node must ask before it writes
@@ -53,9 +55,6 @@ public interface DataFile {
 
   /** Sets its times, so that the next process does not take it for a written file. */
   void setTimes(Instant accessTime, Instant modificationTime) throws FsException;
-
-  /** Fills another data file with its first bytes. */
-  void fill(LocalData to, long size, DataCopy.Before before) throws FsException;
 
   /** Closes it; it can be reopened. */
   void close();

@@ -142,11 +142,11 @@ public final class LocalData implements DataFile {
   }
 
   @Override
-  public long seek(long offset, long size, int whence) throws FsException {
+  public long seek(long offset, int whence) throws FsException {
     if (descriptor < 0) {
-      return whence == OutputCalls.SEEK_HOLE ? offset : size;
+      return whence == OutputCalls.SEEK_HOLE ? offset : Long.MAX_VALUE;
     }
-    return Math.min(size, calls.seek(descriptor, offset, whence));
+    return calls.seek(descriptor, offset, whence);
   }
 
   public Attributes status() throws FsException {
@@ -219,32 +219,23 @@ public final class LocalData implements DataFile {
     }
   }
 
-  @Override
-  public void fill(LocalData to, long size, DataCopy.Before before) throws FsException {
-    if (size == 0) {
-      return;
-    }
-    if (descriptor < 0) {
-      throw gone();
-    }
-    if (to.place != place || !isCloned(to, size)) {
-      to.fill(DataCopy.file(calls, descriptor), size, before);
+  /** Fills it with the first bytes of other data. */
+  public void fill(DataCopy.Source from, long size, DataCopy.Before before) throws FsException {
+    if (!(from instanceof LocalData other) || other.place != place || !isClone(other, size)) {
+      DataCopy.copy(from, this::write, 0, size, before);
+      truncate(size);
     }
   }
 
-  private boolean isCloned(LocalData to, long size) {
+  private boolean isClone(LocalData other, long size) {
     try {
-      calls.cloneFile(descriptor, to.descriptor);
-      calls.truncate(to.descriptor, size);
-      return true;
+      calls.cloneFile(other.descriptor, descriptor);
+      boolean hasAll = size() >= size;
+      calls.truncate(descriptor, size);
+      return hasAll;
     } catch (FsException e) {
       return false;
     }
-  }
-
-  public void fill(DataCopy.Source from, long size, DataCopy.Before before) throws FsException {
-    DataCopy.copy(from, this::write, 0, size, before);
-    truncate(size);
   }
 
   /** Copies a range to an open file, overwriting its other content with holes. */

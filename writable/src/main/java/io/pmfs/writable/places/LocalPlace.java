@@ -125,7 +125,6 @@ public abstract class LocalPlace extends DataPlace {
     LocalData file = file(id);
     file.openForReading();
     try {
-      DataCopy.requireAll(file.size(), end);
       file.copy(to, from, end, isOver, before);
     } finally {
       file.close();

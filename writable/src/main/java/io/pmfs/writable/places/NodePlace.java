@@ -96,7 +96,7 @@ final class NodePlace extends DataPlace {
       NodeData.Id id, int to, long from, long end, boolean isOver, DataCopy.Before before)
       throws FsException {
     DataCopy.Target target = (bytes, at) -> places.calls().write(to, bytes, at);
-    DataCopy.requireAll(remote(id).copyTo(target, from, end, before), end);
+    DataCopy.copy(remote(id), target, from, end, before);
   }
 
   /** Does nothing: the node asks which of its files are obsolete. */

@@ -16,7 +16,7 @@ public final class RemoteData implements DataFile {
   private final NodeData node;
   private final NodeData.Id id;
 
-  /** The content when it was last frozen, if it is small. */
+  /** The content while the file is frozen, if it is small. */
   private volatile @Nullable ByteBuffer content;
 
   /** How often the node had stopped when this process let it write; -1 if another process did. */
@@ -71,6 +71,7 @@ public final class RemoteData implements DataFile {
   public void resumed(long count) {
     pauses = count;
     reported = null;
+    content = null;
   }
 
   /** The node has stopped writing and reports the file's state, valid until it continues. */
@@ -145,6 +146,13 @@ public final class RemoteData implements DataFile {
   /** Reads until the buffer is full or the file ends; returns the number of bytes. */
   @Override
   public int read(ByteBuffer destination, long offset) throws FsException {
+    ByteBuffer known = content;
+    if (known != null) {
+      int from = (int) Math.min(offset, known.limit());
+      int size = Math.min(destination.remaining(), known.limit() - from);
+      destination.put(known.duplicate().position(from).limit(from + size));
+      return size;
+    }
     int count = 0;
     while (destination.hasRemaining()) {
       int wanted = Math.min(destination.remaining(), CopyBuffers.BYTES);
@@ -163,8 +171,8 @@ public final class RemoteData implements DataFile {
 
   /** The node knows the holes. */
   @Override
-  public long seek(long offset, long size, int whence) {
-    return whence == OutputCalls.SEEK_HOLE ? size : offset;
+  public long seek(long offset, int whence) {
+    return whence == OutputCalls.SEEK_HOLE ? Long.MAX_VALUE : offset;
   }
 
   @Override
@@ -176,46 +184,6 @@ public final class RemoteData implements DataFile {
   /** Makes the node copy a range to the source. */
   public void copy(NodeData.Target target, long from, long end) throws FsException {
     node.copy(id, target, from, end);
-  }
-
-  @Override
-  public void fill(LocalData to, long size, DataCopy.Before before) throws FsException {
-    copyTo(to::write, 0, size, before);
-    to.truncate(size);
-  }
-
-  /**
-   * Copies a range.
-   *
-   * @return its end: before {@code end} if the file is shorter
-   */
-  long copyTo(DataCopy.Target to, long from, long end, DataCopy.Before before) throws FsException {
-    ByteBuffer known = content;
-    ByteBuffer buffer = CopyBuffers.take();
-    try {
-      long at = from;
-      while (at < end) {
-        buffer.clear().limit((int) Math.min(buffer.capacity(), end - at));
-        int count = known == null ? read(buffer, at) : take(known, buffer, at);
-        if (count == 0) {
-          break;
-        }
-        buffer.flip();
-        before.writing(count);
-        to.write(buffer, at);
-        at += count;
-      }
-      return at;
-    } finally {
-      CopyBuffers.give(buffer);
-    }
-  }
-
-  private static int take(ByteBuffer bytes, ByteBuffer destination, long offset) {
-    int from = (int) Math.min(offset, bytes.limit());
-    int count = Math.min(destination.remaining(), bytes.limit() - from);
-    destination.put(bytes.duplicate().position(from).limit(from + count));
-    return count;
   }
 
   @Override

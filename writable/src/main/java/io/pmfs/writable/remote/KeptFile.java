@@ -510,22 +510,10 @@ public final class KeptFile {
         });
   }
 
-  private void requireSize(long end) throws FsException {
-    lock.readLock().lock();
-    try {
-      if (end > size) {
-        throw new FsException(Errno.EIO, "the data end before " + end);
-      }
-    } finally {
-      lock.readLock().unlock();
-    }
-  }
-
   /** Copies a range to an open file, while this node's programs may read it. */
   void copy(int to, long from, long end) throws FsException {
     acquire();
     try {
-      requireSize(end);
       data.copyTo(to, from, end);
     } finally {
       release();

@@ -857,6 +857,16 @@ class KeptContentTest {
   }
 
   @Test
+  void fileThatAPowerCutOfItsNodeShortened_isNotFilledWithZeros() throws Exception {
+    putLarge();
+    nodes.shorten(LARGE.length() - 8);
+    assertErrno(Errno.EIO, () -> owner.append("a", "!"));
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE.substring(8));
+    assertThat(owner.mount().drainStatus().failures().toString()).contains("bytes are left");
+  }
+
+  @Test
   void fileThatIsRemovedAfterItIsAtTheSource_isReadOn() throws Exception {
     putLarge();
     owner.drainAll();

@@ -399,6 +399,16 @@ class TornDataTest {
   }
 
   @Test
+  void dataThatVanishWhileTheMountIsInUse_areNotReplacedByZeros() throws Exception {
+    driver.put("a", "0123456789");
+    driver.tearFiles(4);
+    assertThatThrownBy(() -> driver.overwrite("a", 0, "X")).hasMessageContaining("EIO");
+    driver.drainAll();
+    assertTold("a");
+    assertThat(driver.sourceTree()).isEqualTo(Map.of("a", "file 644 0123"));
+  }
+
+  @Test
   void diskThatIsNotMounted_isNoLoss() throws Exception {
     driver.put("a", "content");
     driver.setDisk(false);
