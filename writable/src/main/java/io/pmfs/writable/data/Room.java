@@ -123,15 +123,11 @@ public final class Room {
       return false;
     }
     List<Item> removed = new ArrayList<>();
-    boolean isSynced = false;
+    state.sync(); // After a power failure, the tables must not name what is removed.
     for (Item item : items) {
       try {
         DataRow row = state.data(item.number(), item.generation());
         if (row == null || row.place() != item.place()) {
-          if (row != null && !isSynced) {
-            state.sync(); // It moved: after a power failure, its other place must be known.
-            isSynced = true;
-          }
           places.get(item.place()).remove(new NodeData.Id(item.number(), item.generation()));
         }
         removed.add(item);

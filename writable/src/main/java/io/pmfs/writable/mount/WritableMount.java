@@ -483,6 +483,9 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
         unused.add(file);
       }
     }
+    if (!unused.isEmpty()) {
+      state.sync(); // After a power failure, the tables must not name what the node removes.
+    }
     return unused;
   }
 

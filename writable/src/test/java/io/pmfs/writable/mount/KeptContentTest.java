@@ -798,6 +798,21 @@ class KeptContentTest {
     assertThat(owner.sourceTree()).isEqualTo(owner.tree());
   }
 
+  /** Its owner has a copy of what was synced, and loses its power before the tables say so. */
+  @Test
+  void syncedFile_thatTheOwnerGoesOnWith_survivesAPowerCutOfTheOwner() throws Exception {
+    owner.keepSynced();
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    nodes.remote.fsync(file.node().inode(), file.handle(), false, nodes.caller());
+    nodes.refuse(Errno.ENOSPC);
+    nodes.write(file, LARGE.length(), "appended");
+    nodes.tidy();
+    nodes.cutOwner();
+    nodes.remote.attributes(ROOT);
+    assertThat(owner.read("a")).startsWith(LARGE);
+  }
+
   @Test
   void fileThatIsReplacedWhileItIsOpen_isReadOn() throws Exception {
     Opened first = putLarge();

@@ -296,6 +296,20 @@ class TornDataTest {
     assertLeft(Map.of("a", "file 644 X123456789"));
   }
 
+  /** The tables may be older than the removal of what they name. */
+  @Test
+  void bytesThatWereSyncedBeforeAnOverwrite_areThereUntilTheTablesSayOtherwise() throws Exception {
+    driver.keepSynced();
+    Opened file = driver.create("a");
+    driver.write(file, 0, "0123456789");
+    driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+    driver.mount().flush(file.node().inode(), file.handle(), driver.caller());
+    driver.write(file, 0, "X");
+    driver.drainAll();
+    driver.cutWithData(GONE);
+    assertThat(driver.read("a")).endsWith("123456789");
+  }
+
   @Test
   void severalContents_leaveTheLastOfWhichSomethingIsLeft() throws Exception {
     driver.put("a", "one");

@@ -307,6 +307,12 @@ final class TwoNodes implements AutoCloseable {
     serve(new OwnerServer(owner.mount()));
   }
 
+  /** The owner's machine loses its power, and what only the tables have. */
+  void cutOwner() throws FsException {
+    owner.cut();
+    serve(new OwnerServer(owner.mount()));
+  }
+
   /** The node's process dies and another one takes over; programs keep what they have open. */
   void restartNode() throws FsException {
     remote.close();
