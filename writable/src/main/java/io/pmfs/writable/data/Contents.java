@@ -126,7 +126,7 @@ public final class Contents {
   /**
    * Makes an update mark the file as being written. Its present content stays in the data file, or
    * its first bytes, until the disk has the next one: with less, that is lost. A file that is
-   * emptied counts as lost until it has a byte or is synced.
+   * emptied counts as lost until it has a byte or is synced, even if it was synced before that.
    */
   private Inode begin(State.Update update, OutputFile file, Inode now, long keep)
       throws FsException {
@@ -139,13 +139,14 @@ public final class Contents {
 
   /** Records that the disk has the present content of a file, whose lock the caller holds. */
   void synced(OutputFile file) throws FsException {
-    if (state.leastSize(file.number()) == 0) {
+    long least = Math.min(1, file.size());
+    if (state.leastSize(file.number()) <= least) {
       return;
     }
     try (State.Held held = state.hold()) {
       if (state.inode(file.number()).is(Inode.WRITING)) {
         State.Update update = state.update();
-        update.writing(file.number(), 0);
+        update.writing(file.number(), least);
         update.commit();
       }
     }

@@ -238,6 +238,33 @@ class TornDataTest {
     assertLeft(Map.of("a", "file 644 ", "b", "file 644 "));
   }
 
+  /** What was synced before is not at the source. */
+  @Test
+  void newContentThatIsOpen_leavesTheOneBefore_evenIfAnotherWasSynced() throws Exception {
+    driver.put("a", "before");
+    driver.put("b", "before");
+    driver.drainAll();
+    for (String path : List.of("a", "b")) {
+      Opened file = driver.mount().open(driver.node(path).inode(), 1, driver.caller());
+      driver.write(file, 0, "synced");
+      driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+      driver
+          .mount()
+          .setAttributes(
+              file.node().inode(),
+              new NewAttributes(null, null, null, 0L, null, null, file.handle(), false),
+              driver.caller());
+      if (path.equals("b")) {
+        driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+      }
+      driver.write(file, 0, "the new one");
+    }
+    driver.calls.loseFiles(driver.places);
+    cut(0);
+    assertTold("a");
+    assertLeft(Map.of("a", "file 644 before", "b", "file 644 "));
+  }
+
   @Test
   void newContentThatIsOpen_hasItsFirstBytes() throws Exception {
     driver.put("a", "before");
