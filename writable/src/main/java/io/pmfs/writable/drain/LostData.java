@@ -95,12 +95,12 @@ public final class LostData {
   public void checkPlaces() throws FsException {
     Map<Integer, Long> inodes = new HashMap<>();
     for (Data data : all()) {
-      if (data.row().waiting() > 0) {
+      if (data.row().waiting() > 0 && named(data.number()) != null) {
         inodes.putIfAbsent(data.row().place(), data.number());
       }
     }
     for (long number : written()) {
-      Inode inode = state.find(number);
+      Inode inode = named(number);
       DataRow row = inode == null ? null : state.data(number, inode.generation());
       if (row != null) {
         inodes.putIfAbsent(row.place(), FIRST); // It may have no data file yet.
@@ -109,6 +109,12 @@ public final class LostData {
     for (Map.Entry<Integer, Long> inode : inodes.entrySet()) {
       places.get(inode.getKey()).checkThere(inode.getValue());
     }
+  }
+
+  /** A file that has a name: the content of others is of no use any more. */
+  private @Nullable Inode named(long number) throws FsException {
+    Inode inode = state.find(number);
+    return inode == null || inode.isRemoved() ? null : inode;
   }
 
   /** The files that were being written. */

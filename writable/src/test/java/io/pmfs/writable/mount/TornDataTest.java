@@ -8,6 +8,7 @@ import io.pmfs.posix.FsException;
 import io.pmfs.writable.DrainStatus;
 import io.pmfs.writable.DrainStatus.Failure;
 import io.pmfs.writable.OutputCalls;
+import io.pmfs.writable.WritableFileSystem;
 import io.pmfs.writable.WritableFileSystem.NewAttributes;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
@@ -485,5 +486,23 @@ class TornDataTest {
     driver.setDisk(true);
     driver.remount();
     assertLeft(Map.of("a", "file 644 content", "empty", "file 644 "));
+  }
+
+  @Test
+  void diskThatIsNotMounted_isNotMissedByFilesWithoutAName() throws Exception {
+    driver.put("b", "content");
+    driver.drainAll();
+    driver.write(
+        driver.mount().createUnnamed(WritableFileSystem.ROOT, 0600, 2, driver.caller()),
+        0,
+        "content");
+    driver.write(driver.create("a"), 0, "content");
+    driver.unlink("a");
+    driver.append("b", ", longer");
+    driver.unlink("b");
+    driver.setDisk(false);
+    driver.remount();
+    assertTold();
+    assertLeft(Map.of());
   }
 }
