@@ -255,6 +255,7 @@ public final class Contents {
   private @Nullable Inode newData(
       OutputFile file, Inode inode, long low, long kept, LocalPlace place) throws FsException {
     LocalData made = place.file(new NodeData.Id(file.number(), beginCopy(file, place)));
+    boolean isFilled = false;
     boolean isDone = false;
     try {
       made.make();
@@ -262,6 +263,7 @@ public final class Contents {
       if (inode.is(Inode.WRITING) && file.data().mayBeSynced()) {
         made.sync();
       }
+      isFilled = true;
       Inode next = recordCopy(file, inode, made, low, kept);
       isDone = next != null;
       if (isDone) {
@@ -271,6 +273,9 @@ public final class Contents {
     } finally {
       if (!isDone) {
         made.closeCounted();
+        if (!isFilled) {
+          discardQuietly(made);
+        }
         discardCopy(made);
       }
     }
@@ -317,7 +322,7 @@ public final class Contents {
     }
   }
 
-  /** Discards a data file that was not filled; if the tables fail, the next process does it. */
+  /** Discards a data file that was not recorded; if the tables fail, the next process does it. */
   private void discardCopy(LocalData made) {
     NodeData.Id id = made.id();
     try (State.Held held = state.hold()) {
@@ -422,14 +427,14 @@ public final class Contents {
         made.closeCounted();
       }
       if (!isRecorded) {
-        removeQuietly(made);
+        discardQuietly(made);
       }
     }
   }
 
-  private static void removeQuietly(LocalData made) {
+  private static void discardQuietly(LocalData made) {
     try {
-      made.place().remove(made.id());
+      made.place().discard(made.id());
     } catch (FsException e) {
       log.debug(
           "cannot discard a copy of a data file of inode {}: {}",

@@ -257,14 +257,19 @@ public final class LocalData implements DataFile {
     return mayBeSynced;
   }
 
+  /** Syncs it and its name. The place may refuse. */
   public void sync() throws FsException {
     if (descriptor >= 0) {
       mayBeSynced = true;
-      calls.sync(descriptor, false);
-      if (!isNameSynced) {
-        place.syncName(id);
-        isNameSynced = true;
-      }
+      place.asked(
+          () -> {
+            calls.sync(descriptor, false);
+            if (!isNameSynced) {
+              place.syncName(id);
+              isNameSynced = true;
+            }
+            return descriptor;
+          });
     }
   }
 

@@ -133,6 +133,15 @@ public abstract class LocalPlace extends DataPlace {
 
   @Override
   public void remove(NodeData.Id id) throws FsException {
+    remove(id, true);
+  }
+
+  /** Removes a data file that was not filled, which makes no room for another attempt. */
+  public void discard(NodeData.Id id) throws FsException {
+    remove(id, false);
+  }
+
+  private void remove(NodeData.Id id, boolean makesRoom) throws FsException {
     try {
       FileName name = name(id);
       long blocks =
@@ -145,7 +154,7 @@ public abstract class LocalPlace extends DataPlace {
                 return taken;
               });
       charge(-blocks * LocalData.BLOCK_BYTES);
-      removed();
+      removed(makesRoom);
     } catch (FsException e) {
       if (e.errno() != Errno.ENOENT) {
         throw e;
@@ -153,7 +162,7 @@ public abstract class LocalPlace extends DataPlace {
     }
   }
 
-  abstract void removed();
+  abstract void removed(boolean makesRoom);
 
   /** Syncs the names of data files. */
   void syncName(NodeData.Id id) throws FsException {

@@ -66,7 +66,7 @@ final class SourcePlace extends LocalPlace {
   }
 
   @Override
-  void removed() {
+  void removed(boolean makesRoom) {
     mayBeUnused = true;
   }
 

@@ -129,8 +129,10 @@ final class TierPlace extends LocalPlace {
   }
 
   @Override
-  void removed() {
-    avoidedUntilMillis = Long.MIN_VALUE;
+  void removed(boolean makesRoom) {
+    if (makesRoom) {
+      avoidedUntilMillis = Long.MIN_VALUE;
+    }
   }
 
   // ---- room

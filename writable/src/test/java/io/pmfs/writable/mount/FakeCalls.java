@@ -148,6 +148,7 @@ final class FakeCalls implements OutputCalls {
   private long localRoom = 1L << 40;
   private final Map<Path, Errno> refusing = new HashMap<>();
   private @Nullable Path unreadable;
+  private @Nullable Path unsyncable;
 
   /** Few, so that all tests close data files and open them again. */
   int mostDataFiles = 2;
@@ -269,6 +270,11 @@ final class FakeCalls implements OutputCalls {
   /** From now on, files below a root cannot be read; null if they can. */
   synchronized void setUnreadable(@Nullable Path path) {
     unreadable = path;
+  }
+
+  /** From now on, regular files below a root cannot be synced. */
+  synchronized void setUnsyncable(Path path) {
+    unsyncable = path;
   }
 
   private void requireRoom(Node node, String what) throws FsException {
@@ -665,6 +671,9 @@ final class FakeCalls implements OutputCalls {
   public synchronized void sync(int file, boolean dataOnly) throws FsException {
     Node node = node(file);
     before(node, "sync", Inode.NO_NAME);
+    if (unsyncable != null && unsyncable.equals(node.root) && !node.isDirectory()) {
+      throw new FsException(Errno.EIO, "sync");
+    }
     node.synced = node.content.length;
     if (!node.isDirectory()) {
       syncs++;

@@ -126,6 +126,34 @@ final class FullTierTest {
   }
 
   @Test
+  void syncedFile_whoseNextTierCannotSync_goesOnAtTheSource() throws Exception {
+    Opened file = driver.create("a");
+    driver.write(file, 0, "0123456789");
+    driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+    refuse(Errno.ENOSPC);
+    driver.calls.setUnsyncable(driver.others);
+    driver.write(file, 10, "abcdefghij");
+    driver.close(file);
+    assertDrained();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 0123456789abcdefghij");
+  }
+
+  @Test
+  void syncedFile_whoseNextVersionFindsNoTierThatSyncs_goesOnAtTheSource() throws Exception {
+    Opened file = driver.create("a");
+    driver.write(file, 0, "0123456789");
+    driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
+    driver.mount().flush(file.node().inode(), file.handle(), driver.caller());
+    driver.write(file, 10, "+");
+    refuse(Errno.ENOSPC);
+    driver.calls.setUnsyncable(driver.others);
+    writeWhileTheSourceGetsWhatWaits(() -> driver.write(file, 0, "X"));
+    driver.close(file);
+    assertDrained();
+    assertThat(driver.sourceTree()).containsEntry("a", "file 644 X123456789+");
+  }
+
+  @Test
   void fileThatMovesBack_isNotTakenForItsFormerCopy() throws Exception {
     driver.close();
     AtomicLong later = new AtomicLong();
