@@ -91,7 +91,9 @@ public final class Contents {
     Inode known = state.inode(file.number());
     boolean spoils = low < known.drainedSize();
     boolean shortens = keep < Long.MAX_VALUE && keep < state.leastSize(file.number());
-    if (known.is(Inode.WRITING) && !spoils && !shortens && hasContentOf(inode, known)) {
+    boolean isOfEarlierSession = file.data().place().leastSize(known) > 0;
+    boolean isBegun = known.is(Inode.WRITING) && !isOfEarlierSession;
+    if (isBegun && !spoils && !shortens && hasContentOf(inode, known)) {
       return known;
     }
     if (!inode.is(Inode.WRITING)) {
@@ -133,7 +135,8 @@ public final class Contents {
     file.begin(now);
     boolean isBegun = now.is(Inode.WRITING);
     long least = isBegun ? state.leastSize(file.number()) : now.attributes().size();
-    update.writing(file.number(), least == 0 ? 0 : Math.max(1, Math.min(least, keep)));
+    least = least == 0 ? 0 : Math.max(1, Math.min(least, keep));
+    update.writing(file.number(), least, update.newNumber());
     return now.withFlag(Inode.WRITING, true);
   }
 
@@ -146,7 +149,7 @@ public final class Contents {
     try (State.Held held = state.hold()) {
       if (state.inode(file.number()).is(Inode.WRITING)) {
         State.Update update = state.update();
-        update.writing(file.number(), least);
+        update.writing(file.number(), least, state.begun(file.number()));
         update.commit();
       }
     }
@@ -183,12 +186,20 @@ public final class Contents {
       return -1;
     }
     file.attach(inode);
-    Inode next = file.isRemote() ? written(file, inode, low, Long.MAX_VALUE) : null;
+    boolean isThere = file.isRemote() && hasLeast(file, inode);
+    Inode next = isThere ? written(file, inode, low, Long.MAX_VALUE) : null;
     if (next == null) {
       return -1;
     }
     file.resumed(onlyGrew, pauses);
     return Math.max(promised, next.drainedSize());
+  }
+
+  /** Whether a node still has what it wrote in an earlier session. */
+  private static boolean hasLeast(OutputFile file, Inode inode) throws FsException {
+    DataFile data = file.data();
+    long least = data.place().leastSize(inode);
+    return least == 0 || data.place().size(data.id()) >= least;
   }
 
   /** Starts an empty content in a data file of another node. The file is being written. */

@@ -129,7 +129,7 @@ public final class OpenFiles {
         inode.number(),
         generation,
         new DataRow(isHere(place, mode) ? files.places().forNew().number() : place, 0));
-    update.writing(inode.number(), 0);
+    update.writing(inode.number(), 0, generation);
     return inode.withData(generation, 0, -1).withFlag(Inode.WRITING, true);
   }
 

@@ -393,6 +393,14 @@ public final class State implements AutoCloseable {
     return value == null || value.length == 0 ? 0 : Tables.first(value);
   }
 
+  /**
+   * A {@linkplain Update#newNumber number} of the time when a file was last begun to be written.
+   */
+  public long begun(long number) throws FsException {
+    byte[] value = get(Tables.WRITING, Tables.key(number));
+    return value == null || value.length < 2 * Long.BYTES ? 0 : Tables.second(value);
+  }
+
   @Nullable
   public Change change(long sequence) throws FsException {
     byte[] value = get(Tables.JOURNAL, Tables.key(sequence));
@@ -542,9 +550,9 @@ public final class State implements AutoCloseable {
       changes.put(Tables.DATA, Tables.key(number, generation), row.encode());
     }
 
-    /** Marks a file as being written; see {@link #leastSize}. */
-    public void writing(long number, long leastSize) {
-      changes.put(Tables.WRITING, Tables.key(number), Tables.key(leastSize));
+    /** Marks a file as being written; see {@link #leastSize} and {@link #begun}. */
+    public void writing(long number, long leastSize, long begun) {
+      changes.put(Tables.WRITING, Tables.key(number), Tables.key(leastSize, begun));
     }
 
     /** A number that no process assigns again, not even after a power failure. */

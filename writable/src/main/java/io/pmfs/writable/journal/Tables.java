@@ -37,7 +37,10 @@ public final class Tables {
   /** Data files that are being filled, by inode number and generation: the index of their place. */
   public static final Table COPYING = new Table("copying", false);
 
-  /** Files written since they were last announced: the inode number and {@link State#leastSize}. */
+  /**
+   * Files written since they were last announced: the inode number, {@link State#leastSize}, {@link
+   * State#begun}.
+   */
   public static final Table WRITING = new Table("writing", false);
 
   /** Inode numbers without a name. */

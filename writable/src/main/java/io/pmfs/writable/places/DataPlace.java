@@ -41,7 +41,10 @@ public abstract class DataPlace {
     return null;
   }
 
-  /** How many bytes a file being written has at least, if no program of its node has it open. */
+  /**
+   * How many bytes a file has at least that was last written in an earlier session of its node, so
+   * that no program there has it open; else 0.
+   */
   public long leastSize(Inode inode) throws FsException {
     return 0;
   }

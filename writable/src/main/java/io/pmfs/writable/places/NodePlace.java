@@ -56,8 +56,11 @@ final class NodePlace extends DataPlace {
   @Override
   public long leastSize(Inode inode) throws FsException {
     byte[] known = state.get(Tables.FACTS, sessionKey());
-    boolean isEarlier = known != null && inode.generation() < Tables.third(known);
-    return isEarlier ? state.leastSize(inode.number()) : 0;
+    long begun = Math.max(inode.generation(), state.begun(inode.number()));
+    if (known == null || begun >= Tables.third(known)) {
+      return 0;
+    }
+    return inode.is(Inode.WRITING) ? state.leastSize(inode.number()) : inode.attributes().size();
   }
 
   @Override

@@ -223,7 +223,7 @@ public final class Names {
               }
               if (inode.isRegular()) {
                 // The announcement follows; there are no data.
-                update.writing(inode.number(), 0);
+                update.writing(inode.number(), 0, 0);
                 addName(update, directory, name, inode, found.change(), false);
               } else {
                 inode = journalMade(update, directory, name, inode, target, caller);

@@ -881,6 +881,37 @@ class KeptContentTest {
     assertThat(owner.mount().drainStatus().failures().toString()).contains("bytes are left");
   }
 
+  /** It was written before the node was mounted again, but is open now. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 100})
+  void fileOfAnEarlierMount_thatIsCutByAProgram_isNotTakenForALostOne(int size) throws Exception {
+    putLarge();
+    nodes.remountNode();
+    Opened file = open(A, OutputCalls.O_RDWR);
+    nodes.write(file, LARGE.length(), "!");
+    owner.drainAll();
+    nodes.write(file, 0, "X");
+    setSize(file, size, file.handle());
+    assertThat(writesAsked()).isZero();
+    close(file);
+    owner.drainAll();
+    String wanted = ("X" + LARGE.substring(1)).substring(0, size);
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + wanted);
+    assertThat(owner.mount().drainStatus().failures()).isEmpty();
+  }
+
+  @Test
+  void fileThatAPowerCutOfItsNodeShortened_isNotWrittenOnWithAGap() throws Exception {
+    putLarge();
+    nodes.shorten(LARGE.length() - 8);
+    nodes.remountNode();
+    Opened file = open(A, OutputCalls.O_RDWR);
+    assertErrno(Errno.EIO, () -> nodes.write(file, LARGE.length(), "!"));
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsEntry("a", "file 644 " + LARGE.substring(8));
+    assertThat(owner.mount().drainStatus().failures().toString()).contains("bytes are left");
+  }
+
   @Test
   void fileThatIsRemovedAfterItIsAtTheSource_isReadOn() throws Exception {
     putLarge();
