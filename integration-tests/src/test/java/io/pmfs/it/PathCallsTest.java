@@ -58,7 +58,7 @@ final class PathCallsTest {
       fuse.KernelWorkers fuse.KilledPrograms fuse.mounting.Fusermount fuse.mounting.Mounter
       fuse.mounting.MountingByRoot fuse.mounting.MountRight fuse.mounting.ReadAhead
       fuse.mounting.StaleMountGuard
-      fuse.system.FileUsers fuse.system.GroupWriters fuse.system.Priority fuse.system.Spawn
+      fuse.system.FileUsers fuse.system.GroupWriters fuse.system.MountedNames fuse.system.Priority fuse.system.Spawn
       fuse.system.StandardStreams fuse.system.UnmappedGroups machine.MountTable machine.NativeText machine.UserNamespace
       mounts.DaemonSharing mounts.MountViewers mounts.SchedulerJob posix.AvailableMemory
       posix.BlockDevice posix.MemoryGroup posix.MountedFileSystem posix.OpenFileLimit

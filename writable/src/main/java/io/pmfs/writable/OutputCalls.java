@@ -8,7 +8,9 @@ import io.pmfs.writable.journal.Stat;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,6 +58,24 @@ public interface OutputCalls {
   void close(int file);
 
   Stat status(int directory, FileName name) throws FsException;
+
+  /** What is known of the file system of an open file. */
+  FileSystem fileSystem(int file) throws FsException;
+
+  /**
+   * A file system.
+   *
+   * @param names it has at least one of them as long as it exists, also when it is mounted again
+   *     with another device number; those first that the fewest others have. Empty if only its
+   *     device number is known.
+   * @param mounted device numbers of file systems that are mounted now, except those of subvolumes
+   */
+  record FileSystem(List<String> names, Set<Long> mounted) {
+    public FileSystem {
+      names = List.copyOf(names);
+      mounted = Set.copyOf(mounted);
+    }
+  }
 
   /** Passes all names of a directory but . and .. */
   void list(int directory, Names names) throws FsException;

@@ -36,6 +36,9 @@ public final class LinuxOutputCalls implements OutputCalls {
         default -> -1;
       };
 
+  /** Of struct statfs. */
+  private static final int FSID = 56;
+
   private static final int AT_REMOVEDIR = 0x200;
   private static final long FICLONE = 0x40049409L;
 
@@ -222,6 +225,15 @@ public final class LinuxOutputCalls implements OutputCalls {
     Attributes attributes = Posix.attributes(result);
     return new Stat(
         Posix.device(result), Posix.inode(result), birth, attributes, protection(result));
+  }
+
+  @Override
+  public FileSystem fileSystem(int file) throws FsException {
+    Pointer statfs = Memory.allocateDirect(Posix.RUNTIME, Posix.STATVFS_SIZE);
+    check(() -> LIBC.fstatfs(file, statfs), "statfs");
+    long device = status(file, NO_NAME).device();
+    return MountedNames.of(
+        statfs.getLongLong(0), statfs.getLongLong(FSID), device, MountedNames.mountinfo());
   }
 
   private static Protection protection(Pointer statx) {

@@ -195,7 +195,7 @@ public final class Posix {
   }
 
   /** Composes a dev_t as glibc's makedev(3) does. */
-  private static long makedev(int major, int minor) {
+  static long makedev(int major, int minor) {
     return ((major & 0xfffL) << 8)
         | ((major & 0xfffff000L) << 32)
         | (minor & 0xffL)

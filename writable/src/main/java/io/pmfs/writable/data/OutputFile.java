@@ -476,7 +476,7 @@ public final class OutputFile {
     int opened = -1;
     try (SourceTree.Directory directory = tree.openNow(inode.homeParent())) {
       opened = calls.open(directory.file(), inode.homeName(), OutputCalls.O_RDONLY, 0);
-      SourceFile found = new SourceFile(opened, tree.stat(calls.status(opened, Inode.NO_NAME)));
+      SourceFile found = new SourceFile(opened, tree.opened(opened).status(Inode.NO_NAME));
       if (!inode.mayBe(found.stat())) {
         throw new FsException(Errno.ESTALE, inode.homeName() + ": replaced at the source");
       }

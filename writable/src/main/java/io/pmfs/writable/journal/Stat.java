@@ -6,7 +6,9 @@ import java.time.Instant;
 /**
  * A file's stat(2) at the source.
  *
- * @param device st_dev
+ * @param device st_dev as the kernel gives it; in the tables and for files of the source 0 for the
+ *     file system of the source's root, else the number that io.pmfs.writable.tree.FileSystems
+ *     gives
  * @param inode st_ino
  * @param birth when it was created; the epoch if the file system does not say
  */
@@ -53,6 +55,10 @@ public record Stat(
   public boolean hasSameSizeAndTime(Stat other) {
     return attributes.size() == other.attributes.size()
         && attributes.modificationTime().equals(other.attributes.modificationTime());
+  }
+
+  public Stat withDevice(long number) {
+    return new Stat(number, inode, birth, attributes, protection);
   }
 
   /** This state with the size and times of an earlier one. */

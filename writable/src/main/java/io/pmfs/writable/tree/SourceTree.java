@@ -81,6 +81,7 @@ public final class SourceTree implements AutoCloseable {
 
   private volatile int longestName = LONGEST_NAME;
   private final Homes homes;
+  private final FileSystems fileSystems;
   private final SourceLooks looks;
   private final Disturbed disturbed = new Disturbed();
 
@@ -97,6 +98,7 @@ public final class SourceTree implements AutoCloseable {
     this.looks = looks;
     this.state = state;
     this.homes = new Homes(state);
+    this.fileSystems = new FileSystems(state, settings.freshMillis());
     this.path = settings.source();
     this.freshMillis = settings.freshMillis();
     this.keptNames = settings.keptNames();
@@ -195,7 +197,7 @@ public final class SourceTree implements AutoCloseable {
 
   public Stat rootStatus() throws FsException {
     try {
-      return stat(calls.status(root(), Inode.NO_NAME));
+      return calls.status(root(), Inode.NO_NAME).withDevice(0);
     } catch (FsException e) {
       failed(e);
       throw e;
@@ -209,16 +211,14 @@ public final class SourceTree implements AutoCloseable {
         this::rootStatus,
         () -> {
           Stat last = rootStat;
-          return last == null ? null : stat(last);
+          return last == null ? null : last.withDevice(0);
         });
   }
 
-  /** The device to store; 0 for that of the root, as network file systems change their numbers. */
-  public Stat stat(Stat raw) {
+  /** The number of a file system; null if it is not known now. */
+  private @Nullable Long fileSystem(long device) {
     Stat top = rootStat;
-    return top != null && raw.device() == top.device()
-        ? new Stat(0, raw.inode(), raw.birth(), raw.attributes(), raw.protection())
-        : raw;
+    return top != null && device == top.device() ? (Long) 0L : fileSystems.known(device);
   }
 
   /** The source's free room; the last known one if the source does not answer. */
@@ -339,7 +339,20 @@ public final class SourceTree implements AutoCloseable {
     }
 
     public Stat status(FileName name) throws FsException {
-      return stat(calls.status(file, name));
+      Stat raw = calls.status(file, name);
+      Long number = fileSystem(raw.device());
+      return number == null ? identified(name) : raw.withDevice(number);
+    }
+
+    private Stat identified(FileName name) throws FsException {
+      try (Directory node = node(name)) {
+        Stat raw = calls.status(node.file, Inode.NO_NAME);
+        Long number = fileSystem(raw.device());
+        return raw.withDevice(
+            number == null
+                ? fileSystems.number(raw.device(), calls.fileSystem(node.file))
+                : number);
+      }
     }
 
     /**

@@ -56,6 +56,17 @@ final class FakeCalls implements OutputCalls {
   /** Extended attributes that nobody may read. */
   final Set<FileName> hiddenAttributes = new HashSet<>();
 
+  /** A file system that is mounted below the source. */
+  static final class Disk {
+    long device;
+    List<String> names;
+
+    Disk(long device, String... names) {
+      this.device = device;
+      this.names = List.of(names);
+    }
+  }
+
   static final class Node {
     final long number;
     final Instant birth;
@@ -82,6 +93,9 @@ final class FakeCalls implements OutputCalls {
 
     /** The root below which it is. */
     @Nullable Path root;
+
+    /** The file system that it is of; null if that is the root's. */
+    @Nullable Disk disk;
 
     /** So many bytes were synced; -1 if the file never was. */
     int synced = -1;
@@ -560,6 +574,7 @@ final class FakeCalls implements OutputCalls {
     made.gid = made.uid;
     made.isSource = parent.isSource;
     made.root = parent.root;
+    made.disk = parent.disk;
     byte[] list = parent.extended.get(DEFAULT_LIST);
     if (list != null) {
       made.extended.put(PosixAcl.ACCESS, list);
@@ -594,7 +609,7 @@ final class FakeCalls implements OutputCalls {
     }
     Stat stat =
         new Stat(
-            1,
+            device(node.disk),
             node.number,
             hasBirths || roots.containsValue(node) ? node.birth : Instant.EPOCH,
             new Attributes(
@@ -611,6 +626,20 @@ final class FakeCalls implements OutputCalls {
             node.protection);
     watcher.looked(known);
     return stat;
+  }
+
+  private static long device(@Nullable Disk disk) {
+    return disk == null ? 1 : disk.device;
+  }
+
+  @Override
+  public synchronized FileSystem fileSystem(int file) throws FsException {
+    Disk disk = node(file).disk;
+    Set<Long> mounted = new HashSet<>();
+    for (Node below : root(source).children.values()) {
+      mounted.add(device(below.disk));
+    }
+    return new FileSystem(disk == null ? List.of() : disk.names, mounted);
   }
 
   @Override
