@@ -72,7 +72,7 @@ public final class Contents {
     if (!inode.isRegular()) {
       throw new FsException(inode.isDirectory() ? Errno.EISDIR : Errno.EINVAL, "not a file");
     }
-    inode = file.load(inode);
+    inode = file.load(inode, keep);
     boolean isPromised = state.isPending(inode.contentChange()) && low < inode.announcedSize();
     if (inode.generation() == 0 || isPromised || file.isRemote()) {
       return newData(file, inode, low, keep);

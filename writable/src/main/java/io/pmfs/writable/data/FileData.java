@@ -187,7 +187,7 @@ public final class FileData {
     if (size < 0 || size > DataPlaces.MAX_SIZE) {
       throw new FsException(size < 0 ? Errno.EINVAL : Errno.EFBIG, "size " + size);
     }
-    Inode inode = file.load(state.inode(file.number()));
+    Inode inode = file.load(state.inode(file.number()), size);
     long before = file.size(inode);
     Inode prepared = contents.prepare(file, Math.min(size, before), size);
     if (size != before || file.size() != size) {

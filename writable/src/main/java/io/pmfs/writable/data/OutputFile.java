@@ -174,10 +174,20 @@ public final class OutputFile {
    *     has all of the content
    */
   public Inode load(Inode inode) throws FsException {
+    return load(inode, Long.MAX_VALUE);
+  }
+
+  /**
+   * The same before a change.
+   *
+   * @param keep how many bytes of the content are still needed; if none, the node that writes it
+   *     may have lost it
+   */
+  Inode load(Inode inode, long keep) throws FsException {
     Inode now = attach(inode);
     DataFile attached = data;
     if (attached != null && now.is(Inode.WRITING) && (size < 0 || !attached.isHere())) {
-      recover(attached, now);
+      recover(attached, now, keep > 0);
     }
     return now;
   }
@@ -285,11 +295,14 @@ public final class OutputFile {
   }
 
   /** Reads the size after unrecorded writes by an earlier process or another node. */
-  private void recover(DataFile written, Inode inode) throws FsException {
-    Frozen found = written.freeze(empty(inode));
+  private void recover(DataFile written, Inode inode, boolean isNeeded) throws FsException {
+    Frozen found =
+        !isNeeded && written instanceof RemoteData remote
+            ? remote.freezeRest(empty(inode))
+            : written.freeze(empty(inode));
     long announced = files.state().isPending(inode.contentChange()) ? inode.announcedSize() : 0;
     long least = Math.max(written.place().leastSize(inode), inode.drainedSize());
-    if (!written.isHere() && found.size() < Math.max(announced, least)) {
+    if (isNeeded && !written.isHere() && found.size() < Math.max(announced, least)) {
       throw new FsException(
           Errno.EIO, written.place().name() + " no longer has all of what was written there");
     }

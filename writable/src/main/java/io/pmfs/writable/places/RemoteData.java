@@ -113,6 +113,18 @@ public final class RemoteData implements DataFile {
     }
   }
 
+  /** Like {@link #freeze(Frozen)}; the node may have lost the file. */
+  public Frozen freezeRest(Frozen empty) throws FsException {
+    try {
+      return freeze(false);
+    } catch (FsException e) {
+      if (e.errno() != Errno.ENOENT) {
+        throw e;
+      }
+      return empty;
+    }
+  }
+
   @Override
   public Frozen freeze(Frozen empty) throws FsException {
     return freeze(false, empty);

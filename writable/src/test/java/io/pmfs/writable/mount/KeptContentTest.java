@@ -468,6 +468,49 @@ class KeptContentTest {
     assertThat(owner.sourceTree()).containsEntry("a", "file 644 later");
   }
 
+  /** The source may refuse what had been announced before. */
+  @ParameterizedTest
+  @CsvSource({"true,true", "true,false", "false,true", "false,false"})
+  void contentThatANodeHasLost_canBeBegunAnew(boolean isGone, boolean isRefused) throws Exception {
+    owner.put("a", "before");
+    owner.drainAll();
+    Opened file = openEmptied();
+    write(file, 0, LARGE);
+    if (isRefused) {
+      close(file);
+      owner.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              throw new FsException(Errno.EACCES, call);
+            }
+          });
+      owner.drainAll();
+      file = open(A, OutputCalls.O_WRONLY);
+      write(file, LARGE.length(), "more");
+    }
+    if (isGone) {
+      nodes.lose(file);
+    } else {
+      nodes.shorten(0);
+    }
+    nodes.link.isCut = true;
+    owner.mount().leaving(1).run();
+    nodes.link.isCut = false;
+    nodes.remountNode();
+    Opened again = openEmptied();
+    write(again, 0, "later");
+    if (isRefused) {
+      assertErrno(Errno.EACCES, () -> close(again)); // What the source has refused before.
+    } else {
+      close(again);
+    }
+    assertThat(owner.read("a")).isEqualTo("later");
+    owner.calls.watch(new FakeCalls.Watcher() {});
+    owner.drainAll();
+    assertThat(owner.sourceTree()).containsOnlyKeys("a").containsEntry("a", "file 644 later");
+  }
+
   /** Its programs still have the file open, which they emptied. */
   @Test
   void nodeThatWasCutOff_hasEmptiedItsFile() throws Exception {
