@@ -10,7 +10,6 @@ import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.control.ControlRequests;
 import io.pmfs.daemon.control.ControlServer;
 import io.pmfs.daemon.report.NodesReport;
-import io.pmfs.daemon.report.SampleReport;
 import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.tasks.Drains;
 import io.pmfs.daemon.tasks.KeptTasks;
@@ -33,7 +32,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -63,7 +61,8 @@ final class OldRecordsTest {
   private Registry registry;
   private final List<String> unmounts = new ArrayList<>();
 
-  private @Nullable Runnable atUnmount;
+  /** Whose daemon says at the end that it has left nothing. */
+  private @Nullable Registration saved;
 
   /** Null for a read-only mount. */
   private @Nullable Drains drains;
@@ -83,8 +82,7 @@ final class OldRecordsTest {
   private final class Requests implements ControlRequests {
     @Override
     public StatusReport status() {
-      return SampleReport.with(
-          SampleReport.of("/mnt", "/source"), Map.of("stateDirectory", world.directory.toString()));
+      throw new IllegalStateException("not asked here");
     }
 
     @Override
@@ -111,11 +109,15 @@ final class OldRecordsTest {
     }
 
     @Override
-    public void unmount(boolean lazy, boolean purge) {
+    public void unmount(boolean lazy, boolean purge) throws MountFailure {
       unmounts.add("purge=" + purge);
-      Runnable action = atUnmount;
-      if (action != null) {
-        action.run();
+      Registration place = saved;
+      try {
+        if (place != null) {
+          place.markSaved();
+        }
+      } catch (IOException e) {
+        throw new MountFailure(ExitStatus.FAILED, "not marked", e);
       }
       world.mountinfo();
     }
@@ -316,6 +318,7 @@ final class OldRecordsTest {
     world.mountinfo(writable(first));
     try (Registration place = Objects.requireNonNull(registry.register(first));
         ControlServer server = ControlServer.start(place.socket(), new Requests())) {
+      saved = place;
       CompletableFuture<Void> published = publishSoon(place);
       assertThat(world.execute("umount", "a")).as(world.errors()).isZero();
       published.get();
@@ -330,6 +333,7 @@ final class OldRecordsTest {
     try (Registration place = Objects.requireNonNull(registry.register(first));
         ControlServer server = ControlServer.start(place.socket(), new Requests())) {
       place.publish(entry(temporary.resolve("old.sock"), NO_PROCESS));
+      saved = place;
       CompletableFuture<Void> replaced = publishSoon(place);
       assertThat(world.execute("umount", "a")).as(world.errors()).isZero();
       replaced.get();
@@ -361,17 +365,15 @@ final class OldRecordsTest {
     }
   }
 
-  /** The daemon marks the state of a writable mount until the source has everything. */
   @ParameterizedTest
   @CsvSource({"false, --grace=1s", "true, --grace=1s", "true, '--no-drain --lazy'"})
   void umount_whoseDaemonLeavesChanges_isDoneInPart(boolean isLeft, String options)
       throws Exception {
     world.mountinfo(writable(first));
     drains = new Drains(outputs(() -> {}), List::of);
-    Path mark = Files.createFile(world.directory.resolve("not-at-the-source"));
-    atUnmount = isLeft ? null : () -> assertThat(mark.toFile().delete()).isTrue();
     try (Registration place = Objects.requireNonNull(registry.register(first));
         ControlServer server = serve(place)) {
+      saved = isLeft ? null : place;
       List<String> command = new ArrayList<>(List.of("umount", "a"));
       command.addAll(1, List.of(options.split(" ")));
       assertThat(world.execute(command.toArray(String[]::new)))

@@ -119,6 +119,9 @@ public final class Daemon implements ControlRequests {
           observation) {
         serve(presence, registry, ready);
       }
+      if (dataset instanceof MountedOutputs outputs && outputs.isSaved()) {
+        presence.markSaved();
+      }
       log.info("{} unmounted and stopped", settings.mountpoint());
     } finally {
       sweepHolders(registry);

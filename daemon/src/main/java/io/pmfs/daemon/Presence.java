@@ -169,6 +169,18 @@ final class Presence implements AutoCloseable {
     }
   }
 
+  /** Records that the source has all changes of the mount, if the daemon has a place. */
+  void markSaved() {
+    Registration place = registration;
+    try {
+      if (place != null) {
+        place.markSaved();
+      }
+    } catch (IOException e) {
+      log.warn("{}: {}", mountpoint, Reason.of(e));
+    }
+  }
+
   /** Stops listening and releases the place. Idempotent. */
   @Override
   public void close() {

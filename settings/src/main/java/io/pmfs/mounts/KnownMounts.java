@@ -30,6 +30,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -438,12 +439,18 @@ public final class KnownMounts {
 
   /** The daemon's user, if root sees another user's daemon; else -1. */
   public long owner(DaemonRecord entry) {
+    return of(entry).mapToLong(Registry::stranger).findFirst().orElse(-1);
+  }
+
+  private Stream<Registry> of(DaemonRecord entry) {
     Path directory = Path.of(entry.socket()).getParent();
-    return all.stream()
-        .filter(registry -> registry.directory().equals(directory))
-        .mapToLong(Registry::stranger)
-        .findFirst()
-        .orElse(-1);
+    return all.stream().filter(registry -> registry.directory().equals(directory));
+  }
+
+  /** Whether a daemon has ended and says that the source has all changes of its mount. */
+  public boolean isSaved(DaemonRecord ended) throws MountFailure {
+    return ask(of(ended).toList(), registry -> registry.isSaved(ended)).stream()
+        .anyMatch(Answer::value);
   }
 
   /** All daemons, including dead ones of this user. */

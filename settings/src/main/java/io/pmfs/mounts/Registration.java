@@ -55,6 +55,14 @@ public final class Registration implements AutoCloseable {
     Files.move(temporary, entryFile, StandardCopyOption.ATOMIC_MOVE);
   }
 
+  /**
+   * Records, in the lock file, that the source has all changes of this process's mount. Call at the
+   * end; the next claim of the mount point removes it.
+   */
+  public void markSaved() throws IOException {
+    lock.write(UTF_8.encode(Long.toString(ProcessHandle.current().pid())), 0);
+  }
+
   @Override
   public void close() {
     if (!lock.isOpen()) {

@@ -200,6 +200,7 @@ public final class Registry {
         channel.close();
         return null;
       }
+      channel.truncate(0);
       Registration registration =
           new Registration(channel, entryFile(name), socketOf(name), isDetached ? lockFile : null);
       registration.clear();
@@ -210,11 +211,11 @@ public final class Registry {
   }
 
   /**
-   * The lock file, which is empty. That of a mount point is never removed: otherwise another
-   * process could open it, and two processes hold the lock of old and new file. Only daemons of one
-   * session lock the file of a detached mount, and the last one removes it. A daemon must not
-   * reopen the file, because closing any descriptor of a file drops all the process's locks on it,
-   * fcntl(2).
+   * The lock file, which is empty until a daemon {@link Registration#markSaved}. That of a mount
+   * point is never removed: otherwise another process could open it, and two processes hold the
+   * lock of old and new file. Only daemons of one session lock the file of a detached mount, and
+   * the last one removes it. A daemon must not reopen the file, because closing any descriptor of a
+   * file drops all the process's locks on it, fcntl(2).
    */
   private Path lockFile(String name) {
     return directory.resolve(name + LOCK);
@@ -308,6 +309,23 @@ public final class Registry {
       return false;
     } catch (IOException e) {
       throw new MountFailure(ExitStatus.FAILED, lockFile + ": " + Reason.of(e), e);
+    }
+  }
+
+  /**
+   * Whether a daemon has ended and the source has all changes of its mount. Call only for a mount
+   * point that this process has not claimed.
+   */
+  boolean isSaved(DaemonRecord ended) throws MountFailure {
+    String name = ended.name();
+    String pid = Long.toString(ended.pid());
+    if (strangers != null) {
+      return strange(strangers, records -> records.isSaved(name, pid));
+    }
+    try {
+      return Files.readString(lockFile(name), UTF_8).equals(pid);
+    } catch (IOException e) {
+      return false;
     }
   }
 

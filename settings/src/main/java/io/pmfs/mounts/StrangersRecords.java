@@ -99,6 +99,14 @@ final class StrangersRecords {
     }
   }
 
+  boolean isSaved(String name, String pid) throws IOException {
+    try (StrangersDirectory opened = open()) {
+      return text(opened, name + Registry.LOCK).equals(pid);
+    } catch (NoSuchFileException e) {
+      return false;
+    }
+  }
+
   @Nullable MountOwner holder(String file) throws IOException {
     try (StrangersDirectory opened = open()) {
       MountOwner holder = Registry.parse(text(opened, file), MountOwner.class);

@@ -155,12 +155,7 @@ public record DatasetDirectory(Path path, String lock) {
 
   /** Whether it may hold files that are not at the source. */
   public boolean isUnsaved() {
-    return isUnsaved(path);
-  }
-
-  /** Whether the directory of a dataset may hold files that are not at the source. */
-  public static boolean isUnsaved(Path directory) {
-    return !Files.notExists(directory.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
+    return !Files.notExists(path.resolve(UNSAVED), LinkOption.NOFOLLOW_LINKS);
   }
 
   /** Marks the directory: it may now hold files that are not at the source. */

@@ -59,6 +59,23 @@ final class KnownMountsTest {
     return registration;
   }
 
+  @Test
+  void isSaved_byRoot_daemonOfAUserThatMarkedItsEnd_isTrue() throws Exception {
+    Registration registration = Objects.requireNonNull(Registry.own(ofAda).register(MOUNTPOINT));
+    registration.markSaved();
+    registration.close();
+    giveAll(ofAda);
+    DaemonRecord ended =
+        DaemonRecord.of(
+            MOUNTPOINT.toString(),
+            "/source",
+            ProcessHandle.current().pid(),
+            registration.socket().toString(),
+            "/log");
+
+    assertThat(KnownMounts.open(world.surroundings()).isSaved(ended)).isTrue();
+  }
+
   private static void giveAll(Path directory) throws IOException {
     giveAll(directory, ADA);
   }

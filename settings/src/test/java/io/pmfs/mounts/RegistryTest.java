@@ -191,6 +191,23 @@ final class RegistryTest {
   }
 
   @Test
+  void isSaved_daemonThatMarkedItsEnd_untilTheNextOneRegisters() throws Exception {
+    Registry registry = world.registry();
+    DaemonRecord entry =
+        DaemonRecord.of(MOUNTPOINT.toString(), "/src", ProcessHandle.current().pid(), "/x", "/log");
+    register(registry).close();
+    assertThat(registry.isSaved(entry)).isFalse();
+
+    try (Registration marked = register(registry)) {
+      marked.markSaved();
+    }
+    assertThat(registry.isSaved(entry)).isTrue();
+
+    register(registry).close();
+    assertThat(registry.isSaved(entry)).isFalse();
+  }
+
+  @Test
   void close_twice_leavesTheSuccessorAlone() throws Exception {
     Registry registry = world.registry();
     Registration first = register(registry);

@@ -147,7 +147,9 @@ public final class UmountCommand implements Callable<Integer> {
       // Unless drained, tells the daemon not to wait; an old daemon rejects that parameter.
       boolean isLeft =
           unmounting.ofDaemon(
-              drained.daemon(), drained.status() != ExitStatus.DONE, drained.state());
+              drained.daemon(),
+              drained.status() != ExitStatus.DONE,
+              isWritable && drained.status() == ExitStatus.DONE);
       knownMounts.sweepHolders();
       if (isLeft) {
         invocation.warn(
@@ -168,9 +170,8 @@ public final class UmountCommand implements Callable<Integer> {
    * The end of a drain.
    *
    * @param daemon the one that serves the mount now
-   * @param state the state directory, if the source has all changes; else null
    */
-  private record Drained(int status, DaemonRecord daemon, @Nullable Path state) {}
+  private record Drained(int status, DaemonRecord daemon) {}
 
   /** Waits until the changes of a writable mount are at the source. */
   private Drained drain(
@@ -180,30 +181,28 @@ public final class UmountCommand implements Callable<Integer> {
       @Nullable Duration idle)
       throws MountFailure {
     if (mount == null || mount.hasOption("ro")) {
-      return new Drained(ExitStatus.DONE, entry, null);
+      return new Drained(ExitStatus.DONE, entry);
     }
     Duration limit =
         noDrain
             ? Duration.ZERO
             : timeout == null ? null : MountFailure.parsing("--timeout", timeout, TimeSpan::parse);
-    DrainWait wait = new DrainWait(invocation, mountpoint);
     DrainWait.Outcome outcome;
     try {
-      outcome = wait.await(entry, limit, idle);
+      outcome = new DrainWait(invocation, mountpoint).await(entry, limit, idle);
     } catch (MountFailure e) {
       if (noDrain) {
         invocation.warn(e.line());
-        return new Drained(ExitStatus.PARTLY, entry, null);
+        return new Drained(ExitStatus.PARTLY, entry);
       }
       throw new MountFailure(e.exitStatus(), e.line() + UNDRAINED, e);
     }
     if (outcome == null) {
-      return new Drained(ExitStatus.DONE, entry, null);
+      return new Drained(ExitStatus.DONE, entry);
     }
     if (outcome.isDrained() || (noDrain && outcome.last().outputs().isDrained())) {
       sayWhatDiffers(mountpoint, outcome.last());
-      DaemonRecord daemon = outcome.daemon();
-      return new Drained(ExitStatus.DONE, daemon, wait.state(daemon));
+      return new Drained(ExitStatus.DONE, outcome.daemon());
     }
     DrainProgress.lines(outcome.last().outputs(), outcome.last().waiting())
         .forEach(invocation::show);
@@ -211,7 +210,7 @@ public final class UmountCommand implements Callable<Integer> {
     invocation.warn(
         noDrain ? left + "; " + KEPT : left + "; still mounted: unmount again, or with --no-drain");
     int interrupt = outcome.interruptStatus();
-    return new Drained(interrupt != 0 ? interrupt : ExitStatus.PARTLY, outcome.daemon(), null);
+    return new Drained(interrupt != 0 ? interrupt : ExitStatus.PARTLY, outcome.daemon());
   }
 
   /** Lists conflicts and refused changes, which unmounting does not discard. */

@@ -6,7 +6,6 @@ import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.process.ExternalUnmount;
 import io.pmfs.machine.ExitStatus;
-import io.pmfs.machine.Limited;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.machine.TimeSpan;
@@ -14,7 +13,6 @@ import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.KnownMounts;
 import io.pmfs.mounts.MountViewers;
 import io.pmfs.mounts.Registry;
-import io.pmfs.places.DatasetDirectory;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,7 +34,6 @@ final class Unmounting {
   private static final int HTTP_CONFLICT = 409;
   private static final int HTTP_GONE = 410;
   private static final int HTTP_NOT_IMPLEMENTED = 501;
-  private static final Duration LOOK = Duration.ofSeconds(5);
   private static final Duration LAZY_PATIENCE = Duration.ofSeconds(2);
 
   /** If the daemon takes longer, looks for what keeps it. */
@@ -88,16 +85,16 @@ final class Unmounting {
    * Unmounts a mount with a daemon.
    *
    * @param abandons whether to tell the daemon not to wait for the source
-   * @param state the state directory of a writable mount that was drained; else null
+   * @param isDrained whether it is writable and was drained
    * @return whether changes that were made after the drain may be left
    */
-  boolean ofDaemon(DaemonRecord entry, boolean abandons, @Nullable Path state) throws MountFailure {
+  boolean ofDaemon(DaemonRecord entry, boolean abandons, boolean isDrained) throws MountFailure {
     Server server = Server.of(entry);
     List<Path> others = others(entry);
     // A purge ends the daemon, including its hidden mount.
     if (others.isEmpty() || (purge && others.stream().allMatch(Registry::isKept))) {
       askDaemon(server, abandons);
-      return awaitEnd(server, state);
+      return awaitEnd(server, isDrained);
     }
     if (purge) {
       throw MountFailure.usage(
@@ -107,7 +104,7 @@ final class Unmounting {
     unmountHere();
     List<Path> left = others(entry);
     if (left.isEmpty()) {
-      return awaitEnd(server, state);
+      return awaitEnd(server, isDrained);
     }
     if (left.stream().allMatch(Registry::isKept)) {
       invocation.say(
@@ -309,7 +306,7 @@ final class Unmounting {
     }
   }
 
-  private boolean awaitEnd(Server server, @Nullable Path state) throws MountFailure {
+  private boolean awaitEnd(Server server, boolean isDrained) throws MountFailure {
     if (!await(() -> !isMounted(), timeout)) {
       throw new MountFailure(
           ExitStatus.FAILED,
@@ -325,7 +322,7 @@ final class Unmounting {
         return false; // The session goes on, and copies what is written there.
       }
       await(() -> end(server) != End.RUNNING, busy.detaches() ? LAZY_PATIENCE : timeout);
-      if (state != null && busy.detaches() && end(server) == End.RUNNING && !isServing(entry)) {
+      if (isDrained && busy.detaches() && end(server) == End.RUNNING && !isServing(entry)) {
         // It copies the last changes.
         await(() -> end(server) != End.RUNNING, timeout);
       }
@@ -350,19 +347,7 @@ final class Unmounting {
                 .formatted(mountpoint, entry.pid()));
       }
     }
-    return isLeft(state);
-  }
-
-  /**
-   * Whether changes may be left in a state directory. A user's daemon names it, so that the look
-   * may hang.
-   */
-  private static boolean isLeft(@Nullable Path state) {
-    try {
-      return state != null && Limited.call(LOOK, () -> DatasetDirectory.isUnsaved(state));
-    } catch (IOException e) {
-      return true;
-    }
+    return isDrained && !KnownMounts.open(invocation.surroundings()).isSaved(entry);
   }
 
   /** The processes that keep the session in other mount namespaces. */

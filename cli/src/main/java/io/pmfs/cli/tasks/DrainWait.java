@@ -8,7 +8,6 @@ import io.pmfs.cli.control.ControlClient;
 import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.report.OutputsReport;
-import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.daemon.tasks.Drains;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
@@ -189,17 +188,6 @@ public final class DrainWait {
       daemon.askOnlyThisOne(HttpMethod.DELETE, "/drain?id=" + report.id(), ANSWER);
     } catch (IOException | MountFailure e) {
       // The daemon keeps waiting, at the cost of a thread.
-    }
-  }
-
-  /** The mount's state directory; null if the daemon does not name it. */
-  public @Nullable Path state(DaemonRecord mount) {
-    try {
-      StatusReport report = ask(client(mount), HttpMethod.GET, "/status", StatusReport.class);
-      String directory = report == null ? null : report.state().stateDirectory();
-      return directory == null ? null : Path.of(directory);
-    } catch (MountFailure e) {
-      return null;
     }
   }
 

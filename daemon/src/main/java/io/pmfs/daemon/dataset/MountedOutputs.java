@@ -11,4 +11,7 @@ public interface MountedOutputs extends MountedDataset {
    * for the next mount.
    */
   void waitForSource(boolean waits);
+
+  /** Whether it was closed and has left nothing that the source does not have. */
+  boolean isSaved();
 }

@@ -59,6 +59,7 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   private final KeptTasks tasks = new KeptTasks(new NoTasks(), null);
   private final Drains drains;
   private volatile boolean waits = true;
+  private volatile boolean isSaved;
 
   /**
    * @param readiness the time limit for mounting
@@ -153,6 +154,11 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   @Override
   public void waitForSource(boolean isWanted) {
     waits = isWanted;
+  }
+
+  @Override
+  public boolean isSaved() {
+    return isSaved;
   }
 
   @Override
@@ -263,6 +269,7 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   private void forgetAll() {
     try {
       directories.clear();
+      isSaved = true;
       if (purges()) {
         directories.remove();
       }
