@@ -44,7 +44,9 @@ final class MemoryPlace implements TierPlace {
   }
 
   @Override
-  public void wipe(String dataset) {}
+  public boolean purge(String dataset) {
+    return true;
+  }
 
   @Override
   public TierSpec apart(String name) {

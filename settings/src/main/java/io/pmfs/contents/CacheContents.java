@@ -197,25 +197,46 @@ public final class CacheContents {
       throw new MountFailure(ExitStatus.PARTLY, dataset.name() + ": " + dataset.unsaved());
     }
     for (StoredDataset stored : dataset.stored()) {
-      try {
-        TierPlace tier = tiers.get(stored.where());
-        boolean isUnused =
-            tier == null
-                ? StatePlace.purge(stored.where(), dataset.name())
-                : tier.purge(dataset.name());
-        if (!isUnused) {
-          throw new MountFailure(
-              ExitStatus.IN_USE,
-              stored.where()
-                  + ": a mount uses "
-                  + dataset.name()
-                  + "; see pmfs status; unmount it first");
-        }
-      } catch (IOException e) {
-        throw new MountFailure(ExitStatus.FAILED, stored.where() + ": " + Reason.of(e), e);
-      }
+      purge(stored.where(), tiers.get(stored.where()), dataset.name());
     }
     dataset.stored().forEach(stored -> removeIfEmpty(stored.where()));
+  }
+
+  /**
+   * Removes the copies of one mount that has ended, and its state once all copies are gone. Fails
+   * like {@link #purge(Dataset)}.
+   *
+   * @param state the directory of the dataset in the place of the state
+   */
+  public static void purge(List<TierSpec> tiers, Path state) throws MountFailure {
+    String name = String.valueOf(state.getFileName());
+    MountFailure failure = null;
+    for (TierSpec tier : tiers) {
+      try {
+        purge(tier.path(), tier.place(), name);
+      } catch (MountFailure e) {
+        failure = e;
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+    purge(state.resolveSibling(""), null, name);
+  }
+
+  /**
+   * @param tier null in the place of a state
+   */
+  private static void purge(Path where, @Nullable TierPlace tier, String name) throws MountFailure {
+    try {
+      if (!(tier == null ? StatePlace.purge(where, name) : tier.purge(name))) {
+        throw new MountFailure(
+            ExitStatus.IN_USE,
+            where + ": a mount uses " + name + "; see pmfs status; unmount it first");
+      }
+    } catch (IOException e) {
+      throw new MountFailure(ExitStatus.FAILED, where + ": " + Reason.of(e), e);
+    }
   }
 
   /** Removes a place made for a run if it is empty. */

@@ -170,6 +170,11 @@ public final class OutputDirectories implements AutoCloseable {
     return List.copyOf(places);
   }
 
+  /** The tiers of these directories, also those of earlier mounts. */
+  public List<TierSpec> tiers() {
+    return List.copyOf(tiers);
+  }
+
   /** Whether an earlier mount may have left files that are not at the source. */
   public boolean isUnsaved() {
     return state.isUnsaved();
@@ -217,19 +222,6 @@ public final class OutputDirectories implements AutoCloseable {
       directory.clearUnsaved();
     }
     state.clearUnsaved();
-  }
-
-  /**
-   * Removes all directories. Call after {@link #clear}, once the file system is closed.
-   *
-   * @throws IOException if some may remain
-   */
-  public void remove() throws IOException {
-    close();
-    for (DatasetDirectory directory : directories) {
-      directory.purge();
-    }
-    state.purge();
   }
 
   @Override

@@ -210,12 +210,6 @@ public record DatasetDirectory(Path path, String lock) {
     }
   }
 
-  void mustBeSaved() throws UnsavedException {
-    if (isUnsaved()) {
-      throw new UnsavedException();
-    }
-  }
-
   /**
    * Removes the directory; false, with nothing removed, if a mount uses it.
    *
@@ -223,12 +217,15 @@ public record DatasetDirectory(Path path, String lock) {
    */
   public boolean purge() throws IOException {
     OwnPath.ofProcess().existing(path);
+    // Programs that delete old files may have deleted the lock.
     try (FileChannel file =
-        FileChannel.open(path.resolve(lock), WRITE, LinkOption.NOFOLLOW_LINKS)) {
+        FileChannel.open(path.resolve(lock), CREATE, WRITE, LinkOption.NOFOLLOW_LINKS)) {
       if (!tryLock(file)) {
         return false;
       }
-      mustBeSaved();
+      if (isUnsaved()) {
+        throw new UnsavedException();
+      }
       // Keep the lock until everything else is removed, so that no mount starts meanwhile.
       try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
         for (Path entry : entries) {

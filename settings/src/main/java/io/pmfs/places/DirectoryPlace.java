@@ -1,7 +1,5 @@
 package io.pmfs.places;
 
-import com.google.common.io.MoreFiles;
-import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.fuse.system.LinuxDaxFiles;
 import io.pmfs.machine.ByteSize;
 import io.pmfs.machine.MountFailure;
@@ -130,15 +128,6 @@ final class DirectoryPlace implements TierPlace {
       return isThere ? Math.min(STATE_BYTES, diskBytes / STATE_SHARE) : 0;
     } catch (IOException e) {
       return 0;
-    }
-  }
-
-  @Override
-  public void wipe(String dataset) throws IOException {
-    Path copies = OwnPath.ofProcess().existing(tier.path().resolve(dataset));
-    if (Files.exists(copies)) {
-      copies(dataset).mustBeSaved();
-      MoreFiles.deleteRecursively(copies, RecursiveDeleteOption.ALLOW_INSECURE);
     }
   }
 

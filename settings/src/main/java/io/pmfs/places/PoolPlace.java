@@ -134,8 +134,11 @@ final class PoolPlace implements TierPlace {
 
   /** Empties the whole pool, which holds only one dataset. */
   @Override
-  public void wipe(String dataset) throws IOException {
-    wipe();
+  public boolean purge(String dataset) throws IOException {
+    if (Files.exists(path)) {
+      wipe();
+    }
+    return true;
   }
 
   @Override

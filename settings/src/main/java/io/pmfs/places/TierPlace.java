@@ -70,13 +70,6 @@ public interface TierPlace {
       Tier.@Nullable Usage usage) {}
 
   /**
-   * Removes all copies of a dataset. The tier must be closed.
-   *
-   * @throws IOException if some may remain
-   */
-  void wipe(String dataset) throws IOException;
-
-  /**
    * The datasets with directories here, mounted or not. A pool has none.
    *
    * @throws IOException if the place cannot be read
@@ -91,10 +84,7 @@ public interface TierPlace {
    * @return false, with nothing removed, if a mount uses them
    * @throws IOException if some may remain
    */
-  default boolean purge(String dataset) throws IOException {
-    wipe(dataset);
-    return true;
-  }
+  boolean purge(String dataset) throws IOException;
 
   /**
    * Initialises the place for {@code --format}, whatever its content.

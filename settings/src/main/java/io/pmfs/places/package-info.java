@@ -36,8 +36,7 @@
  *       DatasetDirectory#purge} removes nothing that is locked, and keeps the lock until everything
  *       else is removed.
  *   <li>A directory with the mark of {@link DatasetDirectory#markUnsaved} may hold the only copy of
- *       a user's files. Neither {@link TierPlace#purge} nor {@link TierPlace#wipe} removes it. The
- *       mark is fsynced.
+ *       a user's files. {@link DatasetDirectory#purge} does not remove it. The mark is fsynced.
  *   <li>A pool has no directories: it holds one dataset, and is emptied as a whole.
  *   <li>Copies are dispensable. {@link StoredDataset#lastUsed} and the path of the source are only
  *       shown to users.

@@ -92,7 +92,6 @@ final class OutputDirectoriesTest {
     assertThatThrownBy(() -> contents().purge(dataset()))
         .isInstanceOfSatisfying(
             MountFailure.class, e -> assertThat(e.exitStatus()).isEqualTo(ExitStatus.PARTLY));
-    assertThatThrownBy(() -> tier().wipe(NAME)).hasMessageContaining("not at the source");
     assertThatThrownBy(() -> tier().purge(NAME)).hasMessageContaining("not at the source");
     assertThat(file).exists();
 

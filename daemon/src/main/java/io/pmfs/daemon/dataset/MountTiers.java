@@ -32,10 +32,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * The tiers of one mount: opens them at their places, decides how each stores its copies, and
- * empties the places to drop the copies.
- */
+/** The tiers of one mount: opens them at their places, and decides how each stores its copies. */
 final class MountTiers {
   private static final Logger log = LoggerFactory.getLogger(MountTiers.class);
 
@@ -226,16 +223,5 @@ final class MountTiers {
 
   String first() {
     return tiers.get(0).tier().name();
-  }
-
-  /** Removes all copies of the dataset. Call it once the tiers are closed. */
-  void wipe() {
-    for (OpenTier one : tiers) {
-      try {
-        one.place().wipe(source.dataset());
-      } catch (IOException e) {
-        log.warn("{} could not be emptied: {}", one.spec().path(), Reason.of(e));
-      }
-    }
   }
 }

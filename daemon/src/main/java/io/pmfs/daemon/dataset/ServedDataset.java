@@ -1,7 +1,5 @@
 package io.pmfs.daemon.dataset;
 
-import com.google.common.io.MoreFiles;
-import com.google.common.io.RecursiveDeleteOption;
 import io.pmfs.cache.CacheClient;
 import io.pmfs.cluster.Cluster;
 import io.pmfs.cluster.client.Peers;
@@ -38,7 +36,6 @@ import io.pmfs.stage.Stager;
 import io.pmfs.stage.StagerStatus;
 import io.pmfs.stage.copies.Copies;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -289,10 +286,7 @@ final class ServedDataset extends ServedMount {
       cluster.sayGoodbye();
     }
     closeParts();
-    if (purges()) {
-      delete(state);
-      tiers.wipe();
-    }
+    dropIfWanted(settings.copies().tiers(), state);
   }
 
   private void closeParts() {
@@ -308,15 +302,5 @@ final class ServedDataset extends ServedMount {
       TierUsage.keep(namespace, copies.tiers().get(i), copies.formats().get(i));
     }
     opened.close();
-  }
-
-  private static void delete(Path directory) {
-    try {
-      if (Files.exists(directory)) {
-        MoreFiles.deleteRecursively(directory, RecursiveDeleteOption.ALLOW_INSECURE);
-      }
-    } catch (IOException e) {
-      log.warn("{}: cannot be removed: {}", directory, Reason.of(e));
-    }
   }
 }

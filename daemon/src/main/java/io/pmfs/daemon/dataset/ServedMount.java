@@ -1,6 +1,7 @@
 package io.pmfs.daemon.dataset;
 
 import io.pmfs.cluster.client.Peers;
+import io.pmfs.contents.CacheContents;
 import io.pmfs.daemon.metrics.Snapshot;
 import io.pmfs.daemon.report.ClusterReport;
 import io.pmfs.daemon.report.NodesReport;
@@ -11,6 +12,7 @@ import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.places.SourceIdentity;
+import io.pmfs.places.TierSpec;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -199,9 +201,15 @@ public abstract class ServedMount implements MountedDataset {
     purge = true;
   }
 
-  /** Whether {@link #finish} drops all copies and state. */
-  protected final boolean purges() {
-    return purge;
+  /** Drops all copies and state if that is wanted. Call it once everything is closed. */
+  protected final void dropIfWanted(List<TierSpec> tiers, Path state) {
+    if (purge) {
+      try {
+        CacheContents.purge(tiers, state);
+      } catch (MountFailure e) {
+        log.warn("{}: not everything was purged: {}", session.settings().mountpoint(), e.line());
+      }
+    }
   }
 
   @Override

@@ -200,6 +200,7 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
       forgetAll();
     }
     directories.close();
+    dropIfWanted(directories.tiers(), state());
   }
 
   /** Ends the session; returns whether the journal has all changes. */
@@ -270,9 +271,6 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
     try {
       directories.clear();
       isSaved = true;
-      if (purges()) {
-        directories.remove();
-      }
     } catch (IOException e) {
       log.warn("{}: {}", state(), Reason.of(e));
     }
