@@ -175,8 +175,14 @@ final class LifeCycleTest {
   void umount_purge_isAskedForBeforeClosing() throws Exception {
     mount();
 
-    assertThat(world.execute("umount", "--purge", "mnt")).isZero();
+    ControlClient.Answer answer =
+        ControlClient.ask(
+            Path.of(world.registry().running().get(0).socket()),
+            HttpMethod.POST,
+            "/umount?purge=true",
+            Duration.ofSeconds(30));
 
+    assertThat(answer.status()).isEqualTo(200);
     assertThat(awaitEnd()).isZero();
     assertThat(datasets.get(0).purged).isTrue();
   }

@@ -64,6 +64,8 @@ final class OldRecordsTest {
   /** Whose daemon says at the end that it has left nothing. */
   private @Nullable Registration saved;
 
+  private @Nullable MountFailure refusal;
+
   /** Null for a read-only mount. */
   private @Nullable Drains drains;
 
@@ -120,6 +122,10 @@ final class OldRecordsTest {
         throw new MountFailure(ExitStatus.FAILED, "not marked", e);
       }
       world.mountinfo();
+      MountFailure failure = refusal;
+      if (failure != null) {
+        throw failure;
+      }
     }
   }
 
@@ -234,8 +240,33 @@ final class OldRecordsTest {
     world.mountinfo(line(first, "/source", "0:30"), line(other, "/another", "0:31"));
     try (Registration place = Objects.requireNonNull(registry.register(first));
         ControlServer server = serve(place)) {
+      saved = place;
       assertThat(world.execute("umount", "--purge", "a")).as(world.errors()).isZero();
       assertThat(unmounts).containsExactly("purge=true");
+    }
+  }
+
+  /** It has died, or another mount uses the copies. */
+  @Test
+  void umountPurge_whoseDaemonDoesNotSayThatItPurged_isDoneInPart() throws Exception {
+    world.mountinfo(line(first, "/source", "0:30"));
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = serve(place)) {
+      assertThat(world.execute("umount", "--purge", "a")).isEqualTo(ExitStatus.PARTLY);
+      assertThat(world.errors()).contains("a: unmounted, but not everything was purged: see /log");
+    }
+  }
+
+  /** Its supervisor is gone: the command unmounts, and the daemon ends as usual. */
+  @Test
+  void umountPurge_ofADaemonThatCannotUnmount_isDoneInPart() throws Exception {
+    world.mountinfo(line(first, "/source", "0:30"));
+    try (Registration place = Objects.requireNonNull(registry.register(first));
+        ControlServer server = serve(place)) {
+      saved = place;
+      refusal = new MountFailure(ExitStatus.CANNOT, "no supervisor");
+      assertThat(world.execute("umount", "--purge", "a")).isEqualTo(ExitStatus.PARTLY);
+      assertThat(world.errors()).contains("a: unmounted, but not everything was purged");
     }
   }
 

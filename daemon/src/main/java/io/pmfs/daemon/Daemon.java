@@ -119,7 +119,7 @@ public final class Daemon implements ControlRequests {
           observation) {
         serve(presence, registry, ready);
       }
-      if (dataset instanceof MountedOutputs outputs && outputs.isSaved()) {
+      if (dataset.isSaved()) {
         presence.markSaved();
       }
       log.info("{} unmounted and stopped", settings.mountpoint());

@@ -169,14 +169,21 @@ final class Presence implements AutoCloseable {
     }
   }
 
-  /** Records that the source has all changes of the mount, if the daemon has a place. */
+  /**
+   * See {@link Registration#markSaved}. Commands look for it in the place of the mount point; does
+   * nothing if another daemon has that.
+   */
   void markSaved() {
-    Registration place = registration;
     try {
+      if (isMoved) {
+        close();
+        registration = registry.register(mountpoint);
+      }
+      Registration place = registration;
       if (place != null) {
         place.markSaved();
       }
-    } catch (IOException e) {
+    } catch (IOException | MountFailure e) {
       log.warn("{}: {}", mountpoint, Reason.of(e));
     }
   }

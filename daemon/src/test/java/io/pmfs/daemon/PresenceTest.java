@@ -10,6 +10,7 @@ import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.KnownDaemon;
+import io.pmfs.mounts.KnownMounts;
 import io.pmfs.mounts.Registration;
 import io.pmfs.mounts.Registry;
 import io.pmfs.settings.TestMachine;
@@ -31,6 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Which daemon commands find while one daemon succeeds another at a mount point. */
 @Timeout(120)
 final class PresenceTest {
+  private TestMachine world;
   private Registry registry;
   private Path mountpoint;
   private @Nullable Presence presence;
@@ -42,7 +44,7 @@ final class PresenceTest {
 
   @BeforeEach
   void makeWorld(@TempDir Path directory) throws Exception {
-    TestMachine world = new TestMachine(directory);
+    world = new TestMachine(directory);
     registry = world.registry();
     mountpoint = world.makeDirectory("mnt");
   }
@@ -222,6 +224,24 @@ final class PresenceTest {
     successor.update(true);
 
     assertThat(registry.find(mountpoint)).isNotNull();
+  }
+
+  @Test
+  void markSaved_detachedForLong_isFoundByItsRecord() throws Exception {
+    Presence detached = presence(place());
+    detached.appear();
+    awaitDetached(detached);
+    DaemonRecord ended =
+        DaemonRecord.of(mountpoint.toString(), "/s", ProcessHandle.current().pid(), "", "/log")
+            .withDevice("0:40")
+            .withSocket(Path.of(registry.detached().get(0).socket()), true);
+    KnownMounts known = KnownMounts.open(world.surroundings());
+    assertThat(known.isSaved(ended)).isFalse();
+
+    detached.markSaved();
+    detached.close();
+
+    assertThat(known.isSaved(ended)).isTrue();
   }
 
   private static MountTable.Mount mount(String device) {

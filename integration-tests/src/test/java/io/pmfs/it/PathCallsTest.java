@@ -35,7 +35,7 @@ final class PathCallsTest {
       cluster.members.NodeList cluster.peers.PeerTls contents.CacheContents contents.CopySets
       contents.KnownPlaces contents.OutputDirectories daemon.KeptMount daemon.MountChecks
       daemon.PreviousMount daemon.control.ControlServer daemon.dataset.DatasetWiring
-      daemon.dataset.MountTiers daemon.dataset.ServedDataset daemon.dataset.TransientCopies
+      daemon.dataset.MountTiers daemon.dataset.TransientCopies
       daemon.process.DaemonLog daemon.process.Supervision daemon.requests.AccessLogFile
       daemon.tasks.KeptTasks daemon.tasks.TaskFile daemon.tasks.TaskLists fuse.BackingLedger
       fuse.DeviceRegistry fuse.DirectWrites fuse.system.DescriptorSocket

@@ -447,7 +447,7 @@ public final class KnownMounts {
     return all.stream().filter(registry -> registry.directory().equals(directory));
   }
 
-  /** Whether a daemon has ended and says that the source has all changes of its mount. */
+  /** Whether a daemon has ended and called {@link Registration#markSaved}. */
   public boolean isSaved(DaemonRecord ended) throws MountFailure {
     return ask(of(ended).toList(), registry -> registry.isSaved(ended)).stream()
         .anyMatch(Answer::value);

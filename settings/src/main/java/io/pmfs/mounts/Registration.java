@@ -56,8 +56,9 @@ public final class Registration implements AutoCloseable {
   }
 
   /**
-   * Records, in the lock file, that the source has all changes of this process's mount. Call at the
-   * end; the next claim of the mount point removes it.
+   * Records, in the lock file, that the source has all changes of this process's mount, and that
+   * all was purged if that was requested. Call at the end; the next claim of the mount point
+   * removes it.
    */
   public void markSaved() throws IOException {
     lock.write(UTF_8.encode(Long.toString(ProcessHandle.current().pid())), 0);

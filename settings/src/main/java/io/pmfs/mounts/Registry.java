@@ -313,11 +313,11 @@ public final class Registry {
   }
 
   /**
-   * Whether a daemon has ended and the source has all changes of its mount. Call only for a mount
+   * Whether a daemon has ended and called {@link Registration#markSaved}. Call only for a mount
    * point that this process has not claimed.
    */
   boolean isSaved(DaemonRecord ended) throws MountFailure {
-    String name = ended.name();
+    String name = nameOf(Path.of(ended.mountpoint()));
     String pid = Long.toString(ended.pid());
     if (strangers != null) {
       return strange(strangers, records -> records.isSaved(name, pid));

@@ -93,8 +93,12 @@ final class Unmounting {
     List<Path> others = others(entry);
     // A purge ends the daemon, including its hidden mount.
     if (others.isEmpty() || (purge && others.stream().allMatch(Registry::isKept))) {
-      askDaemon(server, abandons);
-      return awaitEnd(server, isDrained);
+      boolean isAsked = askDaemon(server, abandons);
+      boolean isLeft = awaitEnd(server, isDrained);
+      if (purge && !(isAsked && isSaved(entry))) {
+        throw notPurged(server);
+      }
+      return isLeft;
     }
     if (purge) {
       throw MountFailure.usage(
@@ -150,6 +154,16 @@ final class Unmounting {
     }
   }
 
+  private MountFailure notPurged(Server server) throws MountFailure {
+    DaemonRecord entry = server.entry();
+    return end(server) == End.RUNNING
+        ? new MountFailure(
+            ExitStatus.PARTLY,
+            "%s: unmounted, but its copies stay until pid %d has ended"
+                .formatted(mountpoint, entry.pid()))
+        : notPurged("but not everything was purged: see " + entry.logFile());
+  }
+
   private MountFailure notPurged(String why) {
     return new MountFailure(
         ExitStatus.PARTLY,
@@ -179,7 +193,8 @@ final class Unmounting {
     }
   }
 
-  private void askDaemon(Server server, boolean abandons) throws MountFailure {
+  /** Returns whether the daemon unmounts as requested. */
+  private boolean askDaemon(Server server, boolean abandons) throws MountFailure {
     DaemonRecord entry = server.entry();
     try {
       ControlClient.Answer answer = ask(entry, abandons);
@@ -192,6 +207,7 @@ final class Unmounting {
           if (!isOwn(entry) || entry.detached()) {
             unmountHere(); // the daemon unmounts only where it mounted
           }
+          return true;
         }
         case CANNOT -> {
           if (purge) {
@@ -209,6 +225,7 @@ final class Unmounting {
     } catch (IOException e) {
       detachFrom(server, e);
     }
+    return false;
   }
 
   private boolean isOwn(DaemonRecord entry) {
@@ -347,7 +364,11 @@ final class Unmounting {
                 .formatted(mountpoint, entry.pid()));
       }
     }
-    return isDrained && !KnownMounts.open(invocation.surroundings()).isSaved(entry);
+    return isDrained && !isSaved(entry);
+  }
+
+  private boolean isSaved(DaemonRecord entry) throws MountFailure {
+    return KnownMounts.open(invocation.surroundings()).isSaved(entry);
   }
 
   /** The processes that keep the session in other mount namespaces. */

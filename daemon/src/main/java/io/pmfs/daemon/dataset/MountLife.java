@@ -76,6 +76,9 @@ public interface MountLife extends AutoCloseable {
   /** Makes {@link #close} drop all copies and state of this dataset. */
   void purge();
 
+  /** Whether it was closed and has left no changes that the source lacks, and all was purged. */
+  boolean isSaved();
+
   /**
    * Stops cleanly: unmounts if need be, ends staging, closes tiers and namespace. Idempotent; any
    * thread may call it, also before or during {@link #start}.

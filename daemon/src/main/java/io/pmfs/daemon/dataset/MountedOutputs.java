@@ -11,7 +11,4 @@ public interface MountedOutputs extends MountedDataset {
    * for the next mount.
    */
   void waitForSource(boolean waits);
-
-  /** Whether it was closed and has left nothing that the source does not have. */
-  boolean isSaved();
 }

@@ -281,12 +281,12 @@ final class ServedDataset extends ServedMount {
   }
 
   @Override
-  protected void finish(boolean wasStarted) {
+  protected boolean finish(boolean wasStarted) {
     if (cluster != null) {
       cluster.sayGoodbye();
     }
     closeParts();
-    dropIfWanted(settings.copies().tiers(), state);
+    return dropIfWanted(settings.copies().tiers(), state);
   }
 
   private void closeParts() {

@@ -40,6 +40,7 @@ public abstract class ServedMount implements MountedDataset {
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean started;
   private volatile boolean purge;
+  private volatile boolean isSaved;
 
   /**
    * Does not mount yet.
@@ -62,8 +63,9 @@ public abstract class ServedMount implements MountedDataset {
    * Closes all parts after the session.
    *
    * @param wasStarted whether mounting was attempted
+   * @return as {@link #isSaved}
    */
-  protected abstract void finish(boolean wasStarted);
+  protected abstract boolean finish(boolean wasStarted);
 
   /** The other nodes; null without a cluster. */
   protected abstract @Nullable Peers peers();
@@ -201,14 +203,25 @@ public abstract class ServedMount implements MountedDataset {
     purge = true;
   }
 
-  /** Drops all copies and state if that is wanted. Call it once everything is closed. */
-  protected final void dropIfWanted(List<TierSpec> tiers, Path state) {
-    if (purge) {
-      try {
+  @Override
+  public boolean isSaved() {
+    return isSaved;
+  }
+
+  /**
+   * Drops all copies and state if that is wanted. Call it once everything is closed.
+   *
+   * @return false if something is left
+   */
+  protected final boolean dropIfWanted(List<TierSpec> tiers, Path state) {
+    try {
+      if (purge) {
         CacheContents.purge(tiers, state);
-      } catch (MountFailure e) {
-        log.warn("{}: not everything was purged: {}", session.settings().mountpoint(), e.line());
       }
+      return true;
+    } catch (MountFailure e) {
+      log.warn("{}: not everything was purged: {}", session.settings().mountpoint(), e.line());
+      return false;
     }
   }
 
@@ -218,7 +231,7 @@ public abstract class ServedMount implements MountedDataset {
       if (started) {
         endSession();
       }
-      finish(started);
+      isSaved = finish(started);
     }
   }
 

@@ -59,7 +59,6 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   private final KeptTasks tasks = new KeptTasks(new NoTasks(), null);
   private final Drains drains;
   private volatile boolean waits = true;
-  private volatile boolean isSaved;
 
   /**
    * @param readiness the time limit for mounting
@@ -157,11 +156,6 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   }
 
   @Override
-  public boolean isSaved() {
-    return isSaved;
-  }
-
-  @Override
   public long progress() {
     DrainStatus status = outputs.drainStatus();
     return session.bridge().answered() + status.drainedBytes() + status.drainedChanges();
@@ -187,7 +181,7 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
   }
 
   @Override
-  protected void finish(boolean wasStarted) {
+  protected boolean finish(boolean wasStarted) {
     boolean isDrained =
         wasStarted
             ? closeLast() && drainLast()
@@ -196,11 +190,9 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
       cluster.sayGoodbye();
     }
     closeParts();
-    if (isDrained) {
-      forgetAll();
-    }
+    boolean isSaved = isDrained && forgetAll();
     directories.close();
-    dropIfWanted(directories.tiers(), state());
+    return dropIfWanted(directories.tiers(), state()) && isSaved;
   }
 
   /** Ends the session; returns whether the journal has all changes. */
@@ -266,13 +258,16 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
     opened.close();
   }
 
-  /** Removes the directories' marks, because the source has everything. */
-  private void forgetAll() {
+  /**
+   * Removes the directories' marks, because the source has everything; false if some may remain.
+   */
+  private boolean forgetAll() {
     try {
       directories.clear();
-      isSaved = true;
+      return true;
     } catch (IOException e) {
       log.warn("{}: {}", state(), Reason.of(e));
+      return false;
     }
   }
 }

@@ -213,6 +213,11 @@ public final class FakeDataset implements MountedDataset {
   }
 
   @Override
+  public boolean isSaved() {
+    return true;
+  }
+
+  @Override
   public void close() {
     if (!heldOpen) {
       unmounted.countDown();
