@@ -186,9 +186,14 @@ final class ServedOutputs extends ServedMount implements MountedOutputs {
         wasStarted
             ? closeLast() && drainLast()
             : OutputsReport.of(outputs.drainStatus()).isDrained();
+    boolean isOwner = cluster == null || cluster.isOwner();
     if (cluster != null) {
       cluster.sayGoodbye();
+      if (isOwner) {
+        cluster.close(); // Until then, other nodes may have made changes.
+      }
     }
+    isDrained = isDrained && (!isOwner || drainLast());
     closeParts();
     boolean isSaved = isDrained && forgetAll();
     directories.close();
