@@ -120,6 +120,9 @@ public final class KeptMount {
 
   /** Removes the hidden mount, so that the session ends with its mount points. */
   void end(@Nullable String device) {
+    if (time.isZero()) {
+      return;
+    }
     try {
       Supervision tie = supervision;
       if (tie != null && tie.mountsForUser()) {

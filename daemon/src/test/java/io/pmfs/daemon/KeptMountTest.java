@@ -78,6 +78,22 @@ final class KeptMountTest {
   }
 
   @Test
+  void left_ofAMountPointWhoseNameEndsAlike_isNothing() throws IOException {
+    KeptMount kept = kept(Duration.ofMinutes(10));
+    mounted("/srv/x.kept", PLACE);
+    kept.look(DEVICE);
+    assertThat(kept.left()).isNull();
+  }
+
+  @Test
+  void left_ofASessionThatASupervisorKeeps_counts() throws IOException {
+    KeptMount kept = kept(Duration.ofMinutes(10));
+    mounted("/run/pmfs/4711-aZ09aZ09aZ.kept");
+    kept.look(DEVICE);
+    assertThat(kept.left()).isEqualTo(Duration.ofMinutes(10));
+  }
+
+  @Test
   void look_withoutTheOption_keepsNothing() throws IOException {
     KeptMount kept = kept(Duration.ZERO);
     mounted(PLACE);

@@ -49,6 +49,11 @@ public final class Registry {
   static final String SOCKET = ".sock";
   private static final String HOLDER = ".holder";
   private static final String KEPT = ".kept";
+  private static final String OWN_KEPT = "[0-9a-f]{16}-0-\\d+\\.kept";
+
+  /** As scripts/pmfs-for-user makes them. */
+  private static final String KEPT_BY_SUPERVISOR = "\\d+-[A-Za-z0-9]{10}\\.kept";
+
   private static final String STAND_IN = ".standin";
 
   private static final long OWN = -1;
@@ -535,13 +540,14 @@ public final class Registry {
   /** All such mount points, mounted or not, except those of supervisors that mount for users. */
   public List<Path> keptPlaces() throws MountFailure {
     return files(KEPT).stream()
-        .filter(place -> String.valueOf(place.getFileName()).matches("[0-9a-f]{16}-0-\\d+\\.kept"))
+        .filter(place -> String.valueOf(place.getFileName()).matches(OWN_KEPT))
         .toList();
   }
 
-  /** Whether a mount point is a {@link #keptPlace} of any registry. */
+  /** Whether a mount point is named like a {@link #keptPlace} of any registry or supervisor. */
   public static boolean isKept(Path mountpoint) {
-    return mountpoint.toString().endsWith(KEPT);
+    String name = String.valueOf(mountpoint.getFileName());
+    return name.matches(OWN_KEPT) || name.matches(KEPT_BY_SUPERVISOR);
   }
 
   private Path holderFile(Path mountpoint) {
