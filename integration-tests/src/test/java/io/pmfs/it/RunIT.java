@@ -311,6 +311,22 @@ final class RunIT {
     assertNothingLeft();
   }
 
+  @Test
+  @OnRequest("jobs")
+  void run_thatJoinsOneWithPurge_keepsTheCopies() throws Exception {
+    Process first =
+        start(
+            pmfs.mountpoint(),
+            List.of("--purge"),
+            ": >\"$0\"; while [ -e \"$0\" ]; do sleep 0.1; done");
+    Path other = pmfs.scratch().root().resolve("other");
+    pmfs.run(line(other, List.of("--stage"), "true")).expect(0);
+    Files.delete(sign);
+    assertThat(exit(first)).isZero();
+    assertThat(pmfs.copies()).isNotEmpty();
+    assertNothingLeft();
+  }
+
   /** Running or not, block by block: what is damaged comes from the source. */
   @Test
   @OnRequest("jobs")

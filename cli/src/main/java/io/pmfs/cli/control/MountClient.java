@@ -1,6 +1,9 @@
 package io.pmfs.cli.control;
 
+import com.google.gson.Gson;
+import com.google.gson.JsonSyntaxException;
 import io.netty.handler.codec.http.HttpMethod;
+import io.pmfs.daemon.report.StatusReport;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.KnownMounts;
@@ -57,6 +60,18 @@ public final class MountClient {
       return question.ask(Path.of(daemon.socket()));
     } catch (ControlClient.UnreachableException e) {
       return again(question, KnownMounts.open(surroundings).awaitMove(daemon), e);
+    }
+  }
+
+  /** The directory of the daemon's state, as it names it; null if it names none. */
+  public @Nullable Path state(Duration limit) throws IOException, MountFailure {
+    try {
+      String answer = ask(HttpMethod.GET, "/status", limit).body();
+      StatusReport report = new Gson().fromJson(answer, StatusReport.class);
+      String directory = report == null ? null : report.state().stateDirectory();
+      return directory == null ? null : Path.of(directory);
+    } catch (JsonSyntaxException e) {
+      throw new IOException(e.getMessage(), e);
     }
   }
 

@@ -5,12 +5,15 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.QueryStringEncoder;
 import io.pmfs.cli.control.ControlClient;
+import io.pmfs.cli.control.MountClient;
 import io.pmfs.daemon.Invocation;
+import io.pmfs.daemon.dataset.TransientCopies;
 import io.pmfs.daemon.process.BindMount;
 import io.pmfs.daemon.process.Supervision;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.MountTable;
+import io.pmfs.machine.Reason;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.DaemonSharing;
 import io.pmfs.mounts.MountOwner;
@@ -83,7 +86,26 @@ final class SharedMount implements DaemonSharing.Daemons {
 
   @Override
   public DaemonSharing.Outcome join(DaemonRecord entry) throws MountFailure {
-    return canBind() ? bind(entry) : ask(entry);
+    DaemonSharing.Outcome outcome = canBind() ? bind(entry) : ask(entry);
+    if (outcome == DaemonSharing.Outcome.JOINED) {
+      agreeOnCopies(entry);
+    }
+    return outcome;
+  }
+
+  /** The daemon drops the copies at its end only if all of its mounts want that. */
+  private void agreeOnCopies(DaemonRecord entry) throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    Path mountpoint = settings.mountpoint();
+    try {
+      Path state = new MountClient(entry, surroundings).state(ANSWER_LIMIT);
+      if (state != null && !TransientCopies.join(state, surroundings)) {
+        invocation.warn(
+            mountpoint + ": --purge: the copies stay, because another mount shares them");
+      }
+    } catch (IOException e) {
+      invocation.warn(mountpoint + ": its daemon may drop the copies: " + Reason.of(e));
+    }
   }
 
   /** Asks the daemon to mount another session, for a user who cannot make bind mounts. */

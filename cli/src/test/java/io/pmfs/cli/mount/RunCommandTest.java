@@ -130,21 +130,41 @@ final class RunCommandTest {
     world.environment.put(TransientCopies.VARIABLE, "1");
     TransientCopies first = TransientCopies.before(state, world.surroundings(), false);
     Files.createDirectory(state);
-    assertThat(first.areToBeDropped()).isTrue();
+    first.mark();
+    assertThat(TransientCopies.areIn(state)).isTrue();
 
-    assertThat(TransientCopies.before(state, world.surroundings(), false).areToBeDropped())
-        .isTrue();
+    TransientCopies.before(state, world.surroundings(), false).mark();
+    assertThat(TransientCopies.areIn(state)).isTrue();
     world.environment.remove(TransientCopies.VARIABLE);
-    assertThat(TransientCopies.before(state, world.surroundings(), true).areToBeDropped()).isTrue();
-    assertThat(TransientCopies.before(state, world.surroundings(), false).areToBeDropped())
-        .isFalse();
+    TransientCopies.before(state, world.surroundings(), true).mark();
+    assertThat(TransientCopies.areIn(state)).isTrue();
+    TransientCopies.before(state, world.surroundings(), false).mark();
+    assertThat(TransientCopies.areIn(state)).isFalse();
+  }
+
+  @Test
+  void transientCopies_thatAMountWithoutPurgeShares_stay() throws IOException {
+    Path state = temporary.resolve("state");
+    world.environment.put(TransientCopies.VARIABLE, "1");
+    TransientCopies first = TransientCopies.before(state, world.surroundings(), false);
+    Files.createDirectory(state);
+    first.mark();
+
+    assertThat(TransientCopies.join(state, world.surroundings())).isTrue();
+    assertThat(TransientCopies.areIn(state)).isTrue();
+    world.environment.remove(TransientCopies.VARIABLE);
+    assertThat(TransientCopies.join(state, world.surroundings())).isTrue();
+    assertThat(TransientCopies.areIn(state)).isFalse();
+    world.environment.put(TransientCopies.VARIABLE, "1");
+    assertThat(TransientCopies.join(state, world.surroundings())).isFalse();
+    assertThat(TransientCopies.areIn(state)).isFalse();
   }
 
   @Test
   void transientCopies_ofAStateThatWasThere_stay() throws IOException {
     Path state = Files.createDirectory(temporary.resolve("state"));
     world.environment.put(TransientCopies.VARIABLE, "1");
-    assertThat(TransientCopies.before(state, world.surroundings(), false).areToBeDropped())
-        .isFalse();
+    TransientCopies.before(state, world.surroundings(), false).mark();
+    assertThat(TransientCopies.areIn(state)).isFalse();
   }
 }

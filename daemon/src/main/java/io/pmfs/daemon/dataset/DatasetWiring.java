@@ -131,9 +131,7 @@ public final class DatasetWiring {
     KeptTasks tasks = tasks(source, fileSystem, copies, stager);
     ServedDataset served =
         new ServedDataset(kernel, source, tiers, stager, fileSystem, tasks, opened);
-    if (source.transientCopies().areToBeDropped()) {
-      served.purge();
-    }
+    source.transientCopies().mark();
     isOpened.set(true);
     return served;
   }

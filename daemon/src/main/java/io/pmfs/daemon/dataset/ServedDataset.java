@@ -285,6 +285,9 @@ final class ServedDataset extends ServedMount {
     if (cluster != null) {
       cluster.sayGoodbye();
     }
+    if (TransientCopies.areIn(state)) {
+      purge();
+    }
     closeParts();
     return dropIfWanted(settings.copies().tiers(), state);
   }

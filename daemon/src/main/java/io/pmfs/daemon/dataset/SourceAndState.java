@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param cluster the nodes that share the source; null if there are none
  * @param state the directory of the namespace, which belongs to this dataset alone
  * @param lenders other mounts on this machine whose copies this one uses
- * @param transientCopies whether the copies are dropped with the mount
+ * @param transientCopies whether this mount wants its copies to be dropped
  * @param memory the direct memory that all parts of the mount share
  */
 record SourceAndState(

@@ -10,8 +10,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Copies that {@code pmfs run} or a job's prologue makes for one job: they are dropped with the
- * mount. A marker file in the dataset's state directory makes the next mount drop them if this one
- * crashes. Copies that existed before are kept.
+ * mount if a marker file is in the dataset's state directory at its end, also by the next daemon if
+ * one crashes. Copies that existed before are kept, and so are those that a mount shares which does
+ * not want this.
  */
 public final class TransientCopies {
   /** Set by scripts/pmfs-run and scripts/slurm. */
@@ -22,13 +23,11 @@ public final class TransientCopies {
   private static final Logger log = LoggerFactory.getLogger(TransientCopies.class);
 
   private final Path marker;
-  private final boolean wanted;
-  private final boolean mayBeDropped;
+  private final boolean areToBeDropped;
 
-  private TransientCopies(Path marker, boolean wanted, boolean mayBeDropped) {
+  private TransientCopies(Path marker, boolean areToBeDropped) {
     this.marker = marker;
-    this.wanted = wanted;
-    this.mayBeDropped = mayBeDropped;
+    this.areToBeDropped = areToBeDropped;
   }
 
   /**
@@ -37,16 +36,20 @@ public final class TransientCopies {
    * @param isResumed whether an earlier daemon of this mount has already decided
    */
   public static TransientCopies before(Path state, Surroundings surroundings, boolean isResumed) {
-    Path marker = state.resolve(MARKER);
-    boolean isMarked = Files.exists(marker);
-    boolean wanted = isResumed ? isMarked : surroundings.variable(VARIABLE) != null;
-    return new TransientCopies(marker, wanted, isMarked || !Files.exists(state));
+    boolean isMarked = areIn(state);
+    boolean isWanted = isResumed ? isMarked : isWanted(surroundings);
+    return new TransientCopies(
+        state.resolve(MARKER), isWanted && (isMarked || !Files.exists(state)));
   }
 
-  /** Decides, and marks the state directory, which this process must have opened exclusively. */
-  public boolean areToBeDropped() {
+  private static boolean isWanted(Surroundings surroundings) {
+    return surroundings.variable(VARIABLE) != null;
+  }
+
+  /** Marks the state directory or not. This process must have opened it exclusively. */
+  public void mark() {
     try {
-      if (!wanted || !mayBeDropped) {
+      if (!areToBeDropped) {
         Files.deleteIfExists(marker);
       } else if (!Files.exists(marker)) {
         Files.createFile(marker);
@@ -54,6 +57,23 @@ public final class TransientCopies {
     } catch (IOException e) {
       log.warn("{}: {}", marker, Reason.of(e));
     }
-    return wanted && mayBeDropped;
+  }
+
+  /** Whether the copies of a state are to be dropped with the mount. */
+  public static boolean areIn(Path state) {
+    return Files.exists(state.resolve(MARKER));
+  }
+
+  /**
+   * For a mount that joins a daemon with this state: unless it wants it too, the copies stay.
+   *
+   * @return false if this mount wants the copies to be dropped, and they stay
+   */
+  public static boolean join(Path state, Surroundings surroundings) throws IOException {
+    if (isWanted(surroundings)) {
+      return areIn(state);
+    }
+    Files.deleteIfExists(state.resolve(MARKER));
+    return true;
   }
 }

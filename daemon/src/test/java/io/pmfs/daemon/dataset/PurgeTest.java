@@ -100,4 +100,19 @@ final class PurgeTest {
       assertThat(state.resolve("LOCK")).exists();
     }
   }
+
+  @Test
+  void transientCopies_areDroppedAtTheEnd_unlessTheMarkIsGone() throws Exception {
+    world.environment.put(TransientCopies.VARIABLE, "1");
+    MountedDataset kept = open();
+    Files.delete(onlyEntry(states).resolve("transient"));
+    kept.close();
+    assertThat(onlyEntry(tier)).isNotEmptyDirectory();
+
+    MoreFiles.deleteDirectoryContents(tier, RecursiveDeleteOption.ALLOW_INSECURE);
+    MoreFiles.deleteDirectoryContents(states, RecursiveDeleteOption.ALLOW_INSECURE);
+    open().close();
+    assertThat(tier).isEmptyDirectory();
+    assertThat(states).isEmptyDirectory();
+  }
 }
