@@ -9,12 +9,15 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.pmfs.cli.control.ControlClient;
 import io.pmfs.daemon.control.ControlServer;
 import io.pmfs.daemon.dataset.FakeDataset;
+import io.pmfs.daemon.dataset.MountedOutputs;
 import io.pmfs.daemon.process.Supervision;
 import io.pmfs.daemon.report.MissingNode;
 import io.pmfs.daemon.report.NodesReport;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.posix.Await;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,6 +25,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -185,6 +189,52 @@ final class LifeCycleTest {
     assertThat(answer.status()).isEqualTo(200);
     assertThat(awaitEnd()).isZero();
     assertThat(datasets.get(0).purged).isTrue();
+  }
+
+  @Test
+  void umount_thatIsRefusedAsBusy_leavesTheWaitForTheSource() throws Exception {
+    List<Boolean> waits = new CopyOnWriteArrayList<>();
+    daemonWorld.opener =
+        (settings, session) -> {
+          FakeDataset dataset = new FakeDataset(settings, world);
+          datasets.add(dataset);
+          return outputs(dataset, waits);
+        };
+    mount();
+    datasets.get(0).busy = true;
+    String socket = world.registry().running().get(0).socket();
+
+    ControlClient.Answer busy =
+        ControlClient.ask(
+            Path.of(socket), HttpMethod.POST, "/umount?abandon=true", Duration.ofSeconds(30));
+
+    assertThat(busy.status()).isEqualTo(409);
+    assertThat(waits).isEmpty();
+    datasets.get(0).busy = false;
+    ControlClient.ask(
+        Path.of(socket), HttpMethod.POST, "/umount?abandon=true", Duration.ofSeconds(30));
+    assertThat(waits).containsExactly(false);
+    assertThat(awaitEnd()).isZero();
+  }
+
+  private static MountedOutputs outputs(FakeDataset dataset, List<Boolean> waits) {
+    return (MountedOutputs)
+        Proxy.newProxyInstance(
+            MountedOutputs.class.getClassLoader(),
+            new Class<?>[] {MountedOutputs.class},
+            (self, method, arguments) -> {
+              if (method.getName().equals("waitForSource")) {
+                waits.add((Boolean) arguments[0]);
+              }
+              if (method.getDeclaringClass() == MountedOutputs.class) {
+                return false;
+              }
+              try {
+                return method.invoke(dataset, arguments);
+              } catch (InvocationTargetException e) {
+                throw e.getCause();
+              }
+            });
   }
 
   @Test

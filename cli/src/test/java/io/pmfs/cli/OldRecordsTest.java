@@ -111,7 +111,7 @@ final class OldRecordsTest {
     }
 
     @Override
-    public void unmount(boolean lazy, boolean purge) throws MountFailure {
+    public void unmount(boolean lazy, boolean purge, boolean abandon) throws MountFailure {
       unmounts.add("purge=" + purge);
       Registration place = saved;
       try {

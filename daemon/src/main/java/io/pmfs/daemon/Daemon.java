@@ -66,7 +66,7 @@ public final class Daemon implements ControlRequests {
   private final PrivateNamespace namespace;
   private final CountDownLatch ended = new CountDownLatch(1);
 
-  /** Held while unmounting, so that a purge is requested before the daemon stops. */
+  /** Held while unmounting, so that the rest of a request is known before the daemon stops. */
   private final ReentrantLock unmounting = new ReentrantLock();
 
   private volatile boolean announced;
@@ -456,13 +456,6 @@ public final class Daemon implements ControlRequests {
   }
 
   @Override
-  public void waitForSource(boolean waits) {
-    if (dataset instanceof MountedOutputs outputs) {
-      outputs.waitForSource(waits);
-    }
-  }
-
-  @Override
   public @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
     log.info("asked to serve {} too", mountpoint);
     String device = dataset.join(mountpoint, timeout);
@@ -483,12 +476,16 @@ public final class Daemon implements ControlRequests {
   }
 
   @Override
-  public void unmount(boolean lazy, boolean purge) throws MountFailure {
+  public void unmount(boolean lazy, boolean purge, boolean abandon) throws MountFailure {
     log.info("asked to unmount{}{}", lazy ? " lazily" : "", purge ? " and purge" : "");
     unmounting.lock();
     try {
-      kept.end(dataset.device());
+      String device = dataset.device();
       dataset.unmount(lazy);
+      kept.end(device);
+      if (dataset instanceof MountedOutputs outputs) {
+        outputs.waitForSource(!abandon);
+      }
       if (purge) {
         dataset.purge();
       }

@@ -79,7 +79,7 @@ final class PresenceTest {
     }
 
     @Override
-    public void unmount(boolean lazy, boolean purge) {
+    public void unmount(boolean lazy, boolean purge, boolean abandon) {
       throw new UnsupportedOperationException();
     }
   }

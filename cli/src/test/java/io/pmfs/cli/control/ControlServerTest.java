@@ -104,7 +104,7 @@ final class ControlServerTest {
     }
 
     @Override
-    public void unmount(boolean lazy, boolean purge) throws MountFailure {
+    public void unmount(boolean lazy, boolean purge, boolean abandon) throws MountFailure {
       if (failure != null) {
         throw failure;
       }

@@ -93,7 +93,7 @@ final class RequestFeedTest {
     public void upgrade() {}
 
     @Override
-    public void unmount(boolean lazy, boolean purge) {}
+    public void unmount(boolean lazy, boolean purge, boolean abandon) {}
   }
 
   @BeforeEach

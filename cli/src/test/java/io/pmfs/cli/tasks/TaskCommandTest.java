@@ -78,7 +78,7 @@ final class TaskCommandTest {
     public void upgrade() {}
 
     @Override
-    public void unmount(boolean lazy, boolean purge) {}
+    public void unmount(boolean lazy, boolean purge, boolean abandon) {}
   }
 
   @BeforeEach

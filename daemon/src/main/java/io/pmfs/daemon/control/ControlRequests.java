@@ -47,9 +47,6 @@ public interface ControlRequests {
   /** Hands the mount over to the installed version; the daemon ends soon after. */
   void upgrade() throws MountFailure;
 
-  /** Whether the next unmount of a writable mount waits for the source. */
-  default void waitForSource(boolean waits) {}
-
   /** Mounts the dataset at a further mount point; see {@code MountedDataset.join}. */
   default @Nullable String join(Path mountpoint, Duration timeout) throws MountFailure {
     throw new MountFailure(ExitStatus.CANNOT, "this daemon serves no further mount point");
@@ -60,6 +57,11 @@ public interface ControlRequests {
     return true;
   }
 
-  /** Unmounts, and drops all copies if {@code purge}. A busy mount gives a busy failure. */
-  void unmount(boolean lazy, boolean purge) throws MountFailure;
+  /**
+   * Unmounts. A busy mount gives a busy failure, and nothing is changed.
+   *
+   * @param purge whether to drop all copies
+   * @param abandon whether a writable mount does not wait for the source
+   */
+  void unmount(boolean lazy, boolean purge, boolean abandon) throws MountFailure;
 }

@@ -373,8 +373,8 @@ public final class ControlServer implements AutoCloseable {
       return ControlAnswer.error(
           HttpResponseStatus.GONE, device + ": not a session of this daemon, or no longer");
     }
-    requests.waitForSource(!flag(parameters, "abandon"));
-    requests.unmount(flag(parameters, "lazy"), flag(parameters, "purge"));
+    requests.unmount(
+        flag(parameters, "lazy"), flag(parameters, "purge"), flag(parameters, "abandon"));
     return ControlAnswer.ok(Map.of("unmounted", true, "pid", ProcessHandle.current().pid()));
   }
 
