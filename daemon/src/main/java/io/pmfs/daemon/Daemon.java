@@ -397,9 +397,9 @@ public final class Daemon implements ControlRequests {
     unmountOthers();
   }
 
-  /** Detaches the other mount points: this daemon served them, too. */
+  /** Detaches the other mount points, which this daemon served, too. With --user, only root can. */
   private void unmountOthers() {
-    if (settings.isMountedByAnother()) {
+    if (settings.isMountedByAnother() || (supervision != null && supervision.mountsForUser())) {
       return;
     }
     DaemonRecord own = entry();

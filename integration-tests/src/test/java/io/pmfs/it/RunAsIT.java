@@ -310,6 +310,23 @@ final class RunAsIT {
 
   @Test
   @OnRequest("cases")
+  void sigterm_toADaemonWithSeveralMountPoints_unmountsAll() {
+    MountedPmfs mount = mount();
+    List<Path> others = List.of(pmfs.directory("second"), pmfs.directory("third"));
+    for (Path other : others) {
+      user.own(other.toString());
+      pmfs.run(pmfs.mountArguments(dataset.root(), other, "--user", user.name())).expect(0);
+    }
+    long parent = ProcessHandle.of(mount.pid()).orElseThrow().parent().orElseThrow().pid();
+    Command.run("kill", "-TERM", Long.toString(mount.pid())).expect(0);
+    Await.until("the supervisor ended", PATIENCE, () -> !MountedPmfs.runs(parent));
+    mount.ended();
+    assertThat(Mounts.at(mount.mountpoint())).isFalse();
+    assertThat(others).noneMatch(Mounts::at);
+  }
+
+  @Test
+  @OnRequest("cases")
   void foreground_servesUntilTerminated() throws Exception {
     Process process = pmfs.mountInForeground(dataset.root(), "--user", user.name());
     Await.until("status", PATIENCE, () -> pmfs.run("status", pmfs.mountpoint() + "").exit() == 0);
