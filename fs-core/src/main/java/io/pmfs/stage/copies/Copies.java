@@ -49,7 +49,7 @@ public final class Copies implements AutoCloseable {
   private final List<Tier> tiers;
   private final List<CopyFormat> formats;
   private final DirectMemory memory;
-  private final HandleTable<OpenCopy> handles =
+  private final HandleTable<OpenInTier> handles =
       new HandleTable<>(Math.min(OPEN_COPIES, OpenFileLimit.ofProcess()), IDLE);
   private final CopyIndex index;
   private final LongAdder verified = new LongAdder();
@@ -57,6 +57,14 @@ public final class Copies implements AutoCloseable {
 
   /** Returned instead of a tier's index. */
   public static final int NO_TIER = -1;
+
+  /** An open copy, and the index of the tier that holds it. */
+  private record OpenInTier(int place, OpenCopy copy) implements AutoCloseable {
+    @Override
+    public void close() {
+      copy.close();
+    }
+  }
 
   /**
    * Serves the copies that the namespace's records list.
@@ -173,18 +181,25 @@ public final class Copies implements AutoCloseable {
       if (!Whereabouts.isInTier(state)) {
         return NO_TIER;
       }
-      int place = Whereabouts.tierIndex(state);
-      Tier tier = tiers.get(place);
+      int fastest = Whereabouts.tierIndex(state);
+      Tier tier = tiers.get(fastest);
       var present = handles.present(number);
       try (var lease =
           present != null
               ? present
-              : handles.acquire(number, () -> open(inode, tier, Whereabouts.isVerified(state)))) {
+              : handles.acquire(
+                  number, () -> openIn(fastest, inode, Whereabouts.isVerified(state)))) {
         if (lease == null) {
           missing(inode, tier);
           continue;
         }
-        lease.handle().copyTo(offset, size, sink);
+        int place = lease.handle().place();
+        tier = tiers.get(place);
+        if (tier.hasFailed()) {
+          handles.invalidate(number);
+          continue;
+        }
+        lease.handle().copy().copyTo(offset, size, sink);
         return place;
       } catch (MismatchException e) {
         dropIfBad(inode, tier, offset, size, String.valueOf(e.getMessage()));
@@ -436,6 +451,11 @@ public final class Copies implements AutoCloseable {
         namespace.path(inode.number()),
         tier.name(),
         why);
+  }
+
+  private @Nullable OpenInTier openIn(int place, Inode inode, boolean trusted) throws IOException {
+    OpenCopy copy = open(inode, tiers.get(place), trusted);
+    return copy == null ? null : new OpenInTier(place, copy);
   }
 
   private @Nullable OpenCopy open(Inode inode, Tier tier, boolean trusted) throws IOException {

@@ -341,12 +341,16 @@ final class CopiesTest {
 
   /** A file of which both tiers hold a copy. */
   private static Inode stagedTwice(Stage stage, long size) throws Exception {
-    Inode inode = staged(stage, size);
+    return stagedTwice(stage, stage.file("f", 1, size), 1);
+  }
+
+  private static Inode stagedTwice(Stage stage, Inode inode, long seed) throws Exception {
+    stage.stage(inode);
     CopyRecord record = stage.namespace.copies(inode.number()).get(0);
     CopyWriter writer =
         Objects.requireNonNull(
             stage.tiers.get(1).create(inode.number(), inode.attributes().size()));
-    writer.write(0, ByteBuffer.wrap(Stage.expected(1, inode)));
+    writer.write(0, ByteBuffer.wrap(Stage.expected(seed, inode)));
     writer.commit();
     writer.close();
     stage.namespace.putCopy(
@@ -408,6 +412,23 @@ final class CopiesTest {
     long asked = stage.source.operations().total();
 
     assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+    assertThat(stage.source.operations().total()).isEqualTo(asked);
+  }
+
+  /** Its other open copies are not taken for copies of the next tier. */
+  @Test
+  void read_otherOpenCopyWhenItsTierFailed_theNextServesAndStays() throws Exception {
+    Stage stage = open(ROOM, ROOM);
+    Inode one = stagedTwice(stage, 5000);
+    Inode other = stagedTwice(stage, stage.file("g", 2, 5000), 2);
+    stage.read(one);
+    stage.read(other);
+    stage.tiers.get(0).failAt(Point.READ);
+    stage.read(one);
+    long asked = stage.source.operations().total();
+
+    assertThat(stage.read(other)).isEqualTo(Stage.expected(2, other));
+    assertThat(stage.tiers.get(1).hasFailed()).isFalse();
     assertThat(stage.source.operations().total()).isEqualTo(asked);
   }
 
