@@ -305,14 +305,12 @@ public final class Copies implements AutoCloseable {
   public @Nullable String compare(Inode inode, CopyRecord copy, IntPredicate goesOn)
       throws IOException {
     Tier tier = tiers.get(index.tierIndex(copy.tier()));
-    if (tier.hasFailed()) {
-      throw new IOException(String.valueOf(tier.status().reason()));
-    }
+    requireWorking(tier);
     try (NoSink sink = new NoSink(memory.store());
         OpenCopy fresh = open(inode, tier, false)) {
       if (fresh == null) {
-        boolean isGone = tier.hasFailed() || !namespace.copies(inode.number()).contains(copy);
-        return isGone ? null : "its file is missing";
+        requireWorking(tier);
+        return namespace.copies(inode.number()).contains(copy) ? "its file is missing" : null;
       }
       long size = copy.version().size();
       boolean goOn = true;
@@ -330,6 +328,12 @@ public final class Copies implements AutoCloseable {
       tier.failed(e);
       handles.invalidate(inode.number());
       throw e;
+    }
+  }
+
+  private static void requireWorking(Tier tier) throws IOException {
+    if (tier.hasFailed()) {
+      throw new IOException(String.valueOf(tier.status().reason()));
     }
   }
 
@@ -426,7 +430,7 @@ public final class Copies implements AutoCloseable {
       for (int at = 0; fresh != null && at < size; at += NoSink.MAX_BYTES) {
         fresh.copyTo(offset + at, Math.min(NoSink.MAX_BYTES, size - at), sink);
       }
-      return fresh == null;
+      return fresh == null && !tier.hasFailed();
     } catch (MismatchException | EOFException e) {
       return true;
     } catch (IOException e) {

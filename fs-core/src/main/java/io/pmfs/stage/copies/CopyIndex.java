@@ -143,8 +143,9 @@ public final class CopyIndex {
     Lock lock = lockRecords(number);
     try {
       if (!copy.equals(namespace.copy(number, copy.tier()))
-          || tier.hasFailed()
-          || isThere(number, copy)) {
+          || isThere(number, copy)
+          // Asked last: a tier that fails meanwhile has no copies either.
+          || tier.hasFailed()) {
         return false;
       }
       remove(number, tier, copy, Whereabouts.UNKNOWN);

@@ -433,6 +433,68 @@ final class CopiesTest {
   }
 
   @Test
+  void compare_tierFailsMeanwhile_saysSo() throws Exception {
+    Stage stage = open(ROOM);
+    Inode inode = staged(stage, 5000);
+    CopyRecord copy = stage.namespace.copies(inode.number()).get(0);
+    Tier tier = stage.tiers.get(0);
+    stage
+        .tiers
+        .get(0)
+        .faults(
+            (point, number) -> {
+              tier.fail("another thread could not read it");
+              return Fault.SHORT;
+            });
+
+    assertThatThrownBy(() -> stage.copies.compare(inode, copy, count -> true))
+        .hasMessageContaining("another thread could not read it");
+  }
+
+  @Test
+  void read_tierFailsWhileABadCopyIsComparedAgain_keepsItsRecord() throws Exception {
+    Stage stage = open(ROOM);
+    Inode inode = stagedAndRestarted(stage, 100);
+    AtomicInteger opens = new AtomicInteger();
+    Tier tier = stage.tiers.get(0);
+    stage
+        .tiers
+        .get(0)
+        .faults(
+            (point, number) -> {
+              if (point == Point.OPEN && opens.incrementAndGet() > 1) {
+                tier.fail("another thread could not read it");
+                return Fault.SHORT;
+              }
+              return point == Point.READ ? Fault.CORRUPT : Fault.NONE;
+            });
+
+    assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
+    assertThat(stage.namespace.copies(inode.number())).hasSize(1);
+  }
+
+  @Test
+  void isThere_tierFailsMeanwhile_keepsTheRecord() throws Exception {
+    Stage stage = open(ROOM);
+    Inode inode = staged(stage, 100);
+    AtomicInteger looks = new AtomicInteger();
+    Tier tier = stage.tiers.get(0);
+    stage
+        .tiers
+        .get(0)
+        .faults(
+            (point, number) -> {
+              if (point == Point.HAS && looks.incrementAndGet() > 1) {
+                tier.fail("another thread could not read it");
+              }
+              return Fault.SHORT;
+            });
+
+    assertThat(stage.copies.isThere(inode)).isFalse();
+    assertThat(stage.namespace.copies(inode.number())).hasSize(1);
+  }
+
+  @Test
   void read_copyInTheFastestTierBad_theNextServes() throws Exception {
     Stage stage = open(ROOM, ROOM);
     Inode inode = stagedTwice(stage, 5000);
