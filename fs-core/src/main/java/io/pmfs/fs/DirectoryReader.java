@@ -75,13 +75,15 @@ public final class DirectoryReader {
    * Passes the entries of a directory to the consumer in batches.
    *
    * @param hurries whether to ignore the pace from now on
+   * @param isLast whether to leave out names that the source denies right after it has listed them
    */
-  void list(FileName directory, BooleanSupplier hurries, Batches batches) throws FsException {
+  void list(FileName directory, BooleanSupplier hurries, boolean isLast, Batches batches)
+      throws FsException {
     BatchFailure failure = new BatchFailure();
     pace.await(1, 0, hurries);
     if (!source.listWithStatus(
         directory, entries -> failure.first(() -> batches.accept(entries)))) {
-      Looks looks = new Looks(directory, hurries);
+      Looks looks = new Looks(directory, hurries, isLast);
       source.list(directory, names -> failure.first(() -> batches.accept(looks.at(names))));
     }
     if (failure.cause != null) {
@@ -138,17 +140,19 @@ public final class DirectoryReader {
   /**
    * Reads the attributes of one directory's files. A file whose attributes the source cannot
    * deliver is listed as unknown, so that the others remain usable. If most files fail, the listing
-   * fails.
+   * fails, unless they vanish.
    */
   private final class Looks {
     private final FileName directory;
     private final BooleanSupplier hurries;
+    private final boolean isLast;
     private final AtomicInteger known = new AtomicInteger();
     private final AtomicInteger unknown = new AtomicInteger();
 
-    Looks(FileName directory, BooleanSupplier hurries) {
+    Looks(FileName directory, BooleanSupplier hurries, boolean isLast) {
       this.directory = directory;
       this.hurries = hurries;
+      this.isLast = isLast;
     }
 
     /** Looks at the first name itself, and then at many at once if that took long. */
@@ -209,9 +213,9 @@ public final class DirectoryReader {
           entries.add(entry(directory, name, hurries));
           known.incrementAndGet();
         } catch (FsException e) {
-          // A name that no longer exists is skipped; any other error must not make a file disappear
-          // silently.
-          if (e.errno() != Errno.ENOENT) {
+          // No error makes a file disappear, as long as a change of the directory can tell whether
+          // it was removed.
+          if (e.errno() != Errno.ENOENT || !isLast) {
             entries.add(unknown(name, e));
           }
         }
@@ -221,7 +225,8 @@ public final class DirectoryReader {
 
     private SourceEntry unknown(FileName name, FsException failure) throws FsException {
       if (failure.errno() == Errno.EINTR
-          || unknown.incrementAndGet() > MOST_UNKNOWN + known.get()) {
+          || (failure.errno() != Errno.ENOENT
+              && unknown.incrementAndGet() > MOST_UNKNOWN + known.get())) {
         throw failure;
       }
       log.debug("{}: listed without attributes: {}", directory, failure.getMessage());

@@ -652,17 +652,21 @@ public final class Importer {
     Attributes before = directory.attributes();
     for (int attempt = 1; ; attempt++) {
       Namespace.DirectoryImport listing = namespace.beginImport(directory.number());
+      boolean isLast = attempt == LISTING_ATTEMPTS;
       boolean[] isVerified = {true};
+      boolean[] isReported = {false};
       by.list(
           path,
           hurries,
+          isLast,
           entries -> {
             isVerified[0] &= entries.stream().allMatch(SourceEntry::isVerified);
+            isReported[0] |= entries.stream().anyMatch(SourceEntry::isReported);
             add(listing, proven(directory, path, entries));
           });
       Attributes after = by.status(path, hurries).attributes();
       boolean settled = after.modificationTime().equals(before.modificationTime());
-      if (settled || !isVerified[0] || attempt == LISTING_ATTEMPTS) {
+      if (settled || isReported[0] || isLast) {
         boolean isReliable = settled && isVerified[0] && isPast(after.modificationTime());
         Instant reliable = isReliable ? after.modificationTime() : Instant.EPOCH;
         List<DirectoryEntry> gone =

@@ -17,6 +17,7 @@ import io.pmfs.posix.Await;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.source.FakeStore;
+import io.pmfs.source.FaultyStore;
 import io.pmfs.table.StateException;
 import io.pmfs.tasks.Dataset;
 import io.pmfs.tier.Hold;
@@ -238,7 +239,7 @@ final class ImporterTest {
   // Files whose attributes the source cannot deliver.
 
   @ParameterizedTest
-  @EnumSource(names = {"EIO", "ESTALE", "EACCES", "EAGAIN"})
+  @EnumSource(names = {"EIO", "ESTALE", "EACCES", "EAGAIN", "ENOENT"})
   void list_oneFileIsBeyondDescription_hasAllNamesAndItsErrorEachTime(Errno errno)
       throws Exception {
     try (Dataset dataset = sample()) {
@@ -272,14 +273,15 @@ final class ImporterTest {
   }
 
   /** A file with a copy, in a directory that is listed again. */
-  @Test
-  void remount_aKnownFileIsBeyondDescription_keepsItsCopy() throws Exception {
+  @ParameterizedTest
+  @EnumSource(names = {"EIO", "ENOENT"})
+  void remount_aKnownFileIsBeyondDescription_keepsItsCopy(Errno errno) throws Exception {
     try (Dataset dataset = sample()) {
       var before = dataset.readAll();
       dataset.remount(store -> store.file("a/new", 5, 500));
-      dataset.faulty.on(STATUS).of("a/f").fail(Errno.EIO);
+      dataset.faulty.on(STATUS).of("a/f").fail(errno);
       assertThat(dataset.names("a")).containsExactly("b", "f", "g", "new");
-      assertThat(errnoOf(() -> dataset.inode("a/f"))).isEqualTo(Errno.EIO);
+      assertThat(errnoOf(() -> dataset.inode("a/f"))).isEqualTo(errno);
       dataset.faulty.clearFaults();
       assertThat(dataset.read("a/f")).isEqualTo(content(1, 100));
       assertThat(dataset.number("a/f")).isEqualTo(of(before, "a/f"));
@@ -328,6 +330,51 @@ final class ImporterTest {
 
       assertThat(dataset.names("a")).containsExactly("b", "f");
       assertThat(errnoOf(() -> dataset.number("a/g"))).isEqualTo(Errno.ENOENT);
+    }
+  }
+
+  @Test
+  void list_mostNamesVanishMeanwhile_areNotThere() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.directory("a");
+              for (int i = 0; i < 100; i++) {
+                store.file("a/f" + i, i, 10);
+              }
+            },
+            ROOM)) {
+      dataset.number("a");
+      dataset
+          .faulty
+          .on(STATUS)
+          .of("a/f0")
+          .first()
+          .run(
+              path -> {
+                for (int i = 1; i < 100; i++) {
+                  dataset.store.remove("a/f" + i);
+                }
+              });
+      assertThat(dataset.names("a")).containsExactly("f0");
+    }
+  }
+
+  @Test
+  void list_namesComeAndGoAllTheTime_areNotThere() throws Exception {
+    try (Dataset dataset = sample()) {
+      dataset.number("a");
+      dataset.faulty.faults(
+          (operation, path, offset) -> {
+            if (operation == LIST) {
+              dataset.store.file("a/fleeting", 5, 50);
+            } else if (path.equals(FileName.of("a/fleeting"))) {
+              dataset.store.remove("a/fleeting");
+            }
+            return FaultyStore.Answer.WHOLE;
+          });
+      assertThat(dataset.names("a")).containsExactly("b", "f", "g");
     }
   }
 

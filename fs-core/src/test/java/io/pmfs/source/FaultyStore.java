@@ -91,14 +91,12 @@ public final class FaultyStore implements BackingStore {
     };
   }
 
-  /**
-   * ENOENT is a normal answer where attributes are requested, and not possible for an open file.
-   */
+  /** An open file cannot be missing. */
   private static List<Errno> errnosOf(Operation operation) {
     return switch (operation) {
-      case STATUS, FILE_STATUS, READ, STATFS -> List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT);
+      case FILE_STATUS, READ, STATFS -> List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT);
       // The location of data is advice: where it is unavailable, everything counts as data.
-      case LIST, READ_LINK, OPEN, SEEK, XATTRS, ACCESS, NEXT, OPEN_NEXT ->
+      case STATUS, LIST, READ_LINK, OPEN, SEEK, XATTRS, ACCESS, NEXT, OPEN_NEXT ->
           List.of(Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT, Errno.ENOENT);
     };
   }

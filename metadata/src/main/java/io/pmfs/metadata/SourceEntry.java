@@ -48,6 +48,11 @@ public record SourceEntry(
     return attributes.type() == FileType.UNKNOWN;
   }
 
+  /** Whether another node described it. */
+  public boolean isReported() {
+    return !isVerified && !isUnknown();
+  }
+
   /** The same entry, unverified, as another node reports it. */
   public SourceEntry unverified() {
     return new SourceEntry(name, identity, attributes, null, false);
