@@ -21,20 +21,13 @@ final class Forgetting {
     this.copies = copies;
   }
 
-  /** Drops copies and attributes that a change of the file has made obsolete. */
+  /** Drops copies that a change of the file has made obsolete. */
   void dropOutdated(Inode before, Inode now) {
     boolean regular = now.attributes().type() == FileType.REGULAR;
     if (regular
         && !(before.attributes().version().equals(now.attributes().version())
             && before.isFile(now.identity(), now.attributes()))) {
       copies.drop(now.number());
-    }
-    if (!before.attributes().changeTime().equals(now.attributes().changeTime())) {
-      namespace.removeExtendedAttributes(now.number());
-      if (now.attributes().type() == FileType.SYMBOLIC_LINK) {
-        // File systems reuse the inode number of a replaced link.
-        namespace.putSymbolicLinkTarget(now.number(), PmfsFileSystem.NO_TARGET);
-      }
     }
   }
 

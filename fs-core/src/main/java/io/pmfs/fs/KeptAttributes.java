@@ -2,6 +2,7 @@ package io.pmfs.fs;
 
 import com.google.common.util.concurrent.Striped;
 import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.Inode;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
@@ -9,6 +10,7 @@ import io.pmfs.source.BackingStore;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.locks.Lock;
+import org.jspecify.annotations.Nullable;
 
 /** A cache of extended attributes, fetched {@linkplain EntriesAhead ahead}. Thread-safe. */
 public final class KeptAttributes {
@@ -24,38 +26,46 @@ public final class KeptAttributes {
   KeptAttributes(Namespace namespace, BackingStore source, Executor threads) {
     this.namespace = namespace;
     this.source = source;
-    this.ahead = new EntriesAhead(namespace, threads, this::of);
+    this.ahead = new EntriesAhead(namespace, threads, this::fetch);
   }
 
   public boolean isKept(long number) {
-    return namespace.extendedAttributes(number) != null;
+    Inode inode = namespace.inode(number);
+    return inode != null && kept(inode) != null;
   }
 
-  /** The attributes of an inode. */
-  public Map<FileName, byte[]> of(long number) throws FsException {
-    Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
-    return kept == null ? fetch(number) : kept;
+  private @Nullable Map<FileName, byte[]> kept(Inode inode) {
+    return namespace.extendedAttributes(inode.number(), inode.attributes().changeTime());
   }
 
   /**
    * The attributes of an inode, for a reader who may continue with the other entries of its
    * directory.
    */
-  public Map<FileName, byte[]> of(long number, long directory) throws FsException {
-    Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
+  public Map<FileName, byte[]> of(Inode inode) throws FsException {
+    Map<FileName, byte[]> kept = kept(inode);
     if (kept != null) {
       return kept;
     }
-    ahead.asked(number, directory);
-    return fetch(number);
+    ahead.asked(inode.number(), inode.parent());
+    return fetch(inode);
   }
 
   /** The attributes of an inode, which are probably not kept yet. */
   public Map<FileName, byte[]> fetch(long number) throws FsException {
+    Inode inode = namespace.inode(number);
+    if (inode == null) {
+      throw new FsException(Errno.ESTALE, "inode " + number);
+    }
+    return fetch(inode);
+  }
+
+  private Map<FileName, byte[]> fetch(Inode inode) throws FsException {
+    long number = inode.number();
     Lock lock = locks.get(number);
     lock.lock();
     try {
-      Map<FileName, byte[]> kept = namespace.extendedAttributes(number);
+      Map<FileName, byte[]> kept = kept(inode);
       if (kept != null) {
         return kept;
       }
@@ -64,7 +74,8 @@ public final class KeptAttributes {
         throw new FsException(Errno.ESTALE, "inode " + number + " has no path");
       }
       Map<FileName, byte[]> attributes = source.extendedAttributes(path);
-      namespace.putExtendedAttributes(number, attributes);
+      // They may be newer than the inode; the newer ones count.
+      namespace.putExtendedAttributes(number, inode.attributes().changeTime(), attributes);
       return attributes;
     } finally {
       lock.unlock();

@@ -51,9 +51,6 @@ public final class PmfsFileSystem {
 
   private static final Duration STATISTICS_AGE = Duration.ofMinutes(10);
 
-  /** Stands for a target that is no longer known; no link has an empty target. */
-  static final FileName NO_TARGET = FileName.of("");
-
   private final Namespace namespace;
   private final BackingStore source;
   private final Copies copies;
@@ -202,17 +199,18 @@ public final class PmfsFileSystem {
     if (inode.attributes().type() != FileType.SYMBOLIC_LINK) {
       throw new FsException(Errno.EINVAL, "inode " + number + " is not a symbolic link");
     }
-    FileName kept = namespace.symbolicLinkTarget(number);
-    if (kept != null && !kept.equals(NO_TARGET)) {
+    Instant changeTime = inode.attributes().changeTime();
+    FileName kept = namespace.symbolicLinkTarget(number, changeTime);
+    if (kept != null) {
       return kept;
     }
     FileName target = source.readSymbolicLink(path(number));
-    namespace.putSymbolicLinkTarget(number, target);
+    namespace.putSymbolicLinkTarget(number, changeTime, target);
     return target;
   }
 
   public Map<FileName, byte[]> extendedAttributes(long number) throws FsException {
-    return keptAttributes.of(number, importer.checked(number).parent());
+    return keptAttributes.of(importer.checked(number));
   }
 
   /** The access-control list of a file, for a reader. */

@@ -11,6 +11,7 @@ import io.pmfs.source.SourceFile;
 import io.pmfs.source.SourceSequence;
 import io.pmfs.stage.Pace;
 import java.nio.ByteBuffer;
+import java.time.Instant;
 import java.util.concurrent.ExecutorService;
 import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
@@ -98,7 +99,8 @@ final class TaskSource implements AutoCloseable {
   }
 
   void readSymbolicLink(long number) throws FsException {
-    if (namespace.symbolicLinkTarget(number) == null) {
+    Instant changeTime = checked(number).attributes().changeTime();
+    if (namespace.symbolicLinkTarget(number, changeTime) == null) {
       pace.await(1, 0, cancelled);
     }
     fileSystem.readSymbolicLink(number);

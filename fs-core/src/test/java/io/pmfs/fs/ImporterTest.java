@@ -6,6 +6,7 @@ import static io.pmfs.source.FaultyStore.Operation.LIST;
 import static io.pmfs.source.FaultyStore.Operation.OPEN;
 import static io.pmfs.source.FaultyStore.Operation.STATUS;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.common.util.concurrent.Uninterruptibles;
 import io.pmfs.metadata.Attributes;
@@ -203,6 +204,41 @@ final class ImporterTest {
       }
       assertThat(dataset.copyCount()).isEqualTo(1);
       assertThat(dataset.tiers.get(0).status().usedBytes()).isEqualTo(4096);
+    }
+  }
+
+  /** As if the process had been killed there. */
+  @Test
+  void remount_listingEndsBeforeWhatChangedWasForgotten_showsTheNewVersions() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              sample(store);
+              store.xattr("a/g", "user.x", new byte[] {1});
+              store.symbolicLink("a/link", "f");
+            },
+            ROOM)) {
+      var before = dataset.readAll();
+      dataset.fs.extendedAttributes(of(before, "a/g"));
+      dataset.remount(
+          store -> {
+            store.file("a/new", 5, 500);
+            store.write("a/f", 9, 150);
+            store.xattr("a/g", "user.x", new byte[] {2});
+            store.relink("a/link", "g");
+          });
+      dataset.fs.onCopyGone(
+          number -> {
+            throw new IllegalStateException("injected");
+          });
+      assertThatThrownBy(() -> dataset.names("a")).hasMessage("injected");
+      dataset.remount(store -> {});
+
+      assertThat(dataset.fs.extendedAttributes(dataset.number("a/g")).get(FileName.of("user.x")))
+          .containsExactly(2);
+      assertThat(dataset.fs.readSymbolicLink(dataset.number("a/link"))).isEqualTo(FileName.of("g"));
+      assertThat(dataset.read("a/f")).isEqualTo(content(9, 150));
     }
   }
 

@@ -7,14 +7,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Extended attributes and access-control lists by inode number. They only repeat what the source
- * said, so new ones are written in batches: a process that dies before {@link #writeAll} may lose
- * the last batch, and its successor asks the source again. Removals are written at once.
- * Thread-safe.
+ * What the source said of files beside their attributes, each as of a change time of its file, and
+ * unknown for any other: targets of symbolic links, extended attributes and access-control lists.
+ * It can be asked for again, so new records are written in batches: a process that dies before
+ * {@link #writeAll} may lose the last batch. Thread-safe.
  */
 final class AttributeRecords {
   /** With one write for each record, a task's threads wait for each other. */
@@ -29,9 +28,26 @@ final class AttributeRecords {
   /** A record that comes alone is written at once. */
   private static final long PAUSE_NANOS = 50_000_000;
 
-  private record Key(long number, boolean isList) {
+  private enum Kind {
+    TARGET(2),
+    EXTENDED_ATTRIBUTES(2),
+    ACCESS_LIST(1);
+
+    /** Of the layout. Version 1 of the others had no time. */
+    private final byte version;
+
+    Kind(int version) {
+      this.version = (byte) version;
+    }
+  }
+
+  private record Key(long number, Kind kind) {
+    Family family() {
+      return kind == Kind.TARGET ? Family.TARGETS : Family.XATTRS;
+    }
+
     byte[] bytes() {
-      return isList ? Keys.accessList(number) : Keys.number(number);
+      return kind == Kind.ACCESS_LIST ? Keys.accessList(number) : Keys.number(number);
     }
   }
 
@@ -47,37 +63,55 @@ final class AttributeRecords {
     this.database = database;
   }
 
-  @Nullable Map<FileName, byte[]> extendedAttributes(long number) {
-    byte[] value = get(new Key(number, false));
-    return value == null ? null : Values.extendedAttributes(value);
+  @Nullable FileName target(long number, Instant changeTime) {
+    byte[] target = get(new Key(number, Kind.TARGET), changeTime);
+    return target == null ? null : FileName.wrap(target);
+  }
+
+  void putTarget(long number, Instant changeTime, FileName target) {
+    put(new Key(number, Kind.TARGET), changeTime, target.raw());
+  }
+
+  @Nullable Map<FileName, byte[]> extendedAttributes(long number, Instant changeTime) {
+    byte[] attributes = get(new Key(number, Kind.EXTENDED_ATTRIBUTES), changeTime);
+    return attributes == null ? null : Values.extendedAttributes(attributes);
+  }
+
+  void putExtendedAttributes(long number, Instant changeTime, Map<FileName, byte[]> attributes) {
+    put(
+        new Key(number, Kind.EXTENDED_ATTRIBUTES),
+        changeTime,
+        Values.extendedAttributes(attributes));
   }
 
   @Nullable FileName accessList(long number, Instant changeTime) {
-    byte[] value = get(new Key(number, true));
-    return value == null ? null : Values.accessList(changeTime, value);
-  }
-
-  private byte @Nullable [] get(Key key) {
-    byte[] value = unwritten.get(key);
-    return value == null ? database.get(Family.XATTRS, key.bytes()) : value;
-  }
-
-  void putExtendedAttributes(long number, Map<FileName, byte[]> attributes) {
-    put(new Key(number, false), Values.attributes(attributes));
+    byte[] list = get(new Key(number, Kind.ACCESS_LIST), changeTime);
+    return list == null ? null : FileName.wrap(list);
   }
 
   void putAccessList(long number, Instant changeTime, FileName list) {
-    put(new Key(number, true), Values.accessListOf(changeTime, list));
+    put(new Key(number, Kind.ACCESS_LIST), changeTime, list.raw());
   }
 
   /** Adds a list to a batch of its caller. */
   void putAccessList(Batch batch, long number, Instant changeTime, FileName list) {
-    Key key = new Key(number, true);
+    Key key = new Key(number, Kind.ACCESS_LIST);
     unwritten.remove(key);
-    batch.put(Family.XATTRS, key.bytes(), Values.accessListOf(changeTime, list));
+    batch.put(key.family(), key.bytes(), dated(key, changeTime, list.raw()));
   }
 
-  private void put(Key key, byte[] value) {
+  private byte @Nullable [] get(Key key, Instant changeTime) {
+    byte[] found = unwritten.get(key);
+    byte[] value = found == null ? database.get(key.family(), key.bytes()) : found;
+    return value == null ? null : Values.datedContent(key.kind.version, changeTime, value);
+  }
+
+  private static byte[] dated(Key key, Instant changeTime, byte[] content) {
+    return Values.dated(key.kind.version, changeTime, content);
+  }
+
+  private void put(Key key, Instant changeTime, byte[] content) {
+    byte[] value = dated(key, changeTime, content);
     unwritten.put(key, value);
     int count = unwritten.size();
     boolean isUrgent = count >= MOST || value.length > LONG_BYTES;
@@ -115,41 +149,24 @@ final class AttributeRecords {
     database.write(
         batch ->
             some.forEach(
-                record -> batch.put(Family.XATTRS, record.getKey().bytes(), record.getValue())));
+                record ->
+                    batch.put(
+                        record.getKey().family(), record.getKey().bytes(), record.getValue())));
     some.forEach(record -> unwritten.remove(record.getKey(), record.getValue()));
     writtenAt = System.nanoTime();
   }
 
-  void removeExtendedAttributes(long number) {
-    Key key = new Key(number, false);
-    remove(List.of(key), batch -> {});
-  }
-
-  /** Removes all records of an inode, together with further changes. */
-  void remove(long number, Consumer<Batch> more) {
-    remove(List.of(new Key(number, false), new Key(number, true)), more);
-  }
-
-  private void remove(List<Key> keys, Consumer<Batch> more) {
-    database.within(
-        () -> {
-          writing.lock();
-          try {
-            keys.forEach(unwritten::remove);
-            database.write(
-                batch -> {
-                  keys.forEach(key -> batch.delete(Family.XATTRS, key.bytes()));
-                  more.accept(batch);
-                });
-            return true;
-          } finally {
-            writing.unlock();
-          }
-        });
+  /** Removes the records of an inode. One that is just being put may stay; no inode finds it. */
+  void remove(Batch batch, long number) {
+    for (Kind kind : Kind.values()) {
+      Key key = new Key(number, kind);
+      unwritten.remove(key);
+      batch.delete(key.family(), key.bytes());
+    }
   }
 
   /** Adds what is not written yet, before the database is closed. */
   void addUnwritten(Batch batch) {
-    unwritten.forEach((key, value) -> batch.put(Family.XATTRS, key.bytes(), value));
+    unwritten.forEach((key, value) -> batch.put(key.family(), key.bytes(), value));
   }
 }

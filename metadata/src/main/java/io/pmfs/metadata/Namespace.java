@@ -122,32 +122,30 @@ public interface Namespace extends AutoCloseable {
   /** Passes the known inodes to the visitor, by number, until the visitor returns false. */
   void listInodes(Predicate<Inode> visitor);
 
-  @Nullable FileName symbolicLinkTarget(long number);
-
-  void putSymbolicLinkTarget(long number, FileName target);
-
   /**
-   * The recorded extended attributes; null if none were recorded (an empty map means that the file
-   * has none).
+   * The target recorded for a symbolic link at this change time, like all that was said of a file
+   * beside its attributes; null if nothing was recorded for that time.
    */
-  @Nullable Map<FileName, byte[]> extendedAttributes(long number);
+  @Nullable FileName symbolicLinkTarget(long number, Instant changeTime);
 
-  void putExtendedAttributes(long number, Map<FileName, byte[]> attributes);
+  void putSymbolicLinkTarget(long number, Instant changeTime, FileName target);
 
-  void removeExtendedAttributes(long number);
+  /** The extended attributes, empty if the file had none; null if none were recorded. */
+  @Nullable Map<FileName, byte[]> extendedAttributes(long number, Instant changeTime);
+
+  void putExtendedAttributes(long number, Instant changeTime, Map<FileName, byte[]> attributes);
 
   /**
-   * The access-control list recorded for an inode at this change time, in the form of {@code
-   * system.posix_acl_access}; empty if the file had none; null if nothing was recorded for that
-   * time.
+   * The access-control list, in the form of {@code system.posix_acl_access}; empty if the file had
+   * none; null if none was recorded.
    */
   @Nullable FileName accessList(long number, Instant changeTime);
 
   void putAccessList(long number, Instant changeTime, FileName list);
 
   /**
-   * Extended attributes and access-control lists that were put before survive the process from now
-   * on; without this call, the last of them may be lost.
+   * Targets, extended attributes and access-control lists that were put before survive the process
+   * from now on; without this call, the last of them may be lost.
    */
   void recordAttributes();
 

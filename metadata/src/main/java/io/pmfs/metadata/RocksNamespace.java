@@ -396,11 +396,10 @@ public final class RocksNamespace implements Namespace {
           byte[] value = database.get(Family.INODES, key);
           Inode inode = value == null ? null : Values.inode(number, value);
           boolean linked = inode != null && isLinkTo(inode.identity(), number);
-          attributes.remove(
-              number,
+          database.write(
               batch -> {
                 batch.delete(Family.INODES, key);
-                batch.delete(Family.TARGETS, key);
+                attributes.remove(batch, number);
                 for (Family family : Family.values()) {
                   if (family.grouped()) {
                     batch.deleteGroup(family, number);
@@ -422,30 +421,24 @@ public final class RocksNamespace implements Namespace {
   }
 
   @Override
-  public @Nullable FileName symbolicLinkTarget(long number) {
-    byte[] value = database.get(Family.TARGETS, Keys.number(number));
-    byte[] target = value == null ? null : Values.content(value);
-    return target == null ? null : FileName.wrap(target);
+  public @Nullable FileName symbolicLinkTarget(long number, Instant changeTime) {
+    return attributes.target(number, changeTime);
   }
 
   @Override
-  public void putSymbolicLinkTarget(long number, FileName target) {
-    database.put(Family.TARGETS, Keys.number(number), Values.bytes(target.raw()));
+  public void putSymbolicLinkTarget(long number, Instant changeTime, FileName target) {
+    attributes.putTarget(number, changeTime, target);
   }
 
   @Override
-  public @Nullable Map<FileName, byte[]> extendedAttributes(long number) {
-    return attributes.extendedAttributes(number);
+  public @Nullable Map<FileName, byte[]> extendedAttributes(long number, Instant changeTime) {
+    return attributes.extendedAttributes(number, changeTime);
   }
 
   @Override
-  public void putExtendedAttributes(long number, Map<FileName, byte[]> attributes) {
-    this.attributes.putExtendedAttributes(number, attributes);
-  }
-
-  @Override
-  public void removeExtendedAttributes(long number) {
-    attributes.removeExtendedAttributes(number);
+  public void putExtendedAttributes(
+      long number, Instant changeTime, Map<FileName, byte[]> attributes) {
+    this.attributes.putExtendedAttributes(number, changeTime, attributes);
   }
 
   @Override

@@ -151,23 +151,22 @@ final class Values {
         });
   }
 
-  static byte[] attributes(Map<FileName, byte[]> attributes) {
+  static byte[] extendedAttributes(Map<FileName, byte[]> attributes) {
     int size = 0;
     for (Map.Entry<FileName, byte[]> attribute : attributes.entrySet()) {
       size += 2 * Integer.BYTES + attribute.getKey().size() + attribute.getValue().length;
     }
-    byte[] value = allocate(size);
-    ByteBuffer out = body(value);
+    ByteBuffer out = ByteBuffer.allocate(size);
     for (Map.Entry<FileName, byte[]> attribute : attributes.entrySet()) {
       out.putInt(attribute.getKey().size()).put(attribute.getKey().raw());
       out.putInt(attribute.getValue().length).put(attribute.getValue());
     }
-    return value;
+    return out.array();
   }
 
-  static @Nullable Map<FileName, byte[]> extendedAttributes(byte[] value) {
+  static @Nullable Map<FileName, byte[]> extendedAttributes(byte[] content) {
     return decode(
-        value,
+        ByteBuffer.wrap(content),
         in -> {
           Map<FileName, byte[]> attributes = new LinkedHashMap<>();
           while (in.hasRemaining()) {
@@ -178,22 +177,24 @@ final class Values {
         });
   }
 
-  static byte[] accessListOf(Instant changeTime, FileName list) {
-    byte[] value = allocate(INSTANT_BYTES + list.size());
+  /** What the source said of a file that had this change time. */
+  static byte[] dated(byte version, Instant changeTime, byte[] content) {
+    byte[] value = allocate(version, INSTANT_BYTES + content.length);
     ByteBuffer out = body(value);
     putInstant(out, changeTime);
-    out.put(list.raw());
+    out.put(content);
     return value;
   }
 
-  /** Null also if it was recorded for another change time. */
-  static @Nullable FileName accessList(Instant changeTime, byte[] value) {
+  /** The content; null also if it was recorded for another change time. */
+  static byte @Nullable [] datedContent(byte version, Instant changeTime, byte[] value) {
     return decode(
+        version,
         value,
         in -> {
           boolean isCurrent = instant(in).equals(changeTime);
-          FileName list = FileName.wrap(rest(in));
-          return isCurrent ? list : null;
+          byte[] content = rest(in);
+          return isCurrent ? content : null;
         });
   }
 
@@ -259,9 +260,10 @@ final class Values {
 
   private static <T> @Nullable T decode(byte version, byte[] value, Function<ByteBuffer, T> body) {
     ByteBuffer in = ByteBuffer.wrap(value);
-    if (!in.hasRemaining() || in.get() != version) {
-      return null;
-    }
+    return in.hasRemaining() && in.get() == version ? decode(in, body) : null;
+  }
+
+  private static <T> @Nullable T decode(ByteBuffer in, Function<ByteBuffer, T> body) {
     try {
       T decoded = body.apply(in);
       return in.hasRemaining() ? null : decoded;

@@ -6,7 +6,7 @@
  * {@link SourceEntry} and {@link CopyRecord}. {@link RocksNamespace} implements it: {@link Keys}
  * and {@link Values} are the layout (docs/formats.md), {@link Database} keeps the bytes, and {@link
  * RecentInodes} is its cache. {@link RocksImport} writes the names of one directory, and {@link
- * AttributeRecords} extended attributes and access-control lists, many at once. {@link
+ * AttributeRecords} what the source said of files beside their attributes, many at once. {@link
  * StateDirectory} opens the state, and {@link StateSession} decides what of it still holds. {@link
  * FileName}, {@link Attributes}, {@link PathText} and {@link PosixAcl} are values that the whole
  * program uses.

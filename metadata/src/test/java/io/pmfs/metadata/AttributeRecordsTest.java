@@ -16,8 +16,6 @@ import java.util.Objects;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -40,7 +38,7 @@ final class AttributeRecordsTest {
   }
 
   private static void assertKept(RocksNamespace namespace, long number) {
-    assertThat(Objects.requireNonNull(namespace.extendedAttributes(number)))
+    assertThat(Objects.requireNonNull(namespace.extendedAttributes(number, CHANGE)))
         .containsExactlyEntriesOf(attributes(number));
     assertThat(namespace.accessList(number, CHANGE)).isEqualTo(LIST);
   }
@@ -56,7 +54,7 @@ final class AttributeRecordsTest {
             threads.submit(
                 () -> {
                   for (long number = first; number < first + 1000; number++) {
-                    namespace.putExtendedAttributes(number, attributes(number));
+                    namespace.putExtendedAttributes(number, CHANGE, attributes(number));
                     namespace.putAccessList(number, CHANGE, LIST);
                     assertKept(namespace, number);
                   }
@@ -75,49 +73,10 @@ final class AttributeRecordsTest {
     }
   }
 
-  /** The batch of another thread must not bring back what was removed. */
-  @Test
-  void records_thatAreRemovedWhileOthersAreWritten_stayRemoved() throws Exception {
-    AtomicBoolean isOver = new AtomicBoolean();
-    ExecutorService threads = Executors.newFixedThreadPool(2);
-    try (RocksNamespace namespace = open()) {
-      for (int thread = 0; thread < 2; thread++) {
-        long first = 1_000_000L * (thread + 1);
-        threads.execute(
-            () -> {
-              for (long number = first; !isOver.get(); number++) {
-                namespace.putExtendedAttributes(number, attributes(number));
-              }
-            });
-      }
-      for (long number = 10; number < 3010; number++) {
-        namespace.putExtendedAttributes(number, attributes(number));
-        namespace.putAccessList(number, CHANGE, LIST);
-        if (number % 2 == 0) {
-          namespace.removeExtendedAttributes(number);
-        } else {
-          namespace.removeInode(number);
-          assertThat(namespace.accessList(number, CHANGE)).isNull();
-        }
-        assertThat(namespace.extendedAttributes(number)).isNull();
-      }
-      isOver.set(true);
-      threads.shutdown();
-      assertThat(threads.awaitTermination(1, TimeUnit.MINUTES)).isTrue();
-    } finally {
-      threads.shutdownNow();
-    }
-    try (RocksNamespace namespace = open()) {
-      for (long number = 10; number < 3010; number++) {
-        assertThat(namespace.extendedAttributes(number)).isNull();
-      }
-    }
-  }
-
   @Test
   void record_thatComesAlone_outlivesTheProcess() {
     try (RocksNamespace namespace = open()) {
-      namespace.putExtendedAttributes(2, attributes(2));
+      namespace.putExtendedAttributes(2, CHANGE, attributes(2));
       try (RocksStore now =
           RocksFiles.openReadOnly(state, List.of(Family.values()), MEMORY, Faults.NONE)) {
         assertThat(now.get(Family.XATTRS, Keys.number(2))).isNotNull();
@@ -129,7 +88,7 @@ final class AttributeRecordsTest {
   void records_thatAreAskedToBeRecorded_outliveTheProcess() {
     try (RocksNamespace namespace = open()) {
       for (long number = 2; number < 20; number++) {
-        namespace.putExtendedAttributes(number, attributes(number));
+        namespace.putExtendedAttributes(number, CHANGE, attributes(number));
       }
       namespace.recordAttributes();
       try (RocksStore now =
@@ -145,12 +104,12 @@ final class AttributeRecordsTest {
   void record_thatIsReplacedBeforeItIsWritten_isTheLaterOne() {
     try (RocksNamespace namespace = open()) {
       for (long number = 2; number < 20; number++) {
-        namespace.putExtendedAttributes(7, attributes(number));
+        namespace.putExtendedAttributes(7, CHANGE, attributes(number));
       }
-      assertThat(namespace.extendedAttributes(7)).containsExactlyEntriesOf(attributes(19));
+      assertThat(namespace.extendedAttributes(7, CHANGE)).containsExactlyEntriesOf(attributes(19));
     }
     try (RocksNamespace namespace = open()) {
-      assertThat(namespace.extendedAttributes(7)).containsExactlyEntriesOf(attributes(19));
+      assertThat(namespace.extendedAttributes(7, CHANGE)).containsExactlyEntriesOf(attributes(19));
     }
   }
 }

@@ -111,27 +111,27 @@ final class KeysTest {
     Map<FileName, byte[]> attributes = new LinkedHashMap<>();
     attributes.put(NAME, new byte[] {1, 2, 3});
     attributes.put(FileName.of("b"), new byte[0]);
-    String golden = "01 00000002 61ff 00000003 010203 00000001 62 00000000";
-    assertHex(Values.attributes(attributes), golden);
+    String golden = "00000002 61ff 00000003 010203 00000001 62 00000000";
+    assertHex(Values.extendedAttributes(attributes), golden);
     Map<FileName, byte[]> decoded = Values.extendedAttributes(hex(golden));
     assertThat(decoded).isNotNull().containsOnlyKeys(attributes.keySet());
-    assertHex(Values.attributes(Map.of()), "01");
-    assertThat(Values.extendedAttributes(hex("01"))).isNotNull().isEmpty();
-    assertThat(Values.extendedAttributes(hex("01 7fffffff 61"))).isNull();
-    assertThat(Values.extendedAttributes(hex("01 ffffffff 61"))).isNull();
+    assertHex(Values.extendedAttributes(Map.of()), "");
+    assertThat(Values.extendedAttributes(hex(""))).isNotNull().isEmpty();
+    assertThat(Values.extendedAttributes(hex("7fffffff 61"))).isNull();
+    assertThat(Values.extendedAttributes(hex("ffffffff 61"))).isNull();
   }
 
   @Test
-  void accessList_golden() {
+  void dated_golden() {
     Instant change = Instant.ofEpochSecond(3, 4);
     String golden = "01 0000000000000003 00000004 02000000";
     assertHex(Keys.accessList(7), "0000000000000007 01");
-    assertHex(Values.accessListOf(change, FileName.of(new byte[] {2, 0, 0, 0})), golden);
-    assertThat(Values.accessList(change, hex(golden)))
-        .isEqualTo(FileName.of(new byte[] {2, 0, 0, 0}));
-    assertThat(Values.accessList(change.plusNanos(1), hex(golden))).isNull();
-    assertThat(Values.accessList(change, hex("01 00"))).isNull();
-    assertThat(Values.accessList(change, hex("02 0000000000000003 00000004"))).isNull();
+    byte one = 1;
+    assertHex(Values.dated(one, change, new byte[] {2, 0, 0, 0}), golden);
+    assertThat(Values.datedContent(one, change, hex(golden))).containsExactly(2, 0, 0, 0);
+    assertThat(Values.datedContent(one, change.plusNanos(1), hex(golden))).isNull();
+    assertThat(Values.datedContent(one, change, hex("01 00"))).isNull();
+    assertThat(Values.datedContent(one, change, hex("02 0000000000000003 00000004"))).isNull();
   }
 
   private static final String COPY_HEX =
@@ -238,7 +238,7 @@ final class KeysTest {
     decoded.add(Values.name(value));
     decoded.add(Values.listed(1, value));
     decoded.add(Values.extendedAttributes(value));
-    decoded.add(Values.accessList(Instant.EPOCH, value));
+    decoded.add(Values.datedContent((byte) 1, Instant.EPOCH, value));
     decoded.add(Values.copy("pm", value));
     return decoded;
   }

@@ -32,6 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** What every {@link Namespace} does. */
 public abstract class NamespaceContract {
   private static final long ROOT = Namespace.ROOT;
+  private static final Instant CHANGE = Instant.ofEpochSecond(5, 7);
 
   @TempDir protected Path directory;
   private Namespace namespace;
@@ -69,8 +70,8 @@ public abstract class NamespaceContract {
     assertThat(namespace.inode(99)).isNull();
     assertThat(namespace.find(ROOT, FileName.of("absent"))).isNull();
     assertThat(namespace.path(99)).isNull();
-    assertThat(namespace.symbolicLinkTarget(99)).isNull();
-    assertThat(namespace.extendedAttributes(99)).isNull();
+    assertThat(namespace.symbolicLinkTarget(99, CHANGE)).isNull();
+    assertThat(namespace.extendedAttributes(99, CHANGE)).isNull();
     assertThat(namespace.copies(99)).isEmpty();
     assertThat(namespace.counter("absent")).isNull();
     assertThat(list(namespace, 99)).isEmpty();
@@ -467,52 +468,48 @@ public abstract class NamespaceContract {
   void removeInode_directoryWithEverything_leavesNothing() {
     importAll(namespace, ROOT, directory("d", 11));
     importAll(namespace, 2, file("inner", 12));
-    namespace.putSymbolicLinkTarget(2, FileName.of("target"));
-    namespace.putExtendedAttributes(2, Map.of());
+    namespace.putSymbolicLinkTarget(2, CHANGE, FileName.of("target"));
+    namespace.putExtendedAttributes(2, CHANGE, Map.of());
     namespace.putCopy(2, copy("ssd", 1));
     namespace.putCopy(3, copy("ssd", 2));
     namespace.removeInode(2);
     assertThat(namespace.inode(2)).isNull();
     assertThat(namespace.find(2, FileName.of("inner"))).isNull();
     assertThat(list(namespace, 2)).isEmpty();
-    assertThat(namespace.symbolicLinkTarget(2)).isNull();
-    assertThat(namespace.extendedAttributes(2)).isNull();
+    assertThat(namespace.symbolicLinkTarget(2, CHANGE)).isNull();
+    assertThat(namespace.extendedAttributes(2, CHANGE)).isNull();
     assertThat(namespace.copies(2)).isEmpty();
     assertThat(namespace.copies(3)).hasSize(1);
     assertThat(namespace.inode(3)).as("only its names go, not their inodes").isNotNull();
   }
 
   @Test
-  void targetsAndAttributes_put_areReadBack() {
+  void whatTheSourceSaid_put_isReadBackForItsChangeTimeOnly() {
     FileName target = FileName.of(new byte[] {'/', (byte) 0x80});
-    namespace.putSymbolicLinkTarget(7, target);
+    namespace.putSymbolicLinkTarget(7, CHANGE, target);
     FileName name = FileName.of("user.note");
-    namespace.putExtendedAttributes(7, Map.of(name, new byte[] {0, -1}));
-    namespace.putExtendedAttributes(8, Map.of());
+    namespace.putExtendedAttributes(7, CHANGE, Map.of(name, new byte[] {0, -1}));
+    namespace.putExtendedAttributes(8, CHANGE, Map.of());
+    FileName list = FileName.of(new byte[] {2, 0, 0, 0, -1});
+    namespace.putAccessList(7, CHANGE, list);
+    namespace.putAccessList(8, CHANGE, FileName.of(""));
     reopen();
-    assertThat(namespace.symbolicLinkTarget(7)).isEqualTo(target);
-    Map<FileName, byte[]> attributes = requireNonNull(namespace.extendedAttributes(7));
+    assertThat(namespace.symbolicLinkTarget(7, CHANGE)).isEqualTo(target);
+    Map<FileName, byte[]> attributes = requireNonNull(namespace.extendedAttributes(7, CHANGE));
     assertThat(attributes).containsOnlyKeys(name);
     assertThat(attributes.get(name)).containsExactly(0, -1);
-    assertThat(namespace.extendedAttributes(8)).isNotNull().isEmpty();
-    namespace.removeExtendedAttributes(8);
-    assertThat(namespace.extendedAttributes(8)).isNull();
-  }
-
-  @Test
-  void accessList_put_isReadBackForItsChangeTimeOnly() {
-    Instant change = Instant.ofEpochSecond(5, 7);
-    FileName list = FileName.of(new byte[] {2, 0, 0, 0, -1});
-    namespace.putAccessList(7, change, list);
-    namespace.putAccessList(8, change, FileName.of(""));
-    namespace.putExtendedAttributes(7, Map.of());
-    reopen();
-    assertThat(namespace.accessList(7, change)).isEqualTo(list);
-    assertThat(namespace.accessList(8, change)).isEqualTo(FileName.of(""));
-    assertThat(namespace.accessList(9, change)).isNull();
-    assertThat(namespace.accessList(7, change.plusNanos(1))).isNull();
+    assertThat(namespace.extendedAttributes(8, CHANGE)).isNotNull().isEmpty();
+    assertThat(namespace.accessList(7, CHANGE)).isEqualTo(list);
+    assertThat(namespace.accessList(8, CHANGE)).isEqualTo(FileName.of(""));
+    assertThat(namespace.accessList(9, CHANGE)).isNull();
+    Instant later = CHANGE.plusNanos(1);
+    assertThat(namespace.symbolicLinkTarget(7, later)).isNull();
+    assertThat(namespace.extendedAttributes(7, later)).isNull();
+    assertThat(namespace.accessList(7, later)).isNull();
     namespace.removeInode(7);
-    assertThat(namespace.accessList(7, change)).isNull();
+    assertThat(namespace.symbolicLinkTarget(7, CHANGE)).isNull();
+    assertThat(namespace.extendedAttributes(7, CHANGE)).isNull();
+    assertThat(namespace.accessList(7, CHANGE)).isNull();
   }
 
   @Test

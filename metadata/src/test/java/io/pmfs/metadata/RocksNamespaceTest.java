@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
@@ -391,6 +392,20 @@ final class RocksNamespaceTest extends NamespaceContract {
     assertThat(lines).hasSize(3);
   }
 
+  /** Earlier versions recorded no change time with them. */
+  @Test
+  void whatTheSourceSaid_withoutATime_isUnknownUntilItIsPutAgain() {
+    try (RocksNamespace namespace = Samples.open(state, SOURCE, MEMORY)) {
+      byte[] target = Values.bytes(FileName.of("somewhere-else").raw());
+      namespace.database().put(Family.TARGETS, Keys.number(2), target);
+      namespace.database().put(Family.XATTRS, Keys.number(2), Values.bytes(new byte[0]));
+      assertThat(namespace.symbolicLinkTarget(2, Samples.TIME)).isNull();
+      assertThat(namespace.extendedAttributes(2, Samples.TIME)).isNull();
+      namespace.putSymbolicLinkTarget(2, Samples.TIME, FileName.of("there"));
+      assertThat(namespace.symbolicLinkTarget(2, Samples.TIME)).isEqualTo(FileName.of("there"));
+    }
+  }
+
   @Test
   void copies_undecodable_areAbsent() {
     RocksNamespace namespace = Samples.open(state, SOURCE, MEMORY);
@@ -399,7 +414,7 @@ final class RocksNamespaceTest extends NamespaceContract {
       namespace.database().put(Family.COPIES, Keys.copy(2, "ssd"), new byte[] {9});
       namespace.database().put(Family.XATTRS, Keys.number(2), new byte[0]);
       assertThat(namespace.copies(2)).containsExactly(Samples.copy("pm", 1));
-      assertThat(namespace.extendedAttributes(2)).isNull();
+      assertThat(namespace.extendedAttributes(2, Instant.EPOCH)).isNull();
       List<Long> seen = new ArrayList<>();
       namespace.listCopies(0, (number, copy) -> seen.add(number));
       assertThat(seen).containsExactly(2L);
