@@ -21,6 +21,7 @@ import io.pmfs.writable.steps.Temporaries;
 import io.pmfs.writable.steps.UnlinkedFiles;
 import io.pmfs.writable.tree.SourceTree;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -349,11 +350,8 @@ public final class Committer {
     }
     boolean isNew = kept != null && isNew(kept);
     settlement.record(done, kept, recording.and(touched));
-    settled.forEach(change -> attempted.remove(change.sequence()));
     made.addAndGet(settled.size());
-    settled.forEach(step.actors()::forget);
-    settled.forEach(temporaries::forget);
-    settled.forEach(change -> away.remove(change.sequence()));
+    forget(settled);
     window.removeTo(lastOf(done).sequence());
     if (!state.deferred().isEmpty() && givesRoom(settled)) {
       retries.soon();
@@ -362,6 +360,16 @@ public final class Committer {
       inARow = 0;
     } else {
       incomplete(kept, isNew, failure);
+    }
+  }
+
+  /** Forgets changes that the source has or that were given up; the caller has the turn. */
+  void forget(Collection<Change> settled) {
+    for (Change change : settled) {
+      attempted.remove(change.sequence());
+      step.actors().forget(change);
+      temporaries.forget(change);
+      away.remove(change.sequence());
     }
   }
 

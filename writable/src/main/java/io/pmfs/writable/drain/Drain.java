@@ -100,7 +100,9 @@ public final class Drain implements AutoCloseable {
     UnlinkedFiles unlinked = new UnlinkedFiles(state, data.files(), tree.extended());
     Settlement settlement = new Settlement(state, places, tree, temporaries);
     committer = new Committer(step, copies, temporaries, settlement, lost, unlinked, unreported);
-    refused = new Refused(step, data.files(), unclosed, unreported, committer, copies, temporaries);
+    refused =
+        new Refused(
+            step, data.files(), unclosed, unreported, committer, settlement, copies, temporaries);
     report =
         new DrainReport(state, data.files(), step, committer, conflicts, unclosed, () -> stopped);
   }

@@ -4,10 +4,8 @@ import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
 import io.pmfs.writable.data.OutputFiles;
-import io.pmfs.writable.data.Room;
 import io.pmfs.writable.journal.At;
 import io.pmfs.writable.journal.Change;
-import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.Deferred;
 import io.pmfs.writable.journal.Dependency;
 import io.pmfs.writable.journal.Inode;
@@ -39,15 +37,17 @@ public final class Refused {
   private final Unclosed unclosed;
   private final UnreportedFailures unreported;
   private final Committer committer;
+  private final Settlement settlement;
   private final Copies copies;
   private final Temporaries temporaries;
 
-  public Refused(
+  Refused(
       Step step,
       OutputFiles files,
       Unclosed unclosed,
       UnreportedFailures unreported,
       Committer committer,
+      Settlement settlement,
       Copies copies,
       Temporaries temporaries) {
     this.state = step.state();
@@ -56,6 +56,7 @@ public final class Refused {
     this.unclosed = unclosed;
     this.unreported = unreported;
     this.committer = committer;
+    this.settlement = settlement;
     this.copies = copies;
     this.temporaries = temporaries;
   }
@@ -204,56 +205,30 @@ public final class Refused {
   }
 
   private void dropLocked(Map<Long, Change> dropped, Set<Long> nodes) throws FsException {
-    try (State.Held held = state.hold()) {
-      if (state.head() != state.committed()) {
-        throw onTheirWay();
-      }
-      State.Update update = state.update();
-      Map<List<Long>, DataRow> data = new LinkedHashMap<>();
-      for (Change change : dropped.values()) {
-        update.done(change);
-        update.afterwards(() -> unreported.forget(change.inode()));
-        if (!temporaries.isLeft(change)) {
-          update.delete(Tables.INTENTS, Tables.key(change.sequence()));
-        }
-        for (At name : change.names()) {
-          update.deleteName(name.directory(), name.name());
-          step.tree().forget(name.directory());
-          update.afterwards(() -> step.tree().disturbed().leaveDirectory(name.directory()));
-        }
-        if (change instanceof Change.Content content) {
-          forget(content, data);
-        }
-      }
-      for (Map.Entry<List<Long>, DataRow> entry : data.entrySet()) {
-        long number = entry.getKey().get(0);
-        long generation = entry.getKey().get(1);
-        DataRow row = entry.getValue();
-        if (row.waiting() > 0) {
-          update.data(number, generation, row);
-        } else {
-          Room.discard(update, number, generation, row.place());
-        }
-      }
-      for (long number : nodes) {
-        Inode inode = update.find(number);
-        if (inode != null) {
-          if (!data.containsKey(List.of(number, inode.generation()))) {
-            files.drop(update, inode);
+    settlement.record(
+        List.copyOf(dropped.values()),
+        null,
+        update -> {
+          if (state.head() != state.committed()) {
+            throw onTheirWay();
           }
-          reset(update, inode);
-        }
-      }
-      update.commit();
-    }
-  }
-
-  private void forget(Change.Content content, Map<List<Long>, DataRow> data) throws FsException {
-    List<Long> key = List.of(content.inode(), content.generation());
-    DataRow row = data.getOrDefault(key, state.data(content.inode(), content.generation()));
-    if (row != null) {
-      data.put(key, row.withWaiting(Math.max(0, row.waiting() - 1)));
-    }
+          for (Change change : dropped.values()) {
+            update.afterwards(() -> unreported.forget(change.inode()));
+            update.afterwards(() -> step.tree().disturbed().leave(change.sequence()));
+            for (At name : change.names()) {
+              step.tree().forget(name.directory());
+              update.afterwards(() -> step.tree().disturbed().leaveDirectory(name.directory()));
+            }
+          }
+          for (long number : nodes) {
+            Inode inode = update.find(number);
+            if (inode != null) {
+              files.drop(update, inode);
+              reset(update, inode);
+            }
+          }
+        });
+    committer.forget(dropped.values());
   }
 
   /** Makes the mount show a node as the source has it, or remove it. */
@@ -268,7 +243,9 @@ public final class Refused {
             .withFlag(Inode.XATTRS, false)
             .withFlag(Inode.ANNOUNCED, true);
     if (!inode.hasHome() || seen == null) {
-      update.put(Tables.NAMELESS, Tables.key(inode.number()), new byte[0]);
+      if (!inode.is(Inode.FORGOTTEN)) {
+        update.put(Tables.NAMELESS, Tables.key(inode.number()), new byte[0]);
+      }
       update.put(bare.withLinks(0, inode.attributes().changeTime()));
       return;
     }

@@ -29,7 +29,10 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Cleans up the tables after changes that the source has. Used by one thread. */
+/**
+ * Cleans up the tables after changes that the source has, or that were given up. Used by who has
+ * the committer's turn.
+ */
 @SuppressWarnings("try")
 final class Settlement {
   private final State state;
@@ -47,7 +50,7 @@ final class Settlement {
   }
 
   /**
-   * Records that the source has these changes, and removes what the tables keep for them.
+   * Records what these changes became, and removes what the tables keep for them.
    *
    * @param kept the one that must still be completed; null if there is none
    */

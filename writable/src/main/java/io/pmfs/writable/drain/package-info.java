@@ -11,8 +11,8 @@
  * io.pmfs.writable.drain.LostData} what is done if the bytes are gone, and {@code DrainReport} what
  * can be said about all of it.
  *
- * <p>{@code Committer}, {@code Settlement}, {@code LostData} and what they use belong to the
- * committer's thread.
+ * <p>{@code Committer}, {@code LostData} and what they use belong to the committer's thread; {@code
+ * Settlement} is also used by who gives up changes, and has the committer's turn for that.
  */
 @NullMarked
 package io.pmfs.writable.drain;
