@@ -86,7 +86,7 @@ public final class Refused {
   }
 
   private boolean isAt(Change change, String wanted) throws FsException {
-    List<String> paths = new ArrayList<>(List.of(step.path(change)));
+    List<String> paths = new ArrayList<>(List.of(step.path(change), step.path(change.inode())));
     for (At name : change.names()) {
       paths.add(step.path(name.directory(), name.name()));
     }
@@ -99,7 +99,8 @@ public final class Refused {
    * mount then shows what the source has. Returns the paths.
    *
    * @throws FsException EBUSY while changes are being made, which may be these or depend on them,
-   *     or while a program uses one of the files; then nothing is given up
+   *     while a program uses one of the files, or if another change of one of them waits that would
+   *     stay; then nothing is given up
    */
   public List<String> drop(FileName path) throws FsException {
     beginTurn();
@@ -213,6 +214,7 @@ public final class Refused {
             throw onTheirWay();
           }
           for (Change change : dropped.values()) {
+            requireNoOther(change, dropped.keySet());
             update.afterwards(() -> unreported.forget(change.inode()));
             update.afterwards(() -> step.tree().disturbed().leave(change.sequence()));
             for (At name : change.names()) {
@@ -229,6 +231,19 @@ public final class Refused {
           }
         });
     committer.forget(dropped.values());
+  }
+
+  /**
+   * The mount cannot show a node or name as the source has it while it shows a change that stays.
+   */
+  private void requireNoOther(Change change, Set<Long> dropped) throws FsException {
+    Deferred.Entry other = state.deferred().ofSame(change, dropped);
+    if (other != null) {
+      throw new FsException(
+          Errno.EBUSY,
+          "%s waits as well, and concerns the same file or name as %s; retry it, or drop both by a path above them"
+              .formatted(step.path(other.change()), step.path(change)));
+    }
   }
 
   /** Makes the mount show a node as the source has it, or remove it. */

@@ -157,6 +157,21 @@ public final class Deferred {
     return !except.containsAll(sequences(new Dependency.Name(name)));
   }
 
+  /** A deferred change of a node or name of another one, ignoring some changes; null if none. */
+  @Nullable
+  public Entry ofSame(Change change, Set<Long> except) {
+    for (Dependency one : change.needs()) {
+      if (one instanceof Dependency.Node || one instanceof Dependency.Name) {
+        for (long sequence : sequences(one)) {
+          if (!except.contains(sequence)) {
+            return entries.get(sequence);
+          }
+        }
+      }
+    }
+    return null;
+  }
+
   /**
    * The first deferred change that another one depends on.
    *

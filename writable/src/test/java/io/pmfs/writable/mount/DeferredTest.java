@@ -217,6 +217,62 @@ class DeferredTest {
             FsException.class, failure -> assertThat(failure.errno()).isEqualTo(Errno.EBUSY));
   }
 
+  /** A link in a directory that is given up, to a file whose content waits for itself. */
+  @Test
+  void drop_ofALink_isRefused_whileAnotherChangeOfTheFileWaits() throws Exception {
+    refuse(Errno.ENOSPC, (call, name) -> call.equals("write") || call.equals("mkdir"));
+    driver.put("old", "new and longer");
+    driver.mkdir("n");
+    driver.link("old", "n/l");
+    driver.drainAll();
+    assertBusy("n");
+    assertThat(driver.tree()).containsEntry("old", "file 644 new and longer");
+    accept();
+    driver.drainAll();
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree()).containsKeys("old", "n/l");
+  }
+
+  @Test
+  void drop_ofARename_isRefused_whileItsNameWasFreedByAChangeThatWaits() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("mkdir") || call.equals("unlink"));
+    driver.mkdir("n");
+    driver.put("n/new", "content");
+    driver.unlink("old");
+    driver.rename("n/new", "old", 0);
+    driver.drainAll();
+    assertBusy("n");
+    assertThat(driver.tree()).containsEntry("old", "file 644 content");
+    assertThat(driver.mount().drop(Driver.name(""))).contains("n", "n/new", "old");
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree()).containsOnlyKeys("d", "old");
+  }
+
+  @Test
+  void fileThatMovedIntoADroppedDirectory_goesToo() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("write") || call.equals("mkdir"));
+    driver.put("x", "content");
+    driver.mkdir("n");
+    driver.rename("x", "n/x", 0);
+    driver.drainAll();
+    assertThat(driver.mount().drop(Driver.name("n"))).containsExactly("x", "n/x", "n");
+    accept();
+    driver.drainAll();
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree()).containsOnlyKeys("d", "old");
+    assertThat(driver.mount().drain(0)).isTrue();
+  }
+
+  /** Both the new file and the one that it replaced have contents that wait. */
+  @Test
+  void drop_ofAFileThatReplacedOne_dropsBothContents() throws Exception {
+    refuseWrites(Errno.EFBIG);
+    driver.put("old", "new");
+    driver.put("tmp", "content");
+    driver.rename("tmp", "old", 0);
+    driver.drainAll();
+    driver.mount().drop(Driver.name("old"));
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree()).containsOnlyKeys("d", "old");
+    assertThat(driver.mount().drain(0)).isTrue();
+  }
+
   @Test
   void change_thatIsJustBeingRetried_isNotDropped() throws Exception {
     refuseWrites(Errno.EFBIG);
