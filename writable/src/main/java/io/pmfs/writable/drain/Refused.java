@@ -9,6 +9,7 @@ import io.pmfs.writable.journal.Change;
 import io.pmfs.writable.journal.Deferred;
 import io.pmfs.writable.journal.Dependency;
 import io.pmfs.writable.journal.Inode;
+import io.pmfs.writable.journal.NameRow;
 import io.pmfs.writable.journal.Stat;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** Retries changes that the source refuses, or gives them up, on a user's request. Thread-safe. */
 @SuppressWarnings("try")
@@ -116,7 +118,7 @@ public final class Refused {
         paths.add(step.path(change));
       }
       if (!dropped.isEmpty()) {
-        drop(dropped);
+        drop(dropped, paths);
       }
       state.wake();
       return List.copyOf(paths);
@@ -140,13 +142,17 @@ public final class Refused {
     return new FsException(Errno.EBUSY, "changes are on their way to the source; try again");
   }
 
-  private void drop(Map<Long, Change> dropped) throws FsException {
+  private void drop(Map<Long, Change> dropped, Set<String> paths) throws FsException {
     Set<Long> nodes = new LinkedHashSet<>();
     for (Change change : dropped.values()) {
       nodes.add(change.inode());
       if (change.other() != 0) {
         nodes.add(change.other());
       }
+    }
+    for (long number : List.copyOf(newFiles(dropped, nodes).values())) {
+      nodes.add(number);
+      paths.add(step.path(number));
     }
     List<OutputFiles.Locked> all = new ArrayList<>();
     try {
@@ -156,13 +162,48 @@ public final class Refused {
           all.add(locked);
         }
         if (locked == null || isWritten(locked)) {
-          throw new FsException(Errno.EBUSY, "a program is using " + step.path(number));
+          throw inUse(number);
         }
       }
       removeCopies(dropped);
       dropLocked(dropped, nodes);
     } finally {
       all.forEach(OutputFiles.Locked::close);
+    }
+  }
+
+  private FsException inUse(long number) throws FsException {
+    return new FsException(Errno.EBUSY, "a program is using " + step.path(number));
+  }
+
+  /** Files that are in no change yet and would lose their names, in directories or by a change. */
+  private Map<At, Long> newFiles(Map<Long, Change> dropped, Set<Long> nodes) throws FsException {
+    Map<At, Long> files = new LinkedHashMap<>();
+    for (Change change : dropped.values()) {
+      for (At name : change.names()) {
+        addNewFile(files, name, state.name(name.directory(), name.name()));
+      }
+    }
+    for (long number : nodes) {
+      Inode inode = state.find(number);
+      if (inode != null && inode.isDirectory() && !inode.hasHome()) {
+        state.scanGroup(
+            Tables.NAMES,
+            Tables.key(number),
+            (key, value) -> {
+              At name = new At(number, Tables.nameIn(key, 2 * Long.BYTES));
+              boolean isInside = Tables.first(key) == number;
+              addNewFile(files, name, isInside ? NameRow.decode(value) : null);
+              return isInside;
+            });
+      }
+    }
+    return files;
+  }
+
+  private static void addNewFile(Map<At, Long> files, At name, @Nullable NameRow row) {
+    if (row != null && !row.announced()) {
+      files.put(name, row.inode());
     }
   }
 
@@ -212,6 +253,12 @@ public final class Refused {
         update -> {
           if (state.head() != state.committed()) {
             throw onTheirWay();
+          }
+          for (Map.Entry<At, Long> file : newFiles(dropped, nodes).entrySet()) {
+            if (!nodes.contains(file.getValue())) {
+              throw inUse(file.getValue());
+            }
+            update.deleteName(file.getKey().directory(), file.getKey().name());
           }
           for (Change change : dropped.values()) {
             requireNoOther(change, dropped.keySet());

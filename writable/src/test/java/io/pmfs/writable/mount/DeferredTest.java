@@ -274,6 +274,34 @@ class DeferredTest {
   }
 
   @Test
+  void drop_ofADirectory_isRefused_whileANewFileInItIsOpen() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("mkdir"));
+    driver.mkdir("n");
+    driver.drainAll();
+    Opened file = driver.create("n/f");
+    assertBusy("n");
+    driver.close(file);
+    driver.drainAll();
+    assertThat(driver.mount().drop(Driver.name("n"))).containsExactly("n", "n/f");
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
+  void drop_ofARemoval_isRefused_whileANewFileOfTheNameIsOpen() throws Exception {
+    refuse(Errno.EACCES, (call, name) -> call.equals("unlink"));
+    driver.unlink("old");
+    driver.drainAll();
+    Opened file = driver.create("old");
+    driver.write(file, 0, "new");
+    assertBusy("old");
+    assertThat(driver.node("old").inode()).isEqualTo(file.node().inode());
+    driver.close(file);
+    driver.drainAll();
+    driver.mount().drop(Driver.name("old"));
+    assertThat(driver.tree()).isEqualTo(driver.sourceTree());
+  }
+
+  @Test
   void change_thatIsJustBeingRetried_isNotDropped() throws Exception {
     refuseWrites(Errno.EFBIG);
     driver.put("new", "content");

@@ -615,6 +615,31 @@ class KeptContentTest {
         .containsEntry("b", "file 644 " + LARGE);
   }
 
+  /** Its first content was never recorded. */
+  @Test
+  void refusedDirectory_inWhichADeadNodeWroteAFile_canBeDropped() throws Exception {
+    owner.calls.watch(
+        new FakeCalls.Watcher() {
+          @Override
+          public void before(String call, FileName name) throws FsException {
+            if (call.equals("mkdir")) {
+              throw new FsException(Errno.EACCES, call);
+            }
+          }
+        });
+    owner.mkdir("n");
+    owner.drainAll();
+    Opened file =
+        nodes.remote.create(
+            owner.node("n").inode(), FileName.of("f"), 0644, OutputCalls.O_WRONLY, nodes.caller());
+    nodes.write(file, 0, "content");
+    nodes.link.isCut = true;
+    owner.mount().leaving(1).run();
+    assertThat(owner.mount().drop(FileName.of("n"))).containsExactly("n", "n/f");
+    assertThat(owner.tree()).isEqualTo(owner.sourceTree()).isEmpty();
+    assertThat(owner.mount().drain(1000)).isTrue();
+  }
+
   /** Nothing will ever close what a dead node was writing. */
   @ParameterizedTest
   @ValueSource(strings = {"a", ""})
