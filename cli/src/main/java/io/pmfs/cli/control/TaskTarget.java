@@ -68,16 +68,42 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
     return new TaskTarget(only, paths);
   }
 
+  /** A path of a known mount: below its mount point or source, or else relative to its root. */
+  public static FileName in(DaemonRecord mount, String text, Surroundings surroundings)
+      throws MountFailure {
+    DatasetPaths dataset = new DatasetPaths(mount);
+    String path = absolute(text, surroundings);
+    FileName found = dataset.relative(path);
+    if (found == null) {
+      found = dataset.relative(resolved(path, surroundings));
+    }
+    if (found == null) {
+      found = dataset.listed(latin1(text));
+    }
+    if (found == null) {
+      throw MountFailure.usage(text + ": not below " + mount.mountpoint());
+    }
+    return found;
+  }
+
+  /** A path relative to the root of a mount that has ended. */
+  public static FileName inRoot(String text) {
+    return FileName.ofLatin1(DatasetPaths.normal("/" + latin1(text)).substring(1));
+  }
+
   /** Whether the paths are the whole dataset. */
   public boolean isWhole() {
     return paths.size() == 1 && paths.get(0).size() == 0;
   }
 
   private static String absolute(String text, Surroundings surroundings) {
-    String path = new String(NativeText.bytes(text), ISO_8859_1);
-    String directory =
-        new String(NativeText.bytes(surroundings.workingDirectory().toString()), ISO_8859_1);
+    String path = latin1(text);
+    String directory = latin1(surroundings.workingDirectory().toString());
     return DatasetPaths.normal(path.startsWith("/") ? path : directory + "/" + path);
+  }
+
+  private static String latin1(String text) {
+    return new String(NativeText.bytes(text), ISO_8859_1);
   }
 
   /** The path without symbolic links; unchanged if Java cannot represent it. */
@@ -85,7 +111,7 @@ public record TaskTarget(DatasetPaths dataset, List<FileName> paths) {
     try {
       Path links = Path.of(FileName.ofLatin1(path).toString());
       String resolved = surroundings.resolveLinks(links).toString();
-      return DatasetPaths.normal(new String(NativeText.bytes(resolved), ISO_8859_1));
+      return DatasetPaths.normal(latin1(resolved));
     } catch (InvalidPathException e) {
       return path;
     }

@@ -1,5 +1,6 @@
 package io.pmfs.cli.tasks;
 
+import io.pmfs.cli.control.TaskTarget;
 import io.pmfs.daemon.Invocation;
 import io.pmfs.daemon.LeftOutputs;
 import io.pmfs.daemon.report.MissingNode;
@@ -125,15 +126,9 @@ public final class DrainCommand implements Callable<Integer> {
       throw MountFailure.usage("drain: give either MOUNTPOINT or --state DIR");
     }
     Surroundings surroundings = invocation.surroundings();
-    String[] export = exported;
-    if (export != null) {
-      if (place == null) {
-        throw MountFailure.usage(
-            "--export: does not work with --state; mount the source again and export");
-      }
-      Path mountpoint = surroundings.resolveLinks(surroundings.resolve(place));
-      Path from = mountpoint.resolve(below(mountpoint, export[0]));
-      return new Export(invocation).copy(from, surroundings.resolve(export[1]));
+    if (exported != null && place == null) {
+      throw MountFailure.usage(
+          "--export: does not work with --state; mount the source again and export");
     }
     return left == null
         ? drain(surroundings.resolveLinks(surroundings.resolve(String.valueOf(place))), timeout)
@@ -146,11 +141,15 @@ public final class DrainCommand implements Callable<Integer> {
     if (entry == null) {
       throw knownMounts.notMounted(mountpoint);
     }
+    String[] export = exported;
+    if (export != null) {
+      return export(entry, mountpoint, export[0], export[1]);
+    }
     if (acknowledges) {
       acknowledged(mountpoint, DrainWait.acknowledge(entry, invocation.surroundings()));
     }
     for (Map.Entry<String, String> wish : wishes().entrySet()) {
-      String path = below(mountpoint, wish.getValue());
+      FileName path = TaskTarget.in(entry, wish.getValue(), invocation.surroundings());
       Drains.Changes changes =
           DrainWait.refused(entry, invocation.surroundings(), wish.getKey(), path);
       if (changes == null) {
@@ -177,6 +176,17 @@ public final class DrainCommand implements Callable<Integer> {
     return outcome.interruptStatus() != 0 ? outcome.interruptStatus() : ExitStatus.PARTLY;
   }
 
+  private int export(DaemonRecord entry, Path mountpoint, String given, String directory)
+      throws MountFailure {
+    Surroundings surroundings = invocation.surroundings();
+    FileName path = TaskTarget.in(entry, given, surroundings);
+    if (!FileName.of(path.toString()).equals(path)) {
+      throw MountFailure.usage(given + ": not a name in UTF-8; export the directory that it is in");
+    }
+    return new Export(invocation)
+        .copy(mountpoint.resolve(path.toString()), surroundings.resolve(directory));
+  }
+
   /** The requested actions on refused changes, and their paths. */
   private Map<String, String> wishes() {
     Map<String, String> wishes = new LinkedHashMap<>();
@@ -189,22 +199,6 @@ public final class DrainCommand implements Callable<Integer> {
       wishes.put("drop", up);
     }
     return wishes;
-  }
-
-  /** Makes the user's path relative to the mount point. */
-  private String below(Path mountpoint, String given) throws MountFailure {
-    Surroundings surroundings = invocation.surroundings();
-    Path path = surroundings.resolve(given).normalize();
-    Path inside = path.startsWith(mountpoint) ? path : mountpoint.resolve(given).normalize();
-    if (!inside.startsWith(mountpoint)) {
-      throw MountFailure.usage(given + ": not below " + mountpoint);
-    }
-    return mountpoint.relativize(inside).toString();
-  }
-
-  /** The user's path below a mount that has ended. */
-  static FileName inside(String given) {
-    return FileName.of(Path.of(given).normalize().toString());
   }
 
   private void report(String what, String given, List<String> paths) {
@@ -273,11 +267,11 @@ public final class DrainCommand implements Callable<Integer> {
       }
       String again = retried;
       if (again != null) {
-        report("retry", again, left.retry(inside(again)));
+        report("retry", again, left.retry(TaskTarget.inRoot(again)));
       }
       String up = dropped;
       if (up != null) {
-        report("drop", up, left.drop(inside(up)));
+        report("drop", up, left.drop(TaskTarget.inRoot(up)));
       }
       boolean isDrained = false;
       try (DrainProgress progress = new DrainProgress(invocation)) {

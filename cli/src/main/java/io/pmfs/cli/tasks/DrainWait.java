@@ -12,6 +12,8 @@ import io.pmfs.daemon.tasks.Drains;
 import io.pmfs.machine.ExitStatus;
 import io.pmfs.machine.MountFailure;
 import io.pmfs.machine.Reason;
+import io.pmfs.metadata.FileName;
+import io.pmfs.metadata.PathText;
 import io.pmfs.mounts.DaemonRecord;
 import io.pmfs.mounts.KnownMounts;
 import io.pmfs.places.Surroundings;
@@ -205,14 +207,19 @@ public final class DrainWait {
    * @param path below the mount point
    */
   static Drains.@Nullable Changes refused(
-      DaemonRecord mount, Surroundings surroundings, String what, String path) throws MountFailure {
-    QueryStringEncoder query = new QueryStringEncoder("/" + what);
-    query.addParam("path", path);
+      DaemonRecord mount, Surroundings surroundings, String what, FileName path)
+      throws MountFailure {
     return ask(
         new MountClient(mount, surroundings),
         HttpMethod.POST,
-        query.toString(),
+        request(what, path),
         Drains.Changes.class);
+  }
+
+  static String request(String what, FileName path) {
+    QueryStringEncoder query = new QueryStringEncoder("/" + what);
+    query.addParam("path", PathText.encode(path));
+    return query.toString();
   }
 
   private static Drains.@Nullable Report ask(MountClient mount, HttpMethod method, String uri)

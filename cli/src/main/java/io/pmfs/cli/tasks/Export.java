@@ -46,7 +46,7 @@ final class Export {
     if (!Files.isDirectory(directory)) {
       throw MountFailure.usage(directory + ": not a directory; create it first");
     }
-    Path to = directory.resolve(name == null ? "export" : name.toString());
+    Path to = name == null ? directory.resolve("export") : directory.resolve(name);
     try {
       Files.walkFileTree(from, new Copying(from, to));
     } catch (IOException e) {
@@ -73,7 +73,7 @@ final class Export {
     }
 
     private Path target(Path path) {
-      return to.resolve(from.relativize(path).toString());
+      return to.resolve(from.relativize(path));
     }
 
     @Override

@@ -70,6 +70,28 @@ final class TaskTargetTest {
     assertThat(find(world.directory + "/" + text).paths()).containsExactly(FileName.of(path));
   }
 
+  @ParameterizedTest
+  @CsvSource({"., ''", "a/b, a/b", "./d/, d", "mnt/100%, 100%", "src/a, a", "x\udcff, x\u00ff"})
+  void in_aKnownMount_isRelativeToItsRoot(String text, String path) throws Exception {
+    DaemonRecord mount = find("mnt").dataset().mount();
+    assertThat(TaskTarget.in(mount, text, world.surroundings())).isEqualTo(FileName.ofLatin1(path));
+  }
+
+  @Test
+  void in_aKnownMount_doesNotLeadOutside() throws Exception {
+    DaemonRecord mount = find("mnt").dataset().mount();
+    assertThatThrownBy(() -> TaskTarget.in(mount, "../a", world.surroundings()))
+        .hasMessageContaining("not below");
+    assertThatThrownBy(() -> TaskTarget.in(mount, "/tmp", world.surroundings()))
+        .hasMessageContaining("not below");
+  }
+
+  @ParameterizedTest
+  @CsvSource({".,''", "./d/,d", "d/f,d/f", "/d/f,d/f", "x\udcff,x\u00ff"})
+  void inRoot_isAPathAsTheMountHasIt(String given, String inside) {
+    assertThat(TaskTarget.inRoot(given)).isEqualTo(FileName.ofLatin1(inside));
+  }
+
   @Test
   void find_throughASymbolicLink_isMapped() throws Exception {
     Files.createSymbolicLink(world.directory.resolve("link"), world.directory.resolve("mnt"));

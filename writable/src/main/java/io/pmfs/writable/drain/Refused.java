@@ -78,7 +78,7 @@ public final class Refused {
 
   private List<Deferred.Entry> at(FileName path) throws FsException {
     List<Deferred.Entry> found = new ArrayList<>();
-    String wanted = path.toString();
+    String wanted = path.toLatin1();
     for (Deferred.Entry entry : state.deferred().all()) {
       if (entry.refusal() != null && isAt(entry.change(), wanted)) {
         found.add(entry);
@@ -88,12 +88,17 @@ public final class Refused {
   }
 
   private boolean isAt(Change change, String wanted) throws FsException {
-    List<String> paths = new ArrayList<>(List.of(step.path(change), step.path(change.inode())));
-    for (At name : change.names()) {
-      paths.add(step.path(name.directory(), name.name()));
+    List<At> names = new ArrayList<>(change.names());
+    Inode inode = state.find(change.inode());
+    if (inode != null) {
+      names.add(new At(inode.parent(), inode.name()));
     }
-    return wanted.isEmpty()
-        || paths.stream().anyMatch(one -> one.equals(wanted) || one.startsWith(wanted + "/"));
+    boolean isThere = wanted.isEmpty();
+    for (At name : names) {
+      String path = step.place(name.directory(), name.name()).toLatin1();
+      isThere |= path.equals(wanted) || path.startsWith(wanted + "/");
+    }
+    return isThere;
   }
 
   /**

@@ -504,8 +504,13 @@ public final class Step {
     }
   }
 
-  /** The path of a name below the mount point, as far as it is known. */
+  /** The path of a name below the mount point, as far as it is known, for messages. */
   public String path(long directory, FileName name) throws FsException {
+    return place(directory, name).toString();
+  }
+
+  /** The bytes of that path. */
+  public FileName place(long directory, FileName name) throws FsException {
     FileName path = name;
     long at = directory;
     for (int depth = 0; at > WritableFileSystem.ROOT && depth < MAX_DEPTH; depth++) {
@@ -516,7 +521,7 @@ public final class Step {
       path = inode.name().resolve(path);
       at = inode.parent();
     }
-    return path.toString();
+    return path;
   }
 
   public Recording conflict(Change change, String reason) throws FsException {

@@ -11,6 +11,7 @@ import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.WritableFileSystem.Opened;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -271,6 +272,25 @@ class DeferredTest {
     driver.mount().drop(Driver.name("old"));
     assertThat(driver.tree()).isEqualTo(driver.sourceTree()).containsOnlyKeys("d", "old");
     assertThat(driver.mount().drain(0)).isTrue();
+  }
+
+  /** Names without an encoding look alike in messages. */
+  @Test
+  void drop_ofAName_takesItsBytes() throws Exception {
+    refuseWrites(Errno.EFBIG);
+    FileName one = FileName.ofLatin1("M\u00fcller");
+    FileName other = FileName.ofLatin1("M\u00f6ller");
+    for (FileName name : List.of(one, other)) {
+      Opened file = driver.mount().create(1, name, 0644, OutputCalls.O_WRONLY, driver.caller());
+      driver.write(file, 0, name.toLatin1());
+      driver.close(file);
+    }
+    driver.drainAll();
+    assertThat(driver.mount().drop(Driver.name(one.toString()))).isEmpty();
+    assertThat(driver.mount().drop(one)).hasSize(1);
+    assertThat(driver.mount().lookup(1, one)).isNull();
+    assertThat(driver.mount().lookup(1, other)).isNotNull();
+    assertThat(driver.mount().drainStatus().refused()).isOne();
   }
 
   @Test
