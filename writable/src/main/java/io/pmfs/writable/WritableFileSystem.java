@@ -120,6 +120,7 @@ public interface WritableFileSystem extends AutoCloseable {
    * Creates and opens a file; without O_EXCL an existing one is opened.
    *
    * @param flags as in open(2)
+   * @throws FsException ESTALE if the kernel has to look up the name and check the caller's rights
    */
   Opened create(long directory, FileName name, int mode, int flags, Caller caller)
       throws FsException;

@@ -1,5 +1,6 @@
 package io.pmfs.writable.data;
 
+import io.pmfs.metadata.Attributes;
 import io.pmfs.metadata.FileName;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
@@ -27,6 +28,8 @@ public final class OpenFiles {
 
   private static final int REGULAR = 0100000;
   private static final int PERMISSIONS = 07777;
+  private static final int OWNER_READS = 0400;
+  private static final int OWNER_WRITES = 0200;
 
   private final State state;
   private final Nodes nodes;
@@ -76,7 +79,7 @@ public final class OpenFiles {
       }
       Inode existing = nodes.lookup(directory, name);
       if (existing != null) {
-        requireFile(existing, name);
+        requireChecked(existing, name, flags, caller);
         return open(existing.number(), flags, place, caller);
       }
     }
@@ -110,12 +113,18 @@ public final class OpenFiles {
   }
 
   /**
-   * The kernel creates a name that it has just seen to be free. If it became anything but a file
-   * since, ESTALE lets the kernel look again, and open that as its kind is opened.
+   * The kernel creates a name that it has just seen to be free, and has checked only the rights to
+   * the directory. If it became anything but a file since that the caller owns and may open, ESTALE
+   * lets the kernel look again, check what is there, and open it as its kind is opened.
    */
-  private static void requireFile(Inode inode, FileName name) throws FsException {
-    if (!inode.isRegular()) {
-      throw new FsException(Errno.ESTALE, name + " is no file any more");
+  private static void requireChecked(Inode inode, FileName name, int flags, Caller caller)
+      throws FsException {
+    Attributes found = inode.attributes();
+    boolean writes = Handles.isWriter(flags) || (flags & OutputCalls.O_TRUNC) != 0;
+    int wanted = (Handles.isOnlyWriter(flags) ? 0 : OWNER_READS) | (writes ? OWNER_WRITES : 0);
+    boolean mayOpen = found.uid() == caller.uid() && (found.mode() & wanted) == wanted;
+    if (!inode.isRegular() || !mayOpen) {
+      throw new FsException(Errno.ESTALE, name + " is there by now");
     }
   }
 

@@ -200,6 +200,30 @@ class NewFilesTest {
     }
   }
 
+  /** The kernel has checked only whether the caller may write to the directory. */
+  @Test
+  void fileThatTheCallerMayNotOpen_isNotOpenedAsANewOne() throws Exception {
+    driver.user.set(1);
+    driver.put("private", "content");
+    driver.chmod("private", 0400);
+    for (int uid : new int[] {1, 2}) {
+      driver.user.set(uid);
+      for (int flags : new int[] {OutputCalls.O_WRONLY, OutputCalls.O_TRUNC, OutputCalls.O_RDWR}) {
+        assertThatThrownBy(() -> create("private", flags)).hasMessageContaining("ESTALE");
+      }
+    }
+    assertThatThrownBy(() -> create("private", OutputCalls.O_RDONLY))
+        .hasMessageContaining("ESTALE");
+    driver.user.set(1);
+    driver.close(create("private", OutputCalls.O_RDONLY));
+    assertThat(driver.tree()).containsEntry("private", "file 400 content");
+  }
+
+  private Opened create(String name, int flags) throws FsException {
+    int all = OutputCalls.O_CREAT | flags;
+    return driver.mount().create(1, Driver.name(name), 0644, all, driver.caller());
+  }
+
   /** One of two programs that create a name at once gets the file that the other one creates. */
   @Test
   void fileThatTwoCreateAtOnce_isWrittenByBoth() throws Exception {
