@@ -104,7 +104,7 @@ public final class LocalData implements DataFile {
       if (uncountedBytes != 0) {
         recountQuietly();
       }
-      calls.close(descriptor);
+      place.close(descriptor);
       descriptor = -1;
       uncountedBytes = 0;
     }
@@ -318,7 +318,9 @@ public final class LocalData implements DataFile {
 
   private void recountQuietly() {
     try {
-      recount();
+      if (!place.isElsewhere()) {
+        recount();
+      }
     } catch (FsException e) {
       log.debug("counting a data file: {}", e.getMessage());
     }

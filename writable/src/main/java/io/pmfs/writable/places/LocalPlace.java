@@ -104,6 +104,11 @@ public abstract class LocalPlace extends DataPlace {
     return in(fan(id.inode()), false, directory -> calls.open(directory, name(id), flags, 0));
   }
 
+  /** Closes a data file without waiting for others than this node. */
+  void close(int file) {
+    calls.close(file);
+  }
+
   @Override
   public long size(NodeData.Id id) throws FsException {
     try {

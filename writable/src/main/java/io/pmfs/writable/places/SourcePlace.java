@@ -55,6 +55,15 @@ final class SourcePlace extends LocalPlace {
     return true;
   }
 
+  /** They take no room of this node. */
+  @Override
+  void charge(long bytes) {}
+
+  @Override
+  void close(int file) {
+    tree.closeLater(file);
+  }
+
   @Override
   void grew(int file) {
     // Its own client knows when to send what was written.

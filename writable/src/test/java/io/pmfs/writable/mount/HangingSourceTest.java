@@ -414,6 +414,22 @@ class HangingSourceTest {
     goesOn(() -> driver.put("d/new", "new"));
   }
 
+  /** A tier had no room for it. */
+  @Test
+  void closeOfADataFileAtTheSource_thatHangs_holdsNobody() throws Exception {
+    driver.setCapacity(0);
+    driver.restart();
+    driver.put("d/spilled", "spilled");
+    assertThat(driver.temporaries()).hasSize(1);
+    driver.setCapacity(1L << 40);
+    driver.restart();
+    Opened open = driver.mount().open(driver.node("d/spilled").inode(), 0, driver.caller());
+    assertThat(driver.tree()).containsEntry("d/spilled", "file 644 spilled");
+    driver.calls.setHanging(true);
+    goesOn(() -> driver.mount().release(open.node().inode(), open.handle()));
+    goesOn(() -> driver.put("d/new", "new"));
+  }
+
   @Test
   void realClock_mountOpensWhileTheSourceHangs() throws Exception {
     driver.calls.setHanging(true);
