@@ -35,7 +35,8 @@ public final class Room {
   private final DataPlaces places;
   private final OutputFiles files;
   private final Semaphore waiting = new Semaphore(MOST_WAITING);
-  private long garbageFrom; // GUARDED_BY(this)
+  private final Garbage onTiers = new Garbage(false);
+  private final Garbage elsewhere = new Garbage(true);
   private long cleanFrom; // GUARDED_BY(this)
 
   /** The first key that the present pass over the clean data files has passed by. */
@@ -43,6 +44,16 @@ public final class Room {
 
   /** The source's progress when the present pass began. */
   private State.Progress passBegan; // GUARDED_BY(this)
+
+  /** The obsolete data files on tiers of this node, or all others, and how far they are removed. */
+  private static final class Garbage {
+    final boolean isElsewhere;
+    long from; // GUARDED_BY(this)
+
+    Garbage(boolean isElsewhere) {
+      this.isElsewhere = isElsewhere;
+    }
+  }
 
   private record Item(long key, long number, long generation, int place) {
     byte[] encode() {
@@ -109,17 +120,36 @@ public final class Room {
     }
   }
 
-  /** Removes some obsolete data files; returns whether there were any. */
-  public synchronized boolean collect() throws FsException {
+  /** Removes some obsolete data files on this node's tiers; returns whether there were any. */
+  public boolean collect() throws FsException {
+    synchronized (onTiers) {
+      return collect(onTiers);
+    }
+  }
+
+  /** Removes some of the others, which give no room; this may wait for the source. */
+  public boolean collectElsewhere() throws FsException {
+    synchronized (elsewhere) {
+      return collect(elsewhere);
+    }
+  }
+
+  private boolean collect(Garbage garbage) throws FsException { // GUARDED_BY(garbage)
     List<Item> items = new ArrayList<>();
+    long[] next = {garbage.from};
     state.scan(
         Tables.GARBAGE,
-        Tables.key(garbageFrom),
+        Tables.key(garbage.from),
         (key, value) -> {
-          items.add(Item.decode(key, value));
+          Item item = Item.decode(key, value);
+          next[0] = item.key() + 1;
+          if (places.isElsewhere(item.place()) == garbage.isElsewhere) {
+            items.add(item);
+          }
           return items.size() < AT_ONCE;
         });
     if (items.isEmpty()) {
+      garbage.from = next[0];
       return false;
     }
     List<Item> removed = new ArrayList<>();
@@ -142,7 +172,7 @@ public final class Room {
       }
       update.commit();
     }
-    garbageFrom = items.get(items.size() - 1).key() + 1;
+    garbage.from = next[0];
     state.wake();
     return true;
   }

@@ -388,7 +388,7 @@ public final class Drain implements AutoCloseable {
   }
 
   public void tidy() throws FsException {
-    while (!closed && data.room().collect()) {
+    while (!closed && (data.room().collect() || data.room().collectElsewhere())) {
       log.trace("removed data files");
     }
     data.room().tidyAtSource();

@@ -117,6 +117,12 @@ public final class DataPlaces implements AutoCloseable {
     return place;
   }
 
+  /** Whether a place is at the source or on another node. */
+  public boolean isElsewhere(int number) {
+    DataPlace place = places.get(number);
+    return place != null && place.isElsewhere();
+  }
+
   /** The place of this node with this number. */
   LocalPlace here(int number) throws FsException {
     DataPlace place = get(number);

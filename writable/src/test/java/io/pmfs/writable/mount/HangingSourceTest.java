@@ -430,6 +430,27 @@ class HangingSourceTest {
     goesOn(() -> driver.put("d/new", "new"));
   }
 
+  /** A full tier has an obsolete data file, too. */
+  @Test
+  void obsoleteDataFileAtTheSource_thatHangs_holdsNoWriter() throws Exception {
+    driver.setCapacity(0);
+    driver.restart();
+    driver.put("d/spilled", "spilled");
+    driver.setCapacity(4096);
+    driver.restart();
+    driver.put("d/first", "first");
+    while (driver.mount().step()) {
+      // Without tidying.
+    }
+    assertThat(driver.temporaries()).hasSize(1);
+    driver.calls.setHanging(true);
+    goesOn(() -> driver.put("d/new", "new"));
+    assertThat(driver.calls.fileCount(driver.places)).isOne();
+    driver.calls.setHanging(false);
+    driver.drainAll();
+    assertThat(driver.temporaries()).isEmpty();
+  }
+
   @Test
   void realClock_mountOpensWhileTheSourceHangs() throws Exception {
     driver.calls.setHanging(true);
