@@ -347,8 +347,12 @@ public final class OutputFile {
 
   /** The attributes of a file that is being written. */
   Attributes attributes(Inode inode) {
+    return attributes(inode, size);
+  }
+
+  private Attributes attributes(Inode inode, long bytes) {
     Attributes a = inode.attributes();
-    return a.withSize(size, blocks)
+    return a.withSize(bytes, blocks)
         .withTimes(a.accessTime(), modified)
         .withChangeTime(changed.isAfter(a.changeTime()) ? changed : a.changeTime());
   }
@@ -358,8 +362,9 @@ public final class OutputFile {
    * the last known ones if the writing node does not answer. The caller has not locked the file.
    */
   Attributes shown(Inode inode) throws FsException {
-    if (size >= 0 && !isRemote()) {
-      return attributes(inode);
+    long known = size; // Who holds the lock may forget it.
+    if (known >= 0 && !isRemote()) {
+      return attributes(inode, known);
     }
     await(lock.writeLock());
     try {
