@@ -90,7 +90,11 @@ public final class Names {
     if (child == null) {
       return new Found(null, null);
     }
-    return before == null ? null : new Found(state.inode(before.number()), null);
+    // A change of this mount may have reached the source since.
+    Long last = tree.nodeOf(new At(directory.number(), name));
+    return before == null || (last != null && last != before.number())
+        ? null
+        : new Found(state.inode(before.number()), null);
   }
 
   public Inode living(long directory) throws FsException {

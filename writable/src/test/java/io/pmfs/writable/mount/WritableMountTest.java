@@ -17,6 +17,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -354,6 +355,33 @@ class WritableMountTest {
             () -> driver.mount().createUnnamed(removed, 0600, OutputCalls.O_RDWR, driver.caller()))
         .isInstanceOf(FsException.class)
         .hasMessageContaining("EPERM");
+  }
+
+  /** On another node: the source has it before this rename has found out what it replaces. */
+  @Test
+  void rename_ofANameThatAnotherRenameReplacesMeanwhile_movesWhatIsThere() throws Exception {
+    driver.mkdir("a");
+    driver.mkdir("empty");
+    driver.mkdir("other");
+    driver.put("other/file", "content");
+    driver.setTimes("", Instant.EPOCH); // It is not listed again soon.
+    driver.drainAll();
+    AtomicBoolean isRenaming = new AtomicBoolean();
+    driver.setPause(
+        call -> {
+          if (call.equals("list") && isRenaming.getAndSet(false)) {
+            driver.rename("other", "a", 0);
+            driver.drainAll();
+          }
+        });
+    driver.restart();
+    driver.node("a");
+    isRenaming.set(true);
+    driver.rename("a", "empty", 0);
+    assertThat(isRenaming).isFalse();
+    assertThat(driver.tree()).containsOnlyKeys("empty", "empty/file");
+    driver.drainAll();
+    assertThat(driver.sourceTree()).isEqualTo(driver.tree());
   }
 
   @Test
