@@ -196,11 +196,15 @@ public final class LinuxOutputCalls implements OutputCalls {
     if (file < 0) {
       throw Posix.failure(name);
     }
-    if ((flags & O_EXCL) == 0 && status(file, NO_NAME).attributes().type() != FileType.REGULAR) {
+    try {
+      if ((flags & O_EXCL) == 0 && status(file, NO_NAME).attributes().type() != FileType.REGULAR) {
+        throw new FsException(Errno.EINVAL, name + " is not a regular file");
+      }
+      return file;
+    } catch (FsException e) {
       LIBC.close(file);
-      throw new FsException(Errno.EINVAL, name + " is not a regular file");
+      throw e;
     }
-    return file;
   }
 
   @Override
