@@ -337,6 +337,7 @@ final class JobScriptIT {
     Path whole = kept("bb");
     hang(runtime);
     hang(Files.createDirectory(kept.resolve("b c")));
+    hang(Files.createDirectory(kept.resolve("0123456789abcdef-0-1.kept")));
     hang(whole);
 
     job("1", "epilog", "");
