@@ -698,6 +698,11 @@ public final class OutputFile {
     }
   }
 
+  /** Records that another node has its data file now. */
+  void moved() {
+    closeData();
+  }
+
   /** Measures the disk usage of the data file exactly. */
   void recount() throws FsException {
     if (data instanceof LocalData here) {

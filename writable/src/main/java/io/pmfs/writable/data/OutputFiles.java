@@ -3,6 +3,7 @@ package io.pmfs.writable.data;
 import io.pmfs.metadata.Attributes;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
+import io.pmfs.writable.NodeData;
 import io.pmfs.writable.OutputCalls;
 import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.journal.DataRow;
@@ -220,6 +221,38 @@ public final class OutputFiles implements WrittenFiles {
   public void alone(long number, Action action) throws FsException {
     try (Locked locked = lock(number)) {
       action.run();
+    }
+  }
+
+  // ---- data files that other nodes keep
+
+  /**
+   * Whether a data file that another node has is needed. The node is asked for it from now on: it
+   * may have written it under another id.
+   *
+   * @param place of the node's data files
+   */
+  public boolean isNeeded(NodeData.Id id, int place) throws FsException {
+    DataRow row = state.data(id.inode(), id.generation());
+    if (row == null || !places.get(row.place()).isOfNode()) {
+      return false;
+    }
+    if (row.place() != place) {
+      moved(id, place);
+    }
+    return true;
+  }
+
+  private void moved(NodeData.Id id, int place) throws FsException {
+    try (Locked locked = tryLock(id.inode());
+        State.Held held = state.hold()) {
+      DataRow row = state.data(id.inode(), id.generation());
+      if (locked != null && row != null && places.get(row.place()).isOfNode()) {
+        State.Update update = state.update();
+        update.data(id.inode(), id.generation(), new DataRow(place, row.waiting()));
+        update.commit();
+        locked.file().moved();
+      }
     }
   }
 

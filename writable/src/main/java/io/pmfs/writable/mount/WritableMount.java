@@ -17,7 +17,6 @@ import io.pmfs.writable.WritableSettings;
 import io.pmfs.writable.data.OutputData;
 import io.pmfs.writable.data.OutputFiles;
 import io.pmfs.writable.drain.Drain;
-import io.pmfs.writable.journal.DataRow;
 import io.pmfs.writable.journal.Inode;
 import io.pmfs.writable.journal.State;
 import io.pmfs.writable.journal.Tables;
@@ -478,8 +477,7 @@ public final class WritableMount implements OwnedFileSystem, Interrupts.Holder {
     int place = data.handles().placeOf(caller);
     List<NodeData.Id> unused = new ArrayList<>();
     for (NodeData.Id file : kept) {
-      DataRow row = state.data(file.inode(), file.generation());
-      if (row == null || row.place() != place) {
+      if (!data.files().isNeeded(file, place)) {
         unused.add(file);
       }
     }

@@ -28,6 +28,7 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.UUID;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -797,6 +798,26 @@ class KeptContentTest {
     assertThat(NodeFiles.left(places, "")).isEqualTo(place.resolve("of-12345678"));
     assertErrno(Errno.EEXIST, () -> nodes.remountNode());
     assertThat(kept.resolve("a.b")).hasContent("text");
+  }
+
+  /** Its state was lost, or its host has another name. */
+  @Test
+  void filesOfANodeWithAnotherId_areServedByIt() throws Exception {
+    putLarge();
+    Opened open = nodes.create(B);
+    write(open, 0, LARGE);
+    nodes.link.member = new UUID(3, 4);
+    nodes.remountNode();
+    nodes.tidy();
+    assertThat(nodes.keptCount()).isEqualTo(2);
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+    owner.mount().leaving(1).run();
+    owner.drainAll();
+    assertThat(owner.sourceTree())
+        .containsEntry("a", "file 644 " + LARGE)
+        .containsEntry("b", "file 644 " + LARGE);
+    nodes.tidy();
+    assertThat(nodes.keptCount()).isZero();
   }
 
   @Test

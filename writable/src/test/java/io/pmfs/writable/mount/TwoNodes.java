@@ -54,7 +54,7 @@ final class TwoNodes implements AutoCloseable {
   final Link link;
   private final Path directory;
   private final FakeCalls calls;
-  private UUID session = new UUID(0, 9);
+  private UUID session = new UUID(0, 1);
   private long capacity = 1L << 40;
   private NodeFiles files;
   WritableFileSystem remote;
@@ -76,6 +76,9 @@ final class TwoNodes implements AutoCloseable {
     int lostRequests;
     int lostRequestsToNode;
     boolean isCut;
+
+    /** The id of the node. */
+    volatile UUID member = MEMBER;
 
     /** Whether too many others wait, and how many requests were refused because of that. */
     volatile boolean isBusy;
@@ -155,8 +158,8 @@ final class TwoNodes implements AutoCloseable {
       }
     }
 
-    private byte[] askNode(UUID member, String name, byte[] body) throws IOException {
-      if (isCut || !member.equals(MEMBER)) {
+    private byte[] askNode(UUID asked, String name, byte[] body) throws IOException {
+      if (isCut || !asked.equals(member)) {
         throw new IOException("no route");
       }
       if (lostRequestsToNode > 0) {
@@ -259,7 +262,7 @@ final class TwoNodes implements AutoCloseable {
       throws FsException {
     return RemoteFileSystem.join(
         link,
-        new RemoteFileSystem.Self(MEMBER, "node2", session, Driver.SOURCE, calls, files),
+        new RemoteFileSystem.Self(link.member, "node2", session, Driver.SOURCE, calls, files),
         isResumed,
         first,
         patience);
@@ -406,7 +409,8 @@ final class TwoNodes implements AutoCloseable {
 
   /** The node asks what is of no use any more. */
   void tidy() throws FsException {
-    files.remove(owner.mount().unused(files.idle(), new Caller(0, 0, 0, 0, 1)));
+    int node = (int) session.getLeastSignificantBits();
+    files.remove(owner.mount().unused(files.idle(), new Caller(0, 0, 0, 0, node)));
   }
 
   /** Tells how much the node may keep from its next start on. */
