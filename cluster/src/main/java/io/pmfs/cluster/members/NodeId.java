@@ -1,6 +1,10 @@
 package io.pmfs.cluster.members;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.DSYNC;
+import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
+import static java.nio.file.StandardOpenOption.WRITE;
 
 import java.io.IOException;
 import java.nio.charset.MalformedInputException;
@@ -26,8 +30,8 @@ public final class NodeId {
   /**
    * Returns the id that a state directory holds; creates a new one if there is none.
    *
-   * <p>If the id cannot be read, the node gets a new one; if the new id cannot be written, it lasts
-   * as long as this daemon. In both cases peers see a new node.
+   * <p>If the file cannot be read, or a new id not be written, the node gets an id that lasts as
+   * long as this daemon. Peers see a new node then.
    */
   public static UUID of(Path state, String host) {
     Path file = state.resolve(FILE);
@@ -42,12 +46,14 @@ public final class NodeId {
     } catch (IllegalArgumentException | MalformedInputException e) {
       log.warn("{}: is not a valid node id; this node gets a new one", file);
     } catch (IOException e) {
-      log.warn("{}: {}; this node gets a new id", file, e.toString());
+      log.warn("{}: {}; this node gets another id for now", file, e.toString());
+      return UUID.randomUUID();
     }
     UUID id = UUID.randomUUID();
     Path next = state.resolve(FILE + ".new");
     try {
-      Files.writeString(next, id + " " + host + "\n", UTF_8);
+      Files.writeString(
+          next, id + " " + host + "\n", UTF_8, CREATE, TRUNCATE_EXISTING, WRITE, DSYNC);
       Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
     } catch (IOException e) {
       log.warn(
