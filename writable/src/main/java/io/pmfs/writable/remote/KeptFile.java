@@ -447,11 +447,21 @@ public final class KeptFile {
     }
   }
 
+  /** The owner must be asked before the next write. */
+  void stop() {
+    lock.writeLock().lock();
+    try {
+      isWriting = false;
+      pauses++;
+    } finally {
+      lock.writeLock().unlock();
+    }
+  }
+
   NodeData.Frozen freeze(boolean sync) throws FsException {
     return exclusively(
         () -> {
-          isWriting = false;
-          pauses++;
+          stop();
           if (sync) {
             data.sync();
           }

@@ -70,12 +70,14 @@ public final class NodeFiles implements NodeData, AutoCloseable {
   }
 
   /**
-   * The owner is known: finds the files that an earlier process kept for it.
+   * This node has joined: finds the files that an earlier process kept for the owner. The owner may
+   * have let others write since an earlier time, so it must be asked before each is written again.
    *
    * @param id of the owner's state
    */
   public synchronized void use(String id) throws FsException {
     if (id.equals(owner)) {
+      files.values().forEach(KeptFile::stop);
       return;
     }
     if (owner != null) {

@@ -60,7 +60,10 @@ final class Owner {
   /** How often it has joined. */
   private volatile long joins;
 
-  /** Time since which the owner does not answer, as {@link System#nanoTime}; 0 if it does. */
+  /**
+   * Time since which the owner does not answer as to a node that has joined, as {@link
+   * System#nanoTime}; 0 if it does.
+   */
   private volatile long lostSince;
 
   private volatile boolean closed;
@@ -141,12 +144,15 @@ final class Owner {
         now = era.get();
         Message.from(node, now, number, body);
         Message.Answer answer = Message.Answer.of(exchange(request, number, body));
-        lostSince = 0;
         switch (answer.kind()) {
           case RESULT -> {
+            lostSince = 0;
             return result.from(answer.in());
           }
-          case FAILURE -> throw answer.in().failure();
+          case FAILURE -> {
+            lostSince = 0;
+            throw answer.in().failure();
+          }
           case NOT_JOINED -> join(asking);
           case GIVEN_UP -> {
             if (era.get() == now) {

@@ -616,18 +616,23 @@ class KeptContentTest {
         .containsEntry("b", "file 644 " + LARGE);
   }
 
-  /** Its first content was never recorded. */
-  @Test
-  void refusedDirectory_inWhichADeadNodeWroteAFile_canBeDropped() throws Exception {
+  /** The source refuses to change modes and to make directories. */
+  private void refuseCalls() {
     owner.calls.watch(
         new FakeCalls.Watcher() {
           @Override
           public void before(String call, FileName name) throws FsException {
-            if (call.equals("mkdir")) {
+            if (call.equals("chmod") || call.equals("mkdir")) {
               throw new FsException(Errno.EACCES, call);
             }
           }
         });
+  }
+
+  /** Its first content was never recorded. */
+  @Test
+  void refusedDirectory_inWhichADeadNodeWroteAFile_canBeDropped() throws Exception {
+    refuseCalls();
     owner.mkdir("n");
     owner.drainAll();
     Opened file =
@@ -647,15 +652,7 @@ class KeptContentTest {
   void refusedChange_ofAFileThatADeadNodeWasWriting_canBeDropped(String path) throws Exception {
     owner.put("a", "before");
     owner.drainAll();
-    owner.calls.watch(
-        new FakeCalls.Watcher() {
-          @Override
-          public void before(String call, FileName name) throws FsException {
-            if (call.equals("chmod") || call.equals("mkdir")) {
-              throw new FsException(Errno.EACCES, call);
-            }
-          }
-        });
+    refuseCalls();
     owner.mkdir("n");
     owner.chmod("a", 0600);
     owner.drainAll();
@@ -852,6 +849,62 @@ class KeptContentTest {
     nodes.write(file, 0, "X");
     assertThat(owner.read("a")).isEqualTo("X" + LARGE.substring(1) + "!");
     assertThat(writesAsked()).isEqualTo(1);
+  }
+
+  /** The owner could not reach it when it ended the session. */
+  @Test
+  void writerWhoseChangesWereDropped_mustAskAgain() throws Exception {
+    long[] now = {1};
+    OwnerServer server = new OwnerServer(owner.mount(), () -> now[0]);
+    nodes.serve(server);
+    owner.put("a", "before");
+    owner.drainAll();
+    refuseCalls();
+    owner.chmod("a", 0600);
+    owner.drainAll();
+    Opened file = openEmptied();
+    nodes.write(file, 0, "after");
+    nodes.link.isCut = true;
+    server.present(Set.of());
+    now[0] += 31_000_000_000L;
+    server.present(Set.of());
+    Await.until("the changes are dropped", this::isDropped);
+    nodes.link.isCut = false;
+    nodes.remote.attributes(ROOT);
+    nodes.write(file, 0, "later");
+    close(file);
+    assertThat(owner.read("a")).isEqualTo("latere");
+  }
+
+  private boolean isDropped() {
+    try {
+      return owner.mount().drop(FileName.of("")).contains("a");
+    } catch (FsException e) {
+      return false;
+    }
+  }
+
+  /** Another node may have written the file meanwhile. */
+  @Test
+  void nodeThatWasCutOff_mayNotWriteBeforeItHasJoined() throws Exception {
+    nodes.joinAgain(100);
+    Opened file = nodes.create(A);
+    nodes.write(file, 0, "one");
+    nodes.link.isCut = true;
+    assertErrno(Errno.EIO, () -> nodes.remote.mkdir(ROOT, B, 0755, nodes.caller()));
+    nodes.serve(new OwnerServer(owner.mount()));
+    boolean[] hasJoined = {false};
+    nodes.link.beforeJoin =
+        () -> {
+          assertErrno(Errno.EIO, () -> nodes.write(file, 3, "two"));
+          hasJoined[0] = true;
+        };
+    nodes.link.isCut = false;
+    nodes.remote.attributes(ROOT);
+    assertThat(hasJoined[0]).isTrue();
+    nodes.write(file, 3, "two");
+    close(file);
+    assertThat(owner.read("a")).isEqualTo("onetwo");
   }
 
   @Test

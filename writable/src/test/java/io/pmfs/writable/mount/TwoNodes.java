@@ -100,6 +100,9 @@ final class TwoNodes implements AutoCloseable {
     /** Happens once, while the answer to an open is on its way. */
     @Nullable Happening beforeOpened;
 
+    /** Happens once, before the node joins. */
+    volatile @Nullable Happening beforeJoin;
+
     /** Happens once, while the owner finds out that the node has a data file. */
     @Nullable Happening beforeFinding;
 
@@ -126,6 +129,11 @@ final class TwoNodes implements AutoCloseable {
       if (lostRequests > 0) {
         lostRequests--;
         throw new IOException("the request was lost");
+      }
+      if (name.equals("join")) {
+        Happening happening = beforeJoin;
+        beforeJoin = null;
+        happen(happening);
       }
       asked.add(name);
       last.put(name, body.clone());
