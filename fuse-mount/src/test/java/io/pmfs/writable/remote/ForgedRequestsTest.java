@@ -118,7 +118,7 @@ class ForgedRequestsTest {
 
   private int join(UUID member, UUID session) throws IOException {
     byte[] body = Message.request().id(member).id(session).text("forger").toBytes();
-    Message.from(0, 1, 0, body);
+    Message.from(0, 1, 0, 0, body);
     return Message.Answer.of(server.answer("join", body)).in().joined().node();
   }
 
@@ -133,7 +133,7 @@ class ForgedRequestsTest {
 
   private Message.Answer askFrom(int from, String name, Object... arguments) throws IOException {
     byte[] body = body(arguments);
-    Message.from(from, era, 0, body);
+    Message.from(from, era, 0, 0, body);
     long begin = System.nanoTime();
     Message.Answer answer = Message.Answer.of(server.answer(name, body));
     assertThat(Duration.ofNanos(System.nanoTime() - begin)).as(name).isLessThan(AT_MOST);
@@ -321,7 +321,7 @@ class ForgedRequestsTest {
   @Test
   void request_thatIsRepeated_isMadeOnceAndOldOnesNever() throws Exception {
     byte[] body = body(ROOT, FileName.of("once"), 0755, caller());
-    Message.from(node, 5, 0, body);
+    Message.from(node, 5, 0, 0, body);
     byte[] first = server.answer("mkdir", body.clone());
     assertThat(server.answer("mkdir", body.clone())).isEqualTo(first);
     era = 6;
@@ -361,7 +361,7 @@ class ForgedRequestsTest {
     for (int i = 0; i < 400; i++) {
       String name = names.get(random.nextInt(names.size()));
       byte[] body = body(arguments(random, name));
-      Message.from(node, 1, 0, body);
+      Message.from(node, 1, 0, 0, body);
       int spoiled = random.nextInt(4);
       for (int k = 0; k < spoiled && body.length > Message.HEAD_BYTES; k++) {
         int at = Message.HEAD_BYTES + random.nextInt(body.length - Message.HEAD_BYTES);

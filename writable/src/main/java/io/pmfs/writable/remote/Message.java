@@ -1,6 +1,7 @@
 package io.pmfs.writable.remote;
 
 import io.pmfs.posix.FsException;
+import io.pmfs.writable.WritableFileSystem.Caller;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.regex.Pattern;
@@ -12,7 +13,7 @@ final class Message {
    * Version of the message format: a checksum over samples of all messages, so that nodes with
    * different formats reject each other. MessageTest computes it.
    */
-  static final int VERSION = 747835439;
+  static final int VERSION = -1918746637;
 
   /** Limit of entries in one listing. */
   static final int LISTED = 1024;
@@ -24,7 +25,8 @@ final class Message {
   static final int UNIQUE_AT = ERA_AT + Long.BYTES;
 
   private static final int NUMBER_AT = UNIQUE_AT + Long.BYTES;
-  static final int HEAD_BYTES = NUMBER_AT + Long.BYTES;
+  private static final int SLOT_AT = NUMBER_AT + Long.BYTES;
+  static final int HEAD_BYTES = SLOT_AT + Integer.BYTES;
 
   private Message() {}
 
@@ -36,23 +38,34 @@ final class Message {
    * @param node the number of the node's session; 0 before it has joined
    * @param era a number that grows whenever the node gives up a request
    * @param unique the number of the kernel's request; 0 if the request is idempotent
-   * @param number the node's number of this request, by which it can be interrupted
+   * @param number the node's number of this request, by which it can be interrupted; larger than
+   *     those of earlier ones
+   * @param slot which no other request of the node has until this one is answered or given up
    */
-  record Head(int version, int node, long era, long unique, long number) {
-    static final Head NONE = new Head(0, 0, 0, 0, 0);
+  record Head(int version, int node, long era, long unique, long number, int slot) {
+    static final Head NONE = new Head(0, 0, 0, 0, 0, 0);
 
     boolean isOurVersion() {
       return version == VERSION;
+    }
+
+    /** The number of the kernel's request among those of all nodes; 0 if it is idempotent. */
+    long key() {
+      return new Caller(unique, 0, 0, 0).on(node).unique();
     }
   }
 
   /** A request without values yet. */
   static MessageWriter request() {
-    return new MessageWriter().small(VERSION).small(0).number(0).number(0).number(0);
+    return new MessageWriter().small(VERSION).small(0).number(0).number(0).number(0).small(0);
   }
 
-  static void from(int node, long era, long number, byte[] request) {
-    ByteBuffer.wrap(request).putInt(NODE_AT, node).putLong(ERA_AT, era).putLong(NUMBER_AT, number);
+  static void from(int node, long era, long number, int slot, byte[] request) {
+    ByteBuffer.wrap(request)
+        .putInt(NODE_AT, node)
+        .putLong(ERA_AT, era)
+        .putLong(NUMBER_AT, number)
+        .putInt(SLOT_AT, slot);
   }
 
   /** Gives a request the number by which it is made once. */

@@ -134,7 +134,7 @@ final class MessageReader {
   // ---- values of the file system
 
   Message.Head head() throws IOException {
-    head = new Message.Head(small(), small(), number(), number(), number());
+    head = new Message.Head(small(), small(), number(), number(), number(), small());
     return head;
   }
 

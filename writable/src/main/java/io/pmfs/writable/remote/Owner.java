@@ -7,6 +7,7 @@ import io.pmfs.writable.Interrupts;
 import io.pmfs.writable.NodeAway;
 import io.pmfs.writable.remote.RemoteFileSystem.Self;
 import java.io.IOException;
+import java.util.BitSet;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -44,6 +45,9 @@ final class Owner {
   private final AtomicLong era = new AtomicLong(System.currentTimeMillis());
 
   private final AtomicLong numbers = new AtomicLong();
+
+  /** The slots that requests have now; see {@link Answers}. */
+  private final BitSet slots = new BitSet(); // GUARDED_BY(slots)
 
   /** Odd numbers, for kernels use even ones; above those of an earlier process. */
   private final AtomicLong commands =
@@ -127,8 +131,38 @@ final class Owner {
       byte @Nullable [] shorter,
       MessageReader.Reading<T> result)
       throws FsException {
+    int slot = takeSlot();
+    try {
+      return ask(slot, patience, request, whole, shorter, result);
+    } finally {
+      freeSlot(slot);
+    }
+  }
+
+  private int takeSlot() {
+    synchronized (slots) {
+      int free = slots.nextClearBit(0);
+      slots.set(free);
+      return free;
+    }
+  }
+
+  private void freeSlot(int slot) {
+    synchronized (slots) {
+      slots.clear(slot);
+    }
+  }
+
+  private <T> T ask(
+      int slot,
+      long patience,
+      OwnerRequest request,
+      byte[] whole,
+      byte @Nullable [] shorter,
+      MessageReader.Reading<T> result)
+      throws FsException {
     byte[] body = whole;
-    if (request.isCommand()) {
+    if (request.isNumbered()) {
       Message.once(commands.addAndGet(KERNEL_STEP), body);
     }
     long number = numbers.incrementAndGet();
@@ -142,7 +176,7 @@ final class Owner {
       try {
         long asking = joins;
         now = era.get();
-        Message.from(node, now, number, body);
+        Message.from(node, now, number, slot, body);
         Message.Answer answer = Message.Answer.of(exchange(request, number, body));
         switch (answer.kind()) {
           case RESULT -> {
@@ -241,7 +275,7 @@ final class Owner {
     }
     byte[] joining =
         Message.request().id(self.member()).id(self.session()).text(self.name()).toBytes();
-    Message.from(0, era.get(), 0, joining);
+    Message.from(0, era.get(), 0, 0, joining);
     Message.Answer answer = Message.Answer.of(link.ask(OwnerRequest.JOIN.title, joining));
     switch (answer.kind()) {
       case RESULT -> {
@@ -276,7 +310,7 @@ final class Owner {
 
   private void interrupt(Thread asking, Long number) {
     byte[] body = Message.request().number(number).toBytes();
-    Message.from(node, era.get(), 0, body);
+    Message.from(node, era.get(), 0, 0, body);
     do {
       try {
         link.ask(OwnerRequest.INTERRUPT.title, body);

@@ -174,13 +174,10 @@ enum OwnerRequest {
     return !waits() && this != ATTRIBUTES;
   }
 
-  /**
-   * Whether a user of the node asks for it with a command, so that the node gives it the number by
-   * which it is made once.
-   */
-  boolean isCommand() {
+  /** Whether the node gives it the number by which it is made once, because no kernel does. */
+  boolean isNumbered() {
     return switch (this) {
-      case ACKNOWLEDGE, RETRY, DROP -> true;
+      case RESUME, ACKNOWLEDGE, RETRY, DROP -> true;
       default -> false;
     };
   }

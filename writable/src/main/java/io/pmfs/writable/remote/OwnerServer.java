@@ -5,10 +5,8 @@ import com.google.common.cache.CacheBuilder;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
-import io.pmfs.writable.WritableFileSystem.Caller;
 import io.pmfs.writable.mount.WritableMount;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -42,12 +40,8 @@ public final class OwnerServer {
   /** Limit of nodes, far more than a cluster has. */
   private static final int MOST_NODES = 4096;
 
-  private static final int MOST_ANSWERS = 16_384;
-
   /** How often requests that a node gave up are interrupted, while the next one waits for them. */
   private static final long INTERRUPT_MILLIS = 50;
-
-  private static final Duration KEPT = Duration.ofMinutes(5);
 
   /** The answer to a request of an era that is over; the node repeats it if it was not given up. */
   private static final byte[] GIVEN_UP = empty(Message.Kind.GIVEN_UP);
@@ -58,9 +52,9 @@ public final class OwnerServer {
   /** Changes that are being made, by the numbers of their requests; each has a thread. */
   private final Map<Long, Making> making = new ConcurrentHashMap<>();
 
-  /** Answers to changes, by the numbers of their requests. */
-  private final Cache<Long, byte[]> made =
-      CacheBuilder.newBuilder().maximumSize(MOST_ANSWERS).expireAfterWrite(KEPT).build();
+  /** Answers to changes of each node, also of sessions that have ended. */
+  private final Cache<UUID, Answers> answers =
+      CacheBuilder.newBuilder().maximumSize(MOST_NODES).build();
 
   /** Numbers of requests among the mount's own; kernels use positive ones. */
   private final AtomicLong keys = new AtomicLong();
@@ -72,6 +66,7 @@ public final class OwnerServer {
 
   private static final class Joined {
     final int node;
+    final Answers answers;
 
     /** Held shared by each request, and exclusively to end an era. */
     final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
@@ -85,8 +80,9 @@ public final class OwnerServer {
     /** Time since which it is away; 0 if it is present. */
     long awaySince; // GUARDED_BY(OwnerServer.this)
 
-    Joined(int node, long era) {
+    Joined(int node, Answers answers, long era) {
       this.node = node;
+      this.answers = answers;
       this.era = era;
     }
   }
@@ -234,7 +230,8 @@ public final class OwnerServer {
       synchronized (this) {
         before = joined.get(member);
         if (before == null || (before.node == node && !before.isEnding)) {
-          Joined now = before == null ? new Joined(node, era) : before;
+          Joined now = before == null ? new Joined(node, answersTo(member), era) : before;
+          now.answers.join();
           now.awaySince = 0;
           joined.put(member, now);
           return now;
@@ -243,6 +240,10 @@ public final class OwnerServer {
       }
       former.add(end(before));
     }
+  }
+
+  private Answers answersTo(UUID member) {
+    return answers.asMap().computeIfAbsent(member, key -> new Answers());
   }
 
   /**
@@ -350,8 +351,11 @@ public final class OwnerServer {
   /** Answers a request, which can be interrupted by its number meanwhile. */
   private byte[] performOnce(
       Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
+    if (asker.answers.isLate(head)) {
+      return GIVEN_UP;
+    }
     Making own = new Making(keys.decrementAndGet());
-    long unique = new Caller(head.unique(), 0, 0, 0).on(head.node()).unique();
+    long unique = head.key();
     Making before = unique == 0 ? null : making.putIfAbsent(unique, own);
     Running running = new Running(head, before == null ? own : before);
     asker.running.add(running);
@@ -359,24 +363,26 @@ public final class OwnerServer {
       if (before != null) {
         return before.answer.join();
       }
-      return unique == 0 ? perform(own, request, in) : performFirst(own, unique, request, in);
+      return unique == 0 ? perform(own, request, in) : performFirst(own, asker, request, head, in);
     } finally {
       asker.running.remove(running);
     }
   }
 
   /** Repetitions get the same answer, also those that come while it is being made. */
-  private byte[] performFirst(Making own, long unique, OwnerRequest request, MessageReader in) {
+  private byte[] performFirst(
+      Making own, Joined asker, OwnerRequest request, Message.Head head, MessageReader in) {
     try {
-      byte[] known = made.getIfPresent(unique);
+      byte[] known = asker.answers.find(head);
       byte[] answer = known == null ? perform(own, request, in) : known;
       if (answer != GIVEN_UP) {
-        made.put(unique, answer); // Before it leaves the others, so that it is in one of them.
+        // Before it leaves the others, so that it is in one of them.
+        asker.answers.keep(head, answer);
       }
       own.answer.complete(answer);
       return answer;
     } finally {
-      making.remove(unique);
+      making.remove(head.key());
       own.answer.completeExceptionally(new IllegalStateException("the request failed"));
     }
   }

@@ -177,6 +177,25 @@ class KeptContentTest {
     assertThat(owner.sourceTree()).containsEntry("a", "file 644 one two");
   }
 
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void writeThatArrivesAfterTheClose_opensNothing(boolean isBesideAnother) throws Exception {
+    Opened file = nodes.create(A);
+    write(file, 0, LARGE);
+    assertThat(owner.read("a")).isEqualTo(LARGE);
+    if (isBesideAnother) {
+      nodes.link.beforeOpened = () -> nodes.write(file, LARGE.length(), "!");
+      open(A, OutputCalls.O_RDONLY);
+    } else {
+      nodes.write(file, LARGE.length(), "!");
+    }
+    byte[] late = nodes.link.copyOf("resume");
+    close(file);
+    nodes.link.server().answer("resume", late);
+    owner.append("a", "?");
+    assertThat(owner.read("a")).isEqualTo(LARGE + "!?");
+  }
+
   /** The new process knows only what the node says when it is asked. */
   @Test
   void closeThatArrivesAtTheNextOwner_isNotBelieved() throws Exception {

@@ -103,15 +103,27 @@ class RemoteRepeatTest {
     nodes.remote.parent(ROOT);
     Caller caller = nodes.caller();
     Future<Node> program = mkdirThatWaits(caller);
-    for (int i = 1; i <= 20_000; i++) {
-      long number = caller.unique() + 2L * i;
-      byte[] other = nodes.link.lastOf("parent", number);
-      assertResult(nodes.link.server().answer("parent", other));
-    }
+    makeOthers(caller);
     Future<byte[]> second = repeated("mkdir", caller);
     nodes.owner.calls.setHanging(false);
     assertThat(answer(program)).isNotNull();
     assertResult(answer(second));
+  }
+
+  @Test
+  void requestWhoseAnswerIsLost_isMadeOnce_howeverManyOthersThereAre() throws Exception {
+    nodes.remote.parent(ROOT);
+    Caller caller = nodes.caller();
+    nodes.link.losesAnswerTo = "mkdir";
+    nodes.link.beforeLoss = () -> makeOthers(caller);
+    assertThat(nodes.remote.mkdir(ROOT, MADE, 0755, caller)).isNotNull();
+  }
+
+  private void makeOthers(Caller caller) {
+    for (int i = 1; i <= 20_000; i++) {
+      byte[] other = nodes.link.lastOf("parent", caller.unique() + 2L * i);
+      assertResult(nodes.link.server().answer("parent", other));
+    }
   }
 
   /** How long the owner is away does not include how long it worked on the request. */

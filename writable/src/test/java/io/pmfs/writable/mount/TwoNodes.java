@@ -50,6 +50,11 @@ final class TwoNodes implements AutoCloseable {
   /** Where a request has the number that the node gave it. */
   static final int NUMBER = 24;
 
+  private static final int SLOT = 32;
+
+  /** One that the node does not use. */
+  private static final int OTHER_SLOT = 999;
+
   final Driver owner;
   final Link link;
   private final Path directory;
@@ -90,6 +95,9 @@ final class TwoNodes implements AutoCloseable {
 
     /** The next answer to such a request is lost. */
     volatile @Nullable String losesAnswerTo;
+
+    /** Happens once, before that. */
+    @Nullable Happening beforeLoss;
 
     /** Happens once, after the owner has decided to read from the node. */
     @Nullable Happening beforeAnswer;
@@ -148,6 +156,9 @@ final class TwoNodes implements AutoCloseable {
       }
       if (name.equals(losesAnswerTo)) {
         losesAnswerTo = null;
+        Happening happening = beforeLoss;
+        beforeLoss = null;
+        happen(happening);
         throw new IOException("the answer was lost");
       }
       if (lostAnswers > 0) {
@@ -198,9 +209,15 @@ final class TwoNodes implements AutoCloseable {
       }
     }
 
-    /** The last request of a kind, without the number by which it is made only once. */
+    /** The last request of a kind, as it was sent. */
+    byte[] copyOf(String name) {
+      return Objects.requireNonNull(last.get(name)).clone();
+    }
+
+    /** The same in another slot, without the number by which it is made only once. */
     byte[] lastOf(String name) {
-      byte[] request = Objects.requireNonNull(last.get(name)).clone();
+      byte[] request = copyOf(name);
+      ByteBuffer.wrap(request).putInt(SLOT, OTHER_SLOT);
       Arrays.fill(request, UNIQUE, UNIQUE + Long.BYTES, (byte) 0);
       return request;
     }

@@ -69,8 +69,8 @@ class OwnerRequestTest {
         throw new IOException(e);
       }
       byte[] asked = body.clone();
-      Message.from(0, 0, 0, asked);
-      if (request.isCommand()) {
+      Message.from(0, 0, 0, 0, asked);
+      if (request.isNumbered()) {
         Message.once(0, asked);
       }
       byte[] bytes = Arrays.copyOfRange(asked, 16, body.length + answer.length - Integer.BYTES);
