@@ -14,6 +14,7 @@ import io.pmfs.cluster.server.OutputRequests;
 import io.pmfs.posix.DaemonThread;
 import io.pmfs.stage.copies.RemoteCopies;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -52,6 +53,10 @@ public final class OutputCluster implements Peers, AutoCloseable {
   private final Attendance attendance;
   private volatile NodeRequests control = NodeRequests.NONE;
   private volatile @Nullable Member owner;
+
+  /** As DNS said when no member had the owner's name. */
+  private volatile List<InetAddress> ownersAddresses = List.of();
+
   private volatile boolean closed;
 
   /**
@@ -118,17 +123,26 @@ public final class OutputCluster implements Peers, AutoCloseable {
   private synchronized void change() {
     List<Member> members = members();
     client.keepOnly(ids(members));
-    owner = members.stream().filter(this::isOwner).findFirst().orElse(null);
+    owner = LocalAddress.memberOn(settings.owner(), ownersAddresses, members);
   }
 
   private void look(Consumer<Set<UUID>> present) {
     try {
       while (!closed) {
         present.accept(ids(members()));
+        lookForOwner();
         Thread.sleep(LOOK_MILLIS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /** It may be a member whose name is not that of its host. */
+  private void lookForOwner() {
+    if (owner == null && !isOwner) {
+      ownersAddresses = LocalAddress.addressesOf(settings.owner());
+      change();
     }
   }
 
@@ -145,7 +159,7 @@ public final class OutputCluster implements Peers, AutoCloseable {
   }
 
   private boolean isOwner(Member member) {
-    return LocalAddress.isOn(member, settings.owner());
+    return isOwner ? isSelf(member) : member.equals(owner);
   }
 
   public ClusterStatus status() {

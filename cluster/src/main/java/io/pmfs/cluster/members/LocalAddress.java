@@ -4,7 +4,6 @@ import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.net.UnknownHostException;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -44,16 +43,31 @@ public final class LocalAddress {
         || named(host, machine.addresses(), machine).isPresent();
   }
 
-  /** Whether a member is on a host, by its address or by its name. */
-  public static boolean isOn(Member member, String host) {
-    if (isSameHost(host, member.name()) || host.equals(member.host())) {
-      return true;
-    }
+  /**
+   * The member that is on a host, by its name, else by its address; null if there is none. Does not
+   * wait for DNS.
+   *
+   * @param addresses of the host, as far as they are known
+   */
+  public static @Nullable Member memberOn(
+      String host, List<InetAddress> addresses, List<Member> members) {
+    return members.stream()
+        .filter(member -> isSameHost(host, member.name()) || host.equals(member.host()))
+        .findFirst()
+        .or(() -> members.stream().filter(member -> isAt(member, addresses)).findFirst())
+        .orElse(null);
+  }
+
+  private static boolean isAt(Member member, List<InetAddress> addresses) {
+    return addresses.stream().anyMatch(known -> known.getHostAddress().equals(member.host()));
+  }
+
+  /** The addresses of a host, for which DNS may take long; none if it does not know them. */
+  public static List<InetAddress> addressesOf(String host) {
     try {
-      return Arrays.asList(InetAddress.getAllByName(host))
-          .contains(InetAddress.getByName(member.host()));
+      return List.of(InetAddress.getAllByName(host));
     } catch (UnknownHostException e) {
-      return false;
+      return List.of();
     }
   }
 

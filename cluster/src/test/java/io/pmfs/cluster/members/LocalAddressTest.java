@@ -8,6 +8,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
 final class LocalAddressTest {
@@ -104,5 +105,27 @@ final class LocalAddressTest {
   @Test
   void choose_thisMachine_hasALoopbackAddress() {
     assertThat(LocalAddress.choose("127.0.0.1", List.of()).isLoopbackAddress()).isTrue();
+  }
+
+  private static Member member(int number, String name, String host) {
+    return new Member(new UUID(0, number), 1, name, host, 1);
+  }
+
+  @Test
+  void memberOn_aHostWithTheNameOfAMember_needsNoAddress() {
+    Member other = member(1, "node1.example.org", "10.1.0.1");
+    Member named = member(2, "node2.example.org", OWN);
+    assertThat(LocalAddress.memberOn("node2", List.of(), List.of(other, named))).isEqualTo(named);
+    assertThat(LocalAddress.memberOn(OWN, List.of(), List.of(other, named))).isEqualTo(named);
+    assertThat(LocalAddress.memberOn("head", List.of(), List.of(other, named))).isNull();
+  }
+
+  @Test
+  void memberOn_aHostWithAnotherName_isTheMemberAtItsAddress() {
+    Member other = member(1, "node1", "10.1.0.1");
+    Member at = member(2, "node2", OWN);
+    List<InetAddress> addresses =
+        List.of(InetAddresses.forString("8.8.8.8"), InetAddresses.forString(OWN));
+    assertThat(LocalAddress.memberOn("head", addresses, List.of(other, at))).isEqualTo(at);
   }
 }
