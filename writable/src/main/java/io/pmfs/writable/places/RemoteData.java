@@ -103,12 +103,7 @@ public final class RemoteData implements DataFile {
     try {
       return freeze(sync);
     } catch (FsException e) {
-      if (e.errno() != Errno.ENOENT) {
-        throw e;
-      }
-      if (place.isPromised(id)) {
-        throw missing(e);
-      }
+      requireNotMade(e);
       return empty;
     }
   }
@@ -122,6 +117,16 @@ public final class RemoteData implements DataFile {
         throw e;
       }
       return empty;
+    }
+  }
+
+  /** Fails unless the node has answered that it does not have the file, which may be empty. */
+  private void requireNotMade(FsException answer) throws FsException {
+    if (answer.errno() != Errno.ENOENT) {
+      throw answer;
+    }
+    if (place.isPromised(id)) {
+      throw missing(answer);
     }
   }
 
@@ -145,12 +150,7 @@ public final class RemoteData implements DataFile {
     try {
       return freeze(false).size();
     } catch (FsException e) {
-      if (e.errno() != Errno.ENOENT) {
-        throw e;
-      }
-      if (place.isPromised(id)) {
-        throw missing(e);
-      }
+      requireNotMade(e);
       return 0;
     }
   }
@@ -190,7 +190,11 @@ public final class RemoteData implements DataFile {
   @Override
   public void setTimes(Instant accessTime, Instant modificationTime) throws FsException {
     reported = null;
-    node.setTimes(id, accessTime, modificationTime);
+    try {
+      node.setTimes(id, accessTime, modificationTime);
+    } catch (FsException e) {
+      requireNotMade(e);
+    }
   }
 
   /** Makes the node copy a range to the source. */

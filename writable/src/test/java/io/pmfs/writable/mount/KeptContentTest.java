@@ -1312,6 +1312,18 @@ class KeptContentTest {
     assertThat(nodes.link.asked).doesNotContain("read", "write");
   }
 
+  @Test
+  void timesOfAFileThatItsNodeHasNotMade_areSet() throws Exception {
+    Instant old = Instant.ofEpochSecond(1_000_000_000);
+    Opened file = nodes.create(A);
+    nodes.lose(file);
+    setTimes(file, old);
+    assertThat(owner.node("a").attributes().modificationTime()).isEqualTo(old);
+    close(file);
+    owner.drainAll();
+    assertThat(owner.node("a").attributes().modificationTime()).isEqualTo(old);
+  }
+
   // ---- answers that are overtaken
 
   private Opened openEmptied() throws FsException {
