@@ -17,6 +17,7 @@ import io.pmfs.source.SourceStatus;
 import io.pmfs.source.StoreStatistics;
 import io.pmfs.stage.Stager;
 import io.pmfs.stage.copies.Copies;
+import io.pmfs.stage.copies.InodeBytes;
 import io.pmfs.tier.Tier;
 import io.pmfs.tier.TierStatus;
 import java.nio.file.Path;
@@ -56,9 +57,12 @@ public final class PmfsFileSystem {
   private final Copies copies;
   private final Stager stager;
   private final Importer importer;
-  private final ShownFiles shownFiles;
   private final AccessLists accessLists;
   private final KeptAttributes keptAttributes;
+
+  /** The generations of the attributes for a bridge that has one inode for all of them. */
+  private final InodeBytes shown = new InodeBytes();
+
   private final EntriesAhead compared;
   private final InstantSource clock;
   private volatile @Nullable KnownStatistics knownStatistics;
@@ -116,7 +120,6 @@ public final class PmfsFileSystem {
     this.copies = copies;
     this.stager = stager;
     this.importer = importer;
-    this.shownFiles = importer.contradictions().shownFiles();
     this.keptAttributes = new KeptAttributes(namespace, source, threads);
     this.accessLists = new AccessLists(namespace, source, importer, threads);
     this.compared = new EntriesAhead(namespace, threads, importer::checked);
@@ -255,47 +258,47 @@ public final class PmfsFileSystem {
     return source.isSecondHand();
   }
 
-  /** What a kernel of this session was shown. Each kernel needs its own. */
-  public ShownFiles shownFiles() {
-    return importer.contradictions().shownFiles();
+  /**
+   * The generation of a file: another one begins when the file is found to be of another version
+   * than described before. A change of the attributes that belongs to it follows: {@link #inode}
+   * waits for that.
+   */
+  public byte generation(long number) {
+    return importer.contradictions().generation(number);
   }
 
   /**
-   * Proves, before a file is read, that it is of the version whose attributes were shown.
+   * Checks that a file is of a generation that was shown.
    *
-   * @return whether the kernel may keep its cached pages of the file
+   * @throws FsException ESTALE if it is of another one
+   */
+  public void requireGeneration(long number, byte generation) throws FsException {
+    if (generation(number) != generation) {
+      throw new FsException(
+          Errno.ESTALE, "inode " + number + " is of another version than other nodes reported");
+    }
+  }
+
+  /** Proves, before a file is read, that it is of the version whose attributes were shown. */
+  public void open(long number) throws FsException {
+    open(number, shown.get(number));
+  }
+
+  /**
+   * The same for a reader who was shown a generation.
+   *
    * @throws FsException ESTALE if it is of another version: the caller then requests its attributes
    *     and opens it again
    */
-  public boolean open(long number) throws FsException {
-    return open(number, shownFiles, () -> {});
-  }
-
-  /** Makes sure that the kernel gets the answer to a request. */
-  public interface Promise {
-    void make() throws FsException;
-  }
-
-  /**
-   * The same for one of several kernels and a request that may be ended early.
-   *
-   * @param promise made before the kernel is told, once, to drop its pages
-   */
-  public boolean open(long number, ShownFiles shown, Promise promise) throws FsException {
-    Doubts doubts = importer.doubts();
+  public void open(long number, byte generation) throws FsException {
     Inode inode = importer.checked(number);
     if (inode.attributes().type() != FileType.REGULAR || !source.isSecondHand()) {
-      return true;
+      return;
     }
-    if (doubts.isDoubtedAtOpen(number)) {
+    if (importer.doubts().isDoubtedAtOpen(number)) {
       prove(inode);
     }
-    requireCurrent(number, shown);
-    if (!shown.hasOldPages(number)) {
-      return true;
-    }
-    promise.make();
-    return shown.keepsPages(number);
+    requireGeneration(number, generation);
   }
 
   private void prove(Inode inode) throws FsException {
@@ -330,19 +333,12 @@ public final class PmfsFileSystem {
 
   /** Whether a file was found to be of another version than the attributes shown last. */
   public boolean isStale(long number) {
-    return shownFiles.isStale(number);
-  }
-
-  private static void requireCurrent(long number, ShownFiles shown) throws FsException {
-    if (shown.isStale(number)) {
-      throw new FsException(
-          Errno.ESTALE, "inode " + number + " is of another version than other nodes reported");
-    }
+    return generation(number) != shown.get(number);
   }
 
   /** Called before a file's attributes are read for the kernel, which must get them. */
   public void refresh(long number) {
-    shownFiles.show(number, shownFiles.generation(number));
+    shown.set(number, generation(number));
   }
 
   /**
@@ -365,11 +361,11 @@ public final class PmfsFileSystem {
    * @return bytes passed to the sink
    */
   public int read(long number, long offset, int size, ReadSink sink) throws FsException {
-    return read(number, offset, size, sink, shownFiles);
+    return read(number, offset, size, sink, shown.get(number));
   }
 
-  /** The same for one of several kernels. */
-  public int read(long number, long offset, int size, ReadSink sink, ShownFiles shown)
+  /** The same for a reader who was shown a generation; ESTALE if the file is of another one. */
+  public int read(long number, long offset, int size, ReadSink sink, byte generation)
       throws FsException {
     requests.increment();
     try {
@@ -384,29 +380,29 @@ public final class PmfsFileSystem {
       }
       ReadObserver watching = observer;
       return watching == null
-          ? deliver(inode, offset, size, sink, shown)
-          : deliverWatched(inode, offset, size, sink, shown, watching);
+          ? deliver(inode, offset, size, sink, generation)
+          : deliverWatched(inode, offset, size, sink, generation, watching);
     } catch (FsException | RuntimeException | Error e) {
       errors.increment();
       throw e;
     }
   }
 
-  private int deliver(Inode inode, long offset, int size, ReadSink sink, ShownFiles shown)
+  private int deliver(Inode inode, long offset, int size, ReadSink sink, byte generation)
       throws FsException {
     int total = (int) Math.min(size, Math.max(0, inode.attributes().size() - offset));
     sink.expect(total);
     int done = 0;
     while (done < total) {
-      done += deliverPiece(inode, offset + done, total - done, sink, shown);
+      done += deliverPiece(inode, offset + done, total - done, sink, generation);
     }
     return done;
   }
 
-  private int deliverPiece(Inode inode, long offset, int count, ReadSink sink, ShownFiles shown)
+  private int deliverPiece(Inode inode, long offset, int count, ReadSink sink, byte generation)
       throws FsException {
     if (source.isSecondHand()) {
-      requireCurrent(inode.number(), shown);
+      requireGeneration(inode.number(), generation);
     }
     try {
       return stager.serve(inode, offset, count, sink);
@@ -415,7 +411,7 @@ public final class PmfsFileSystem {
           && failed.errno() == Errno.ESTALE
           && source.isSecondHand()) {
         Inode now = lookAgain(inode.number());
-        requireCurrent(inode.number(), shown);
+        requireGeneration(inode.number(), generation);
         if (!now.attributes().version().equals(inode.attributes().version())) {
           // The new attributes were shown after this read began with the old size.
           throw failed;
@@ -436,11 +432,11 @@ public final class PmfsFileSystem {
   }
 
   private int deliverWatched(
-      Inode inode, long offset, int size, ReadSink sink, ShownFiles shown, ReadObserver watching)
+      Inode inode, long offset, int size, ReadSink sink, byte generation, ReadObserver watching)
       throws FsException {
     watching.began(inode.number());
     try {
-      int done = deliver(inode, offset, size, sink, shown);
+      int done = deliver(inode, offset, size, sink, generation);
       watching.delivered(inode.number(), inode.attributes().size(), offset, done);
       return done;
     } finally {

@@ -1,7 +1,6 @@
 package io.pmfs.fuse;
 
 import io.pmfs.fs.PmfsFileSystem;
-import io.pmfs.fs.ShownFiles;
 import io.pmfs.fuse.protocol.ChangeProtocol;
 import io.pmfs.fuse.protocol.KernelProtocol;
 import io.pmfs.fuse.protocol.KernelReply;
@@ -19,9 +18,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Translates each request into operations of the file system, and their results into replies. Node
- * numbers of the protocol are inode numbers, which persist, so FORGET needs no bookkeeping.
- * Thread-safe for workers with separate requests and replies.
+ * Translates each request into operations of the file system, and their results into replies. The
+ * parts of a {@link NodeNumber} persist, so FORGET needs no bookkeeping. Thread-safe for workers
+ * with separate requests and replies.
  */
 final class KernelOperations implements RequestHandler {
   private static final FileName PROBE = FileName.of(Bridge.PROBE);
@@ -32,7 +31,6 @@ final class KernelOperations implements RequestHandler {
   private static final long MAX_INODE = 1L << 46;
 
   private final PmfsFileSystem fileSystem;
-  private final ShownFiles shownFiles;
   private final long validSeconds;
   private final @Nullable BackingFiles backing;
   private final Negotiation negotiation;
@@ -55,7 +53,6 @@ final class KernelOperations implements RequestHandler {
       int backgroundMax,
       AccessRule rule) {
     this.fileSystem = fileSystem;
-    this.shownFiles = fileSystem.shownFiles();
     this.backing = backing;
     this.validSeconds = validSeconds;
     this.rule = rule;
@@ -103,7 +100,7 @@ final class KernelOperations implements RequestHandler {
       case READDIRPLUS -> readdir(request, reply, true);
       case READDIR -> readdir(request, reply, false);
       case LSEEK -> lseek(request, reply);
-      case READLINK -> sendBytes(fileSystem.readSymbolicLink(request.inode()).bytes(), reply);
+      case READLINK -> sendBytes(fileSystem.readSymbolicLink(inode(request)).bytes(), reply);
       case GETXATTR -> getxattr(request, reply);
       case LISTXATTR -> listxattr(request, reply);
       case STATFS -> statfs(reply);
@@ -120,7 +117,7 @@ final class KernelOperations implements RequestHandler {
         reply.send(0);
         // Not earlier: a request whose answer is lost with this process is resent to the next one.
         if (backing != null) {
-          backing.release(request.inode(), generation);
+          backing.release(inode(request), generation);
         }
       }
       case RELEASEDIR, DESTROY -> reply.send(0);
@@ -150,36 +147,22 @@ final class KernelOperations implements RequestHandler {
     if (negotiation.isNegotiated() && negotiation.appliesAccessLists()) {
       fileSystem.accessLists().applyByKernel();
     }
-    if (negotiation.isNegotiated() && negotiation.replacesInodes()) {
-      shownFiles.replaceInodes();
-    }
   }
 
-  /**
-   * The inode with the mode that the kernel sees.
-   *
-   * @throws FsException ESTALE if the kernel has to replace the inode: it then looks up the name
-   */
-  private Inode inode(long number, KernelReply reply) throws FsException {
-    if (shownFiles.isStale(number) && replacesInodes()) {
-      throw new FsException(Errno.ESTALE, "inode " + number + " is of another version");
-    }
-    byte generation = generation(number, reply);
-    Inode inode = shown(fileSystem.inode(number));
-    shownFiles.show(number, generation);
-    return inode;
+  private static long inode(KernelRequest request) {
+    return NodeNumber.inode(request.inode());
   }
 
-  private boolean replacesInodes() {
-    return negotiation.replacesInodes() || shownFiles.replacesInodes();
+  /** Fails with ESTALE if the file is of another generation: the kernel then looks up its name. */
+  private void requireCurrent(KernelRequest request) throws FsException {
+    fileSystem.requireGeneration(inode(request), NodeNumber.generation(request.inode()));
   }
 
-  private byte generation(long number, KernelReply reply) throws FsException {
-    byte generation = shownFiles.generation(number);
-    if (shownFiles.isStale(number)) {
-      reply.keep();
-    }
-    return generation;
+  /** The inode with the mode that the kernel sees. */
+  private Inode attributes(KernelRequest request) throws FsException {
+    Inode inode = fileSystem.inode(inode(request));
+    requireCurrent(request); // now, because they may be those of the next generation
+    return shown(inode);
   }
 
   /**
@@ -187,15 +170,18 @@ final class KernelOperations implements RequestHandler {
    *
    * @param verified whether to return false if only another node has described the file so far
    */
-  private boolean putEntry(ByteBuffer out, int at, long number, boolean verified, KernelReply reply)
+  private boolean putEntry(ByteBuffer out, int at, long number, boolean verified)
       throws FsException {
-    byte generation = generation(number, reply);
-    Inode inode = verified ? fileSystem.verifiedInode(number) : fileSystem.inode(number);
-    if (inode == null) {
-      return false;
-    }
-    KernelProtocol.putEntry(out, at, shown(inode), generation, validSeconds);
-    shownFiles.show(number, generation);
+    byte generation;
+    Inode inode;
+    do {
+      generation = fileSystem.generation(number);
+      inode = verified ? fileSystem.verifiedInode(number) : fileSystem.inode(number);
+      if (inode == null) {
+        return false;
+      }
+    } while (generation != fileSystem.generation(number));
+    KernelProtocol.putEntry(out, at, NodeNumber.of(number, generation), shown(inode), validSeconds);
     return true;
   }
 
@@ -207,29 +193,27 @@ final class KernelOperations implements RequestHandler {
 
   /**
    * ENOSYS makes the kernel open all further files without asking; any other answer makes it ask
-   * each time. A kernel that cannot replace inodes drops pages of an old version only at an open.
+   * each time.
    */
   private void open(KernelRequest request, KernelReply reply) throws FsException {
-    boolean isAsked = fileSystem.isSecondHand() && (fileSystem.needsOpens() || !replacesInodes());
+    boolean isAsked = fileSystem.needsOpens();
     if (!isAsked && (backing == null || backing.leavesOpensToKernel())) {
       throw new FsException(Errno.ENOSYS, "open");
     }
-    long inode = request.inode();
-    long generation = Byte.toUnsignedLong(shownFiles.generation(inode));
-    boolean keepsPages = fileSystem.open(inode, shownFiles, reply::keep);
+    long inode = inode(request);
+    fileSystem.open(inode, NodeNumber.generation(request.inode()));
+    long generation = Byte.toUnsignedLong(NodeNumber.generation(request.inode()));
     if (backing == null) {
-      sendOpened(reply, generation, BackingFiles.NONE, keepsPages);
+      sendOpened(reply, generation, BackingFiles.NONE);
       return;
     }
     int id = backing.open(inode, generation, request.pid());
     try {
-      if (replacesInodes() && shownFiles.generation(inode) != (byte) generation) {
-        throw new FsException(Errno.ESTALE, "inode " + inode + " is of another version now");
-      }
-      if (id == BackingFiles.NONE && !isAsked && keepsPages && backing.leavesOpensToKernel()) {
+      requireCurrent(request);
+      if (id == BackingFiles.NONE && !isAsked && backing.leavesOpensToKernel()) {
         throw new FsException(Errno.ENOSYS, "open");
       }
-      sendOpened(reply, generation, id, keepsPages);
+      sendOpened(reply, generation, id);
     } catch (Throwable e) {
       backing.release(inode, generation);
       throw e;
@@ -240,13 +224,14 @@ final class KernelOperations implements RequestHandler {
   }
 
   /** The handle, which the kernel returns when it closes the file, is the generation. */
-  private static void sendOpened(KernelReply reply, long generation, int id, boolean keepsPages)
-      throws FsException {
-    int keeping = keepsPages ? KernelProtocol.FOPEN_KEEP_CACHE : 0;
+  private static void sendOpened(KernelReply reply, long generation, int id) throws FsException {
     ByteBuffer out = reply.body();
     out.putLong(KernelReply.BODY, generation);
     out.putInt(
-        KernelReply.BODY + 8, id == BackingFiles.NONE ? keeping : KernelProtocol.FOPEN_PASSTHROUGH);
+        KernelReply.BODY + 8,
+        id == BackingFiles.NONE
+            ? KernelProtocol.FOPEN_KEEP_CACHE
+            : KernelProtocol.FOPEN_PASSTHROUGH);
     out.putInt(KernelReply.BODY + 12, id);
     reply.send(KernelProtocol.OPEN_OUT_SIZE);
   }
@@ -271,7 +256,7 @@ final class KernelOperations implements RequestHandler {
     if (entry == null) {
       KernelProtocol.putNoEntry(out, KernelReply.BODY, validSeconds);
     } else {
-      putEntry(out, KernelReply.BODY, entry.inode(), false, reply);
+      putEntry(out, KernelReply.BODY, entry.inode(), false);
     }
     reply.send(KernelProtocol.ENTRY_OUT_SIZE);
   }
@@ -286,13 +271,13 @@ final class KernelOperations implements RequestHandler {
   }
 
   private void getattr(KernelRequest request, KernelReply reply) throws FsException {
-    Inode inode = inode(request.inode(), reply);
+    Inode inode = attributes(request);
     KernelProtocol.putAttributesReply(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.ATTR_OUT_SIZE);
   }
 
   private void statx(KernelRequest request, KernelReply reply) throws FsException {
-    Inode inode = inode(request.inode(), reply);
+    Inode inode = attributes(request);
     KernelProtocol.putStatx(reply.body(), KernelReply.BODY, inode, validSeconds);
     reply.send(KernelProtocol.STATX_OUT_SIZE);
   }
@@ -303,10 +288,12 @@ final class KernelOperations implements RequestHandler {
     if (size < 0 || size > reply.bodyLimit()) {
       throw new FsException(Errno.EINVAL, "invalid read size: " + Integer.toUnsignedString(size));
     }
+    long inode = inode(request);
+    byte generation = NodeNumber.generation(request.inode());
     try {
-      fileSystem.read(request.inode(), offset, size, reply, shownFiles);
+      fileSystem.read(inode, offset, size, reply, generation);
     } catch (FsException e) {
-      if (shownFiles.isStale(request.inode())) {
+      if (fileSystem.generation(inode) != generation) {
         reply.forgetAttributes(request.inode());
       }
       throw e;
@@ -322,10 +309,11 @@ final class KernelOperations implements RequestHandler {
     int whence = request.intAt(KernelProtocol.LSEEK_WHENCE);
     long found =
         switch (whence) {
-          case Posix.SEEK_DATA -> fileSystem.seekData(request.inode(), offset);
-          case Posix.SEEK_HOLE -> fileSystem.seekHole(request.inode(), offset);
+          case Posix.SEEK_DATA -> fileSystem.seekData(inode(request), offset);
+          case Posix.SEEK_HOLE -> fileSystem.seekHole(inode(request), offset);
           default -> throw new FsException(Errno.EINVAL, "invalid whence: " + whence);
         };
+    requireCurrent(request);
     reply.body().putLong(KernelReply.BODY, found);
     reply.send(KernelProtocol.LSEEK_OUT_SIZE);
   }
@@ -386,7 +374,7 @@ final class KernelOperations implements RequestHandler {
       }
       if (prefix > 0) {
         try {
-          if (!putEntry(out, KernelReply.BODY + size, entry.inode(), true, reply)) {
+          if (!putEntry(out, KernelReply.BODY + size, entry.inode(), true)) {
             // Compared when looked up: most readers of a directory need the attributes of few
             // files.
             KernelProtocol.zero(out, KernelReply.BODY + size, prefix);
@@ -420,7 +408,7 @@ final class KernelOperations implements RequestHandler {
     int size = request.intAt(KernelProtocol.XATTR_SIZE);
     FileName name = request.nameAt(KernelProtocol.XATTR_NAME);
     byte[] value =
-        name.equals(PROBE) ? null : AccessRule.attribute(fileSystem, request.inode(), name);
+        name.equals(PROBE) ? null : AccessRule.attribute(fileSystem, inode(request), name);
     if (value == null) {
       throw new FsException(Errno.ENODATA, name.toString());
     }
@@ -429,7 +417,7 @@ final class KernelOperations implements RequestHandler {
 
   private void listxattr(KernelRequest request, KernelReply reply) throws FsException {
     int size = request.intAt(KernelProtocol.XATTR_SIZE);
-    Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(request.inode());
+    Map<FileName, byte[]> attributes = fileSystem.extendedAttributes(inode(request));
     sendExtended(AccessRule.names(attributes, request.uid()), size, reply);
   }
 

@@ -80,7 +80,6 @@ final class Negotiation {
   private final @Nullable BackingFiles backing;
   private volatile long taken;
   private volatile boolean negotiated;
-  private volatile boolean replacesInodes;
 
   /**
    * A session that was not negotiated yet.
@@ -119,16 +118,7 @@ final class Negotiation {
    */
   void resume(boolean canResend) {
     taken = wanted.flags() & (canResend ? ALL : KernelProtocol.POSIX_ACL);
-    replacesInodes = canResend;
     negotiated = true;
-  }
-
-  /**
-   * Whether an entry of another generation is known to make the kernel replace the inode (5.14):
-   * its pages are gone, and files that are open then fail with EIO.
-   */
-  boolean replacesInodes() {
-    return replacesInodes;
   }
 
   /** Whether the kernel applies the access-control lists of files. */
@@ -185,7 +175,6 @@ final class Negotiation {
     // Backing files must not be on another stacked file system.
     out.putInt(KernelReply.BODY + 36, (flags & KernelProtocol.PASSTHROUGH) == 0 ? 0 : 1);
     taken = flags;
-    replacesInodes = minor >= KernelProtocol.REPLACING_MINOR;
     reply.send(KernelProtocol.INIT_OUT_SIZE);
     negotiated = true;
   }

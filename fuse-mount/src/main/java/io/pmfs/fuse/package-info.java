@@ -76,8 +76,8 @@
  * <p><b>What may be forgotten.</b>
  *
  * <ul>
- *   <li>Node numbers are the namespace's inode numbers, so FORGET needs no bookkeeping. {@link
- *       WritableOperations} forwards it, which frees unlinked files.
+ *   <li>The namespace keeps what node numbers consist of ({@link NodeNumber}), so FORGET needs no
+ *       bookkeeping. {@link WritableOperations} forwards it, which frees unlinked files.
  *   <li>The kernel is authoritative for open files. Ids and counts of files that are open in
  *       passthrough must not be lost: the INVARIANT of {@link BackingFiles}. {@link BackingLedger}
  *       passes them to the next daemon. Registrations that are not open may be dropped at any time.

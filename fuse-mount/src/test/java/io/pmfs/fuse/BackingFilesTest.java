@@ -480,7 +480,7 @@ final class BackingFilesTest {
       assertThat(former).isPositive();
       rewriteSmall(session, 2000);
       assertThat(openedId(session, small, 1)).as("without a copy").isEqualTo(BackingFiles.NONE);
-      session.ask(Opcode.READ, small, KernelMessages.read(0, 4096));
+      session.ask(Opcode.READ, NodeNumber.of(small, (byte) 1), KernelMessages.read(0, 4096));
       fixture.awaitStaged();
       close(session, small, 1);
       int now = openedId(session, small, 1);
@@ -505,7 +505,8 @@ final class BackingFilesTest {
   }
 
   private static int openedId(KernelSession session, long number, long generation) {
-    ByteBuffer body = session.ask(Opcode.OPEN, number, new byte[8]).body();
+    long node = NodeNumber.of(number, (byte) generation);
+    ByteBuffer body = session.ask(Opcode.OPEN, node, new byte[8]).body();
     assertThat(body.getLong(0)).as("handle").isEqualTo(generation);
     return body.getInt(12);
   }

@@ -6,8 +6,6 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.pmfs.fuse.protocol.KernelReply;
-import io.pmfs.fuse.protocol.KernelRequest;
 import io.pmfs.fuse.protocol.Opcode;
 import io.pmfs.posix.Errno;
 import io.pmfs.posix.FsException;
@@ -100,43 +98,6 @@ final class KilledProgramsTest {
               session.refusals.set(1);
               assertThatThrownBy(() -> session.endIfKilled(thread -> true))
                   .hasMessageContaining("ENOMEM");
-              assertThat(session.waiting(0)).isNotNull();
-            });
-    assertThat(errno).isNull();
-  }
-
-  /** The kernel learns only once that a file is of another version. */
-  @Test
-  void request_whoseAnswerTheKernelMustGet_isNotEnded() throws Exception {
-    RequestHandler keeping =
-        new RequestHandler() {
-          @Override
-          public void answer(Opcode opcode, KernelRequest request, KernelReply reply)
-              throws FsException {
-            reply.keep();
-            operations.answer(opcode, request, reply);
-          }
-
-          @Override
-          public Negotiation negotiation() {
-            return operations.negotiation();
-          }
-
-          @Override
-          public boolean mayEndEarly(Opcode opcode) {
-            return true;
-          }
-
-          @Override
-          public int requestBytes() {
-            return operations.requestBytes();
-          }
-        };
-    Errno errno =
-        errnoOfLookup(
-            keeping,
-            session -> {
-              session.endIfKilled(thread -> true);
               assertThat(session.waiting(0)).isNotNull();
             });
     assertThat(errno).isNull();

@@ -76,11 +76,6 @@ final class Machine {
     requireKernel(6_009, "no passthrough");
   }
 
-  /** Linux 5.14 is the first that replaces an inode of another generation. */
-  static void requireReplacedInodes() {
-    requireKernel(5_014, "no replaced inodes");
-  }
-
   private static void requireKernel(int least, String lack) {
     String release = System.getProperty("os.version");
     String[] parts = release.split("[^0-9]+", 3);

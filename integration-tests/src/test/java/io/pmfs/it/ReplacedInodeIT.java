@@ -15,7 +15,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -27,11 +26,6 @@ final class ReplacedInodeIT {
 
   @Installed(byRoot = true)
   private Installation pmfs;
-
-  @BeforeEach
-  void requireKernel() {
-    Machine.requireReplacedInodes();
-  }
 
   /** Once the kernel opens files without asking. */
   @Test
@@ -54,10 +48,22 @@ final class ReplacedInodeIT {
           .isInstanceOf(IOException.class);
       byte[] now = Files.readAllBytes(mount.path("f"));
       assertThat(Arrays.equals(now, filled(2, SIZE + 1))).isTrue();
-      assertThatThrownBy(() -> open.read(ByteBuffer.allocate(1000), 0))
+      requireFormer(open);
+      assertThatThrownBy(() -> open.read(ByteBuffer.allocate(1000), SIZE / 2))
           .isInstanceOf(IOException.class);
-      assertThatThrownBy(open::close).isInstanceOf(IOException.class);
+      open.close();
     }
+  }
+
+  /** The kernel has the former bytes, or asks in vain. */
+  private static void requireFormer(FileChannel open) {
+    ByteBuffer bytes = ByteBuffer.allocate(1000);
+    try {
+      open.read(bytes, 0);
+    } catch (IOException e) {
+      return;
+    }
+    assertThat(bytes.array()).containsOnly(1);
   }
 
   @Test
@@ -82,9 +88,8 @@ final class ReplacedInodeIT {
       awaitPassthrough(mount);
       now = Files.readAllBytes(mount.path("f"));
       assertThat(Arrays.equals(now, filled(2, SIZE + 1))).isTrue();
-      assertThatThrownBy(() -> open.read(ByteBuffer.allocate(1000), 0))
-          .isInstanceOf(IOException.class);
-      assertThatThrownBy(open::close).isInstanceOf(IOException.class);
+      requireFormer(open);
+      open.close();
     }
   }
 

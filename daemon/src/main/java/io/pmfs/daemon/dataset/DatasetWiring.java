@@ -15,6 +15,7 @@ import io.pmfs.fs.PmfsFileSystem;
 import io.pmfs.fuse.Bridge;
 import io.pmfs.fuse.BridgeProvider;
 import io.pmfs.fuse.KernelBridge;
+import io.pmfs.fuse.NodeNumber;
 import io.pmfs.fuse.ReadMode;
 import io.pmfs.fuse.mounting.MountException;
 import io.pmfs.fuse.mounting.MountSpec;
@@ -125,7 +126,7 @@ public final class DatasetWiring {
             bridge(choice, readMode(isDirect), fileSystem),
             choice.reason(),
             isResumed(),
-            source.namespace()::path,
+            node -> source.namespace().path(NodeNumber.inode(node)),
             opened);
     compareTiers(source, stager);
     KeptTasks tasks = tasks(source, fileSystem, copies, stager);

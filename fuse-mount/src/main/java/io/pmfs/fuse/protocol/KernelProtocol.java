@@ -23,9 +23,6 @@ public final class KernelProtocol {
 
   public static final int OLDEST_MINOR = 23;
 
-  /** Linux 5.14, since which an inode of another generation is replaced. */
-  public static final int REPLACING_MINOR = 34;
-
   // struct fuse_in_header
   public static final int IN_HEADER_SIZE = 40;
   public static final int IN_LENGTH = 0;
@@ -129,22 +126,13 @@ public final class KernelProtocol {
 
   private KernelProtocol() {}
 
-  /**
-   * Like {@link #putEntry(ByteBuffer, int, Inode, long)}. If the kernel knows another generation of
-   * the inode, it replaces that one, which can no longer be read (fuse_stale_inode).
-   */
-  public static void putEntry(
-      ByteBuffer out, int at, Inode inode, byte generation, long validSeconds) {
-    putEntry(out, at, inode, validSeconds);
-    out.putLong(at + ENTRY_OUT_GENERATION, Byte.toUnsignedLong(generation));
-  }
-
   /** Writes a struct fuse_entry_out: the inode of a name and how long the kernel may keep both. */
-  public static void putEntry(ByteBuffer out, int at, Inode inode, long validSeconds) {
+  public static void putEntry(ByteBuffer out, int at, long node, Inode inode, long validSeconds) {
     putEntry(out, at, inode.number(), inode.attributes(), validSeconds);
+    out.putLong(at, node);
   }
 
-  /** Like {@link #putEntry(ByteBuffer, int, Inode, long)}, with separate number and attributes. */
+  /** The same for an inode that has the number of its node. */
   public static void putEntry(
       ByteBuffer out, int at, long number, Attributes attributes, long validSeconds) {
     out.putLong(at, number);

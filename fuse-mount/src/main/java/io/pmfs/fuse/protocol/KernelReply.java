@@ -50,14 +50,10 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   /** Another thread has ended the request. */
   private static final long ENDED = -3;
 
-  /** Only the worker may answer. */
-  private static final long KEPT = -2;
-
   /** The number of the request, which any thread may end; or one of these. */
   private final AtomicLong state = new AtomicLong();
 
   private long unique;
-  private boolean isKept;
   private boolean answered;
   private int expected;
   private int collected;
@@ -83,7 +79,6 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     answered = false;
     expected = 0;
     collected = 0;
-    isKept = false;
     state.setRelease(unique);
   }
 
@@ -120,7 +115,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   /** The number of the request if it can be ended early; 0 if it cannot. Thread-safe. */
   public long interruptible() {
     long now = state.getAcquire();
-    return now == ENDING || now == ENDED || now == KEPT ? ANSWERED : now;
+    return now == ENDING || now == ENDED ? ANSWERED : now;
   }
 
   /**
@@ -147,34 +142,9 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     }
   }
 
-  /**
-   * From now on, no other thread ends the request: something depends on the kernel knowing its
-   * answer.
-   *
-   * @throws FsException with EINTR if one has
-   */
-  public void keep() throws FsException {
-    if (!isKept && !isTaken(KEPT)) {
-      throw ended();
-    }
-    isKept = true;
-  }
-
-  private static FsException ended() {
-    return new FsException(Errno.EINTR, "its program was killed");
-  }
-
   /** Takes the right to answer; returns false if another thread has ended the request. */
   private boolean mayAnswer() {
-    if (isKept) {
-      state.setRelease(ANSWERED);
-      return true;
-    }
-    return isTaken(ANSWERED);
-  }
-
-  private boolean isTaken(long next) {
-    while (!state.compareAndSet(unique, next)) {
+    while (!state.compareAndSet(unique, ANSWERED)) {
       long now = state.getAcquire();
       if (now == ENDED || now == ANSWERED) {
         header(-Errno.EINTR.number(), 0);
@@ -216,7 +186,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
     header(0, bodySize);
     vector(0, outAddress, BODY + bodySize);
     if (!sendVectors(1)) {
-      throw ended();
+      throw new FsException(Errno.EINTR, "its program was killed");
     }
   }
 
@@ -227,13 +197,13 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   }
 
   /**
-   * Invalidates a file's attributes in the kernel, but not its pages: dropping pages waits for
+   * Invalidates a node's attributes in the kernel, but not its pages: dropping pages waits for
    * reads, including this one. Call before the answer.
    */
-  public void forgetAttributes(long inode) {
+  public void forgetAttributes(long node) {
     header(KernelProtocol.NOTIFY_INVAL_INODE, INVAL_INODE_SIZE);
     out.putLong(KernelProtocol.OUT_UNIQUE, 0);
-    out.putLong(BODY, inode);
+    out.putLong(BODY, node);
     out.putLong(BODY + 8, KEEP_PAGES);
     out.putLong(BODY + 16, 0);
     vector(0, outAddress, BODY + INVAL_INODE_SIZE);
@@ -350,7 +320,7 @@ public final class KernelReply implements ReadSink, AutoCloseable {
   /** An answer that could not be sent is not one. */
   private void restore() {
     if (!answered) {
-      state.setRelease(isKept ? KEPT : unique);
+      state.setRelease(unique);
     }
   }
 

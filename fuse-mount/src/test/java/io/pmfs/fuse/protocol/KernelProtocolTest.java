@@ -97,7 +97,7 @@ final class KernelProtocolTest {
 
   @Test
   void putEntry_isStructFuseEntryOut() {
-    KernelProtocol.putEntry(out, 16, INODE, 0x1234);
+    KernelProtocol.putEntry(out, 16, INODE.number(), INODE, 0x1234);
     assertWritten(
         16,
         "8877665544332211" // nodeid
