@@ -16,11 +16,17 @@ public final class FaultyDisk implements Faults {
   /** So many writes more until it fails; below 0 for as many as there are. */
   public final AtomicInteger writesLeft = new AtomicInteger(-1);
 
+  /** So many reads more until it fails; below 0 for as many as there are. */
+  public final AtomicInteger readsLeft = new AtomicInteger(-1);
+
   @Override
   public void beforeRead() throws RocksDBException {
     RuntimeException other = unchecked;
     if (other != null) {
       throw other;
+    }
+    if (readsLeft.get() >= 0 && readsLeft.getAndDecrement() == 0) {
+      failsReads = true;
     }
     if (failsReads) {
       throw failure("Input/output error");
@@ -41,6 +47,7 @@ public final class FaultyDisk implements Faults {
     failsReads = false;
     failsWrites = false;
     writesLeft.set(-1);
+    readsLeft.set(-1);
   }
 
   private static RocksDBException failure(String why) {

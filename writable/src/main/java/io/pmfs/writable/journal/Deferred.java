@@ -80,9 +80,14 @@ public final class Deferred {
     }
   }
 
-  public void clear() {
-    entries.clear();
-    left.clear();
+  /** Replaces all changes. Readers miss none that stays: without any, all is at the source. */
+  void set(List<Entry> all) {
+    Set<Long> gone = new HashSet<>(entries.keySet());
+    for (Entry entry : all) {
+      put(entry);
+      gone.remove(entry.change().sequence());
+    }
+    gone.forEach(this::remove);
     settled.incrementAndGet();
   }
 

@@ -54,7 +54,7 @@ public final class State implements AutoCloseable {
   private int openings; // GUARDED_BY(lock)
   private long wakeUps; // GUARDED_BY(lock)
 
-  /** Whether an error struck between changing the tables and updating the cached values. */
+  /** Whether the cached values may differ from the tables, and must be loaded again. */
   private boolean isUncertain; // GUARDED_BY(lock)
 
   private final Deferred deferred = new Deferred();
@@ -119,14 +119,15 @@ public final class State implements AutoCloseable {
           rows.put(Tables.first(key), value);
           return true;
         });
-    deferred.clear();
+    List<Deferred.Entry> entries = new ArrayList<>();
     for (Map.Entry<Long, byte[]> row : rows.entrySet()) {
       Change change = change(row.getKey());
       if (change != null) {
         boolean isRefused = row.getValue().length > 0;
-        deferred.put(new Deferred.Entry(change, isRefused ? Refusal.decode(row.getValue()) : null));
+        entries.add(new Deferred.Entry(change, isRefused ? Refusal.decode(row.getValue()) : null));
       }
     }
+    deferred.set(entries);
   }
 
   /** Rejects a state of another version: its contents may exist nowhere else. */
@@ -193,8 +194,10 @@ public final class State implements AutoCloseable {
   public Held hold() throws FsException {
     lock.lock();
     try {
-      if (isUncertain || store.openings() != openings) {
-        openings = store.openings();
+      int now = store.openings();
+      isUncertain |= now != openings; // until they were read, even if that fails this time
+      openings = now;
+      if (isUncertain) {
         inodes.invalidateAll();
         load();
         isUncertain = false;

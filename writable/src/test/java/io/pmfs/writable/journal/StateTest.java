@@ -1,9 +1,12 @@
 package io.pmfs.writable.journal;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pmfs.metadata.FileName;
+import io.pmfs.posix.Await;
 import io.pmfs.posix.FsException;
+import io.pmfs.table.FaultyDisk;
 import io.pmfs.table.TableStore;
 import java.nio.file.Path;
 import java.time.InstantSource;
@@ -55,6 +58,36 @@ class StateTest {
         assertThat(state.waitingCount()).isEqualTo(CHANGES);
       }
       assertThat(state.deferred().size()).isEqualTo(CHANGES);
+    }
+  }
+
+  /** The tables are opened again, and a read of what was deferred fails. */
+  @Test
+  @SuppressWarnings("try")
+  void hold_afterOneThatFailed_knowsAllDeferredChanges() throws Exception {
+    FaultyDisk disk = new FaultyDisk();
+    TableStore tables = TableStore.open(directory, "test", Tables.ALL, 16L << 20, disk);
+    try (State state = new State(tables, InstantSource.system())) {
+      defer(state, journal(state));
+      disk.failsWrites = true;
+      assertThatThrownBy(state::sync).isInstanceOf(FsException.class);
+      disk.works();
+      Await.until("the tables are open again", () -> syncs(state));
+      disk.readsLeft.set(CHANGES + CHANGES / 2); // while the changes themselves are read
+      assertThatThrownBy(state::hold).isInstanceOf(FsException.class);
+      disk.works();
+      try (State.Held held = state.hold()) {
+        assertThat(state.deferred().size()).isEqualTo(CHANGES);
+      }
+    }
+  }
+
+  private static boolean syncs(State state) {
+    try {
+      state.sync();
+      return true;
+    } catch (FsException e) {
+      return false;
     }
   }
 
