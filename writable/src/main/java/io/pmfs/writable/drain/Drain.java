@@ -409,7 +409,7 @@ public final class Drain implements AutoCloseable {
     long refusedBefore = refusals.get();
     isHurried = true;
     long pass = committer.retries().ask();
-    while (isMissing(inode)) {
+    while (state.isPending(inode)) {
       Stop now = stopped;
       if (now != null && refusals.get() > refusedBefore) {
         unreported.forget(inode.number());
@@ -437,14 +437,10 @@ public final class Drain implements AutoCloseable {
     }
   }
 
-  private boolean isMissing(Inode inode) {
-    return state.isPending(inode.change()) || state.isPending(inode.contentChange());
-  }
-
-  /** Why the source lacks changes of a node; null if that is not known yet. */
+  /** Why the source lacks changes of a node or of names in it; null if that is not known yet. */
   private @Nullable Refusal refusal(Inode inode) {
-    for (Change change : state.deferred().of(inode.number())) {
-      Deferred.Entry entry = report.root(state.deferred().get(change.sequence()));
+    for (long sequence : state.deferred().concerning(inode.number())) {
+      Deferred.Entry entry = report.root(state.deferred().get(sequence));
       if (entry != null) {
         return entry.refusal();
       }

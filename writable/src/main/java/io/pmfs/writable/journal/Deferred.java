@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.ConcurrentSkipListSet;
@@ -149,12 +150,14 @@ public final class Deferred {
 
   /** Like {@link #concerns(long)}, ignoring some changes. */
   public boolean concerns(long inode, Set<Long> except) {
-    if (!concerns(inode)) {
-      return false;
-    }
-    Set<Long> found = new HashSet<>(sequences(new Dependency.Node(inode)));
+    return concerns(inode) && !except.containsAll(concerning(inode));
+  }
+
+  /** The changes of a node, and of names in a directory, in order. */
+  public Set<Long> concerning(long inode) {
+    Set<Long> found = new TreeSet<>(sequences(new Dependency.Node(inode)));
     found.addAll(sequences(new Dependency.Entries(inode)));
-    return !except.containsAll(found);
+    return found;
   }
 
   /** Whether changes of a name are deferred, ignoring some changes. */

@@ -169,6 +169,37 @@ class WritableMountTest {
     }
   }
 
+  /** The last change of the directory is made, and an earlier one is not. */
+  @Test
+  @Timeout(60)
+  void fsync_ofADirectory_thatMeansTheSource_failsWhileAnEntryIsRefused() throws Exception {
+    try (Driver own = new Driver(directory.resolve("own"), 2, InstantSource.system())) {
+      own.setSyncsAtSource();
+      own.remount();
+      own.mkdir("d");
+      own.calls.watch(
+          new FakeCalls.Watcher() {
+            @Override
+            public void before(String call, FileName name) throws FsException {
+              if (call.equals("mkdir") && name.equals(Driver.name("a"))) {
+                throw new FsException(Errno.EACCES, call);
+              }
+            }
+          });
+      own.mkdir("d/a");
+      own.mkdir("d/b");
+      long d = own.node("d").inode();
+      assertThatThrownBy(() -> own.mount().fsyncDirectory(d, own.caller()))
+          .isInstanceOfSatisfying(
+              FsException.class, e -> assertThat(e.errno()).isEqualTo(Errno.EACCES));
+      own.calls.watch(new FakeCalls.Watcher() {});
+      own.mount().retry(Driver.name(""));
+      assertThat(own.mount().drain(30_000)).isTrue();
+      own.mount().fsyncDirectory(d, own.caller());
+      assertThat(own.sourceTree()).containsKeys("d/a", "d/b");
+    }
+  }
+
   /** cp(1) does it, whether a tier has the content or only the source. */
   @Test
   void copyRange_copiesWhatATierOrOnlyTheSourceHas() throws Exception {
