@@ -71,6 +71,9 @@ public final class Committer {
   private final Retries retries = new Retries();
   private final Map<Long, NodeAway> away = new ConcurrentHashMap<>();
 
+  /** Whether the last step could retry a change; while a pass lasts, others are made between. */
+  private boolean isRetrysTurn;
+
   /** Changes that the source refused for the first time since the last one that succeeded. */
   private int inARow;
 
@@ -204,7 +207,8 @@ public final class Committer {
           return isDone;
         }
       }
-      return tryAgain() || stepOnce();
+      isRetrysTurn = !isRetrysTurn || window.isEmpty();
+      return (isRetrysTurn && tryAgain()) || stepOnce();
     } catch (FsException | RuntimeException | Error e) {
       step.closeDirectories();
       throw e;
@@ -435,9 +439,9 @@ public final class Committer {
   /** Retries the next deferred change if a pass is due; returns false if not. */
   private boolean tryAgain() throws FsException {
     Deferred deferred = state.deferred();
-    while (retries.isRunning(!deferred.isEmpty())) {
+    while (retries.isRunning(!deferred.isEmpty(), state.head())) {
       Deferred.Entry entry = deferred.from(retries.next());
-      if (entry == null) {
+      if (entry == null || entry.change().sequence() > retries.last()) {
         retries.end();
         temporaries.tidy();
         return false;

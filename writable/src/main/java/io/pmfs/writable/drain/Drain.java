@@ -408,7 +408,7 @@ public final class Drain implements AutoCloseable {
   public void await(Inode inode) throws FsException {
     long refusedBefore = refusals.get();
     isHurried = true;
-    long pass = committer.retries().ask();
+    long pass = 0;
     while (state.isPending(inode)) {
       Stop now = stopped;
       if (now != null && refusals.get() > refusedBefore) {
@@ -420,9 +420,13 @@ public final class Drain implements AutoCloseable {
             : new FsException(cause.errno(), "the source: " + reason, cause);
       }
       Refusal refusal = refusal(inode);
-      if (refusal != null && (refusal.isAside() || committer.retries().hasEnded(pass))) {
+      boolean isTried = pass > 0 && committer.retries().hasEnded(pass);
+      if (refusal != null && (refusal.isAside() || isTried)) {
         unreported.forget(inode.number());
         throw refusal.toException();
+      }
+      if (refusal != null && pass == 0) {
+        pass = committer.retries().ask(); // Others' refused changes are not retried for this file.
       }
       if (closed) {
         throw new FsException(Errno.EIO, "the mount ended before the change reached the source");

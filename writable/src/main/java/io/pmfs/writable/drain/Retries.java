@@ -17,6 +17,7 @@ public final class Retries {
   private final Set<Long> asked = ConcurrentHashMap.newKeySet();
   private Set<Long> asides = Set.of();
   private long next = -1;
+  private long last;
   private long pauseNanos = FIRST_PAUSE_NANOS;
   private long atNanos = System.nanoTime();
   private boolean hasSucceeded;
@@ -54,11 +55,16 @@ public final class Retries {
     }
   }
 
-  /** Whether a pass is running; starts one if it is due and there is something to retry. */
-  public boolean isRunning(boolean hasEntries) {
+  /**
+   * Whether a pass is running; starts one if it is due and there is something to retry.
+   *
+   * @param head the last change so far, with which a pass that starts now ends
+   */
+  public boolean isRunning(boolean hasEntries, long head) {
     boolean isDue = wanted > begun.get() || (hasEntries && System.nanoTime() - atNanos >= 0);
     if (next < 0 && isDue) {
       next = 0;
+      last = head;
       hasSucceeded = false;
       begun.incrementAndGet();
       asides = Set.copyOf(asked);
@@ -70,6 +76,11 @@ public final class Retries {
   /** The sequence number at which the pass continues. */
   public long next() {
     return next;
+  }
+
+  /** The sequence number at which the pass ends. */
+  public long last() {
+    return last;
   }
 
   public void behind(long sequence) {

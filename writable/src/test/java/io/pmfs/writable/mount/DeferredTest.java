@@ -421,6 +421,21 @@ class DeferredTest {
     assertThat(driver.sourceTree()).containsKey("free");
   }
 
+  @Test
+  void passOverManyRefusedChanges_letsOthersThroughBetween() throws Exception {
+    refuse(Errno.ENOSPC, (call, name) -> call.equals("mkdir"));
+    for (int i = 0; i < 100; i++) {
+      driver.mkdir("n" + i);
+    }
+    driver.drainAll();
+    driver.put("d/free", "content");
+    driver.mount().tryAgain();
+    for (int i = 0; i < 3; i++) {
+      driver.mount().attempt();
+    }
+    assertThat(driver.sourceTree()).containsKey("d/free");
+  }
+
   // ---- links
 
   private void refuseLinks() {
