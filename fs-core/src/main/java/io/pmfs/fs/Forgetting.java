@@ -1,18 +1,21 @@
 package io.pmfs.fs;
 
-import io.pmfs.metadata.DirectoryEntry;
 import io.pmfs.metadata.FileType;
 import io.pmfs.metadata.Inode;
-import io.pmfs.metadata.Listing;
 import io.pmfs.metadata.Namespace;
 import io.pmfs.stage.copies.Copies;
-import java.time.Instant;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import io.pmfs.table.StateException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Removes metadata and copies of files that changed or are gone. */
 final class Forgetting {
+  private static final Logger log = LoggerFactory.getLogger(Forgetting.class);
+
   private final Namespace namespace;
   private final Copies copies;
 
@@ -31,31 +34,45 @@ final class Forgetting {
     }
   }
 
-  /** Removes an inode whose last name is gone, its copies, and for a directory everything below. */
-  void remove(long directory, DirectoryEntry gone) {
-    Deque<GoneName> rest = new ArrayDeque<>(List.of(new GoneName(directory, gone)));
-    while (!rest.isEmpty()) {
-      GoneName name = rest.pop();
-      long number = name.entry.inode();
-      Inode inode = namespace.inode(number);
-      if (inode == null
-          || inode.parent() != name.directory
-          || !inode.name().equals(name.entry.name())) {
-        // It has another name.
-        continue;
+  /** Removes inodes whose last name is gone, their copies, and all below directories. */
+  void forgetNameless() {
+    boolean isAny;
+    do {
+      isAny = false;
+      List<Long> some = namespace.lostNames(0);
+      while (!some.isEmpty()) {
+        isAny = true;
+        forget(some);
+        some = namespace.lostNames(some.get(some.size() - 1) + 1);
       }
-      if (inode.attributes().type() == FileType.DIRECTORY) {
-        Listing empty = new Listing(namespace.session(), Instant.EPOCH);
-        for (DirectoryEntry child :
-            namespace.beginImport(number).finish(inode.attributes(), empty)) {
-          rest.push(new GoneName(number, child));
-        }
-      } else {
-        copies.drop(number);
-      }
-      namespace.removeInode(number);
-    }
+    } while (isAny);
   }
 
-  private record GoneName(long directory, DirectoryEntry entry) {}
+  private void forget(List<Long> numbers) {
+    List<Long> removed = new ArrayList<>(numbers.size());
+    for (long number : numbers) {
+      if (namespace.removeNameless(number)) {
+        // After the inode: no copy of it is made any more.
+        copies.drop(number);
+        removed.add(number);
+      }
+    }
+    namespace.forgotten(removed);
+  }
+
+  /** Removes on another thread what an earlier process did not get to. */
+  void goOn(Executor threads) {
+    try {
+      threads.execute(
+          () -> {
+            try {
+              forgetNameless();
+            } catch (StateException e) {
+              log.debug("the next import goes on with it: {}", e.getMessage());
+            }
+          });
+    } catch (RejectedExecutionException | OutOfMemoryError e) {
+      log.debug("no thread, the next import goes on with it: {}", e.toString());
+    }
+  }
 }

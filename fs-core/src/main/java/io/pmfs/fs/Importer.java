@@ -116,6 +116,7 @@ public final class Importer {
     this.reader =
         new DirectoryReader(source, threads, Pace.UNLIMITED, () -> false, this::readsLists);
     this.clock = clock;
+    forgetting.goOn(threads);
   }
 
   /** While the condition is true, imports access-control lists with attributes. */
@@ -238,6 +239,8 @@ public final class Importer {
         } catch (FsException e) {
           log.debug("looking for another name of inode {}: {}", number, e.getMessage());
         }
+        // Also after a listing that broke off.
+        forgetting.forgetNameless();
       }
       Inode after = namespace.inode(number);
       if (before == null
@@ -669,9 +672,8 @@ public final class Importer {
       if (settled || isReported[0] || isLast) {
         boolean isReliable = settled && isVerified[0] && isPast(after.modificationTime());
         Instant reliable = isReliable ? after.modificationTime() : Instant.EPOCH;
-        List<DirectoryEntry> gone =
-            listing.finish(after, new Listing(namespace.session(), reliable));
-        gone.forEach(entry -> forgetting.remove(directory.number(), entry));
+        listing.finish(after, new Listing(namespace.session(), reliable));
+        forgetting.forgetNameless();
         return;
       }
       before = after;

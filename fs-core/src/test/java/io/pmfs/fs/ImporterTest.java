@@ -209,6 +209,80 @@ final class ImporterTest {
 
   /** As if the process had been killed there. */
   @Test
+  void remount_subtreeRemovedButNotForgotten_isForgottenByTheNextMount() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      dataset.remount(store -> List.of("a/b/h", "a/b", "a/f", "a/g", "a").forEach(store::remove));
+      dataset.fs.onCopyGone(
+          number -> {
+            throw new IllegalStateException("injected");
+          });
+      assertThatThrownBy(() -> dataset.names("")).hasMessage("injected");
+      dataset.remount(store -> {});
+
+      assertThat(dataset.names("")).containsExactly("top");
+      Await.until("its copies are gone", () -> dataset.copyCount() == 1);
+      assertThat(dataset.tiers.get(0).status().usedBytes()).isEqualTo(4096);
+      Await.until(
+          "its inodes are gone",
+          () ->
+              before.values().stream()
+                  .allMatch(
+                      number ->
+                          number == of(before, "")
+                              || number == of(before, "top")
+                              || dataset.namespace.inode(number) == null));
+    }
+  }
+
+  @Test
+  void remount_fileReplacedInAListingThatBreaksOff_isForgottenByTheNextMount() throws Exception {
+    try (Dataset dataset = sample()) {
+      var before = dataset.readAll();
+      dataset.remount(
+          store -> {
+            store.file("a/f", 9, 100);
+            store.file("a/new", 5, 500);
+          });
+      dataset.faulty.on(LIST).of("a").cut();
+      assertThat(errnoOf(() -> dataset.names("a"))).isEqualTo(Errno.EIO);
+      dataset.remount(store -> {});
+
+      assertThat(dataset.names("a")).containsExactly("b", "f", "g", "new");
+      assertThat(dataset.number("a/f")).isNotEqualTo(of(before, "a/f"));
+      Await.until("the old copy is gone", () -> dataset.copyCount() == 3);
+      Await.until(
+          "the old inode is gone", () -> dataset.namespace.inode(of(before, "a/f")) == null);
+    }
+  }
+
+  @Test
+  void remount_nameReplacedInAListingThatBreaksOff_theFileIsReadByItsOtherName() throws Exception {
+    try (Dataset dataset =
+        new Dataset(
+            directory,
+            store -> {
+              store.directory("first");
+              store.file("first/f", 1, 100);
+              store.directory("then");
+              store.hardLink("then/f", "first/f");
+              store.file("then/g", 2, 200);
+            },
+            ROOM)) {
+      var before = dataset.readAll();
+      dataset.remount(store -> store.file("then/f", 9, 150));
+      dataset.faulty.on(LIST).of("then").cut();
+      assertThat(errnoOf(() -> dataset.names("then"))).isEqualTo(Errno.EIO);
+      dataset.remount(store -> {});
+
+      assertThat(dataset.read("first/f")).isEqualTo(content(1, 100));
+      assertThat(dataset.number("first/f")).isEqualTo(of(before, "first/f"));
+      assertThat(dataset.read("then/f")).isEqualTo(content(9, 150));
+    }
+  }
+
+  /** As if the process had been killed there. */
+  @Test
   void remount_listingEndsBeforeWhatChangedWasForgotten_showsTheNewVersions() throws Exception {
     try (Dataset dataset =
         new Dataset(

@@ -21,6 +21,7 @@ final class Keys {
   static final byte[] SESSION_START = {7};
 
   private static final byte COUNTER = 5;
+  private static final byte LOST_NAME = 8;
   private static final byte ACCESS_LIST = 1;
 
   private Keys() {}
@@ -33,6 +34,15 @@ final class Keys {
   /** The name of a counter; null if the key is another. */
   static @Nullable String counterName(byte[] key) {
     return key.length > 0 && key[0] == COUNTER ? new String(key, 1, key.length - 1, UTF_8) : null;
+  }
+
+  static byte[] lostName(long number) {
+    return ByteBuffer.allocate(1 + Long.BYTES).put(LOST_NAME).putLong(number).array();
+  }
+
+  /** The number of an inode that lost a name; -1 if the key is another. */
+  static long lostName(byte[] key) {
+    return key.length > Long.BYTES && key[0] == LOST_NAME ? ByteBuffer.wrap(key).getLong(1) : -1;
   }
 
   /** The key of data that an inode has once, and the prefix for data that it has several times. */

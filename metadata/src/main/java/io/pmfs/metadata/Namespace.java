@@ -114,10 +114,24 @@ public interface Namespace extends AutoCloseable {
   @Nullable FileName path(long number);
 
   /**
-   * Removes an inode, its names if it is a directory, its symbolic link target, extended attributes
-   * and copy records.
+   * The inodes from this number on that lost a name, in order, some at a time; some of them have
+   * another name. Each is recorded in the same step in which it loses the name, and stays until it
+   * is settled by {@link #removeNameless}.
    */
-  void removeInode(long number);
+  List<Long> lostNames(long from);
+
+  /**
+   * Settles an inode that lost a name. If another of its names stands for it, it goes by that.
+   * Otherwise it is removed with all that is recorded of it but its copies, and the names of a
+   * directory are lost, too.
+   *
+   * @return whether there is no such inode now; its copies are then to be dropped, and it is to be
+   *     reported as {@link #forgotten}
+   */
+  boolean removeNameless(long number);
+
+  /** Nothing is left of these inodes, which lost their names. */
+  void forgotten(List<Long> numbers);
 
   /** Passes the known inodes to the visitor, by number, until the visitor returns false. */
   void listInodes(Predicate<Inode> visitor);
@@ -222,12 +236,9 @@ public interface Namespace extends AutoCloseable {
 
     /**
      * Ends the import: removes names that were not added, and gives the directory's inode {@code
-     * listing} and {@code attributes}. Returns the removed entries, and the former entries of names
-     * that now stand for another inode; their inodes still exist. An inode whose parent and name
-     * are still those of the removed entry has no other name; remove it with {@link
-     * Namespace#removeInode}. Any other inode remains under its other name. An import without names
-     * empties a directory, so that it can be removed.
+     * listing} and {@code attributes}. The inodes of these names, and of those that came to stand
+     * for another inode, still exist: see {@link Namespace#lostNames}.
      */
-    List<DirectoryEntry> finish(Attributes attributes, Listing listing);
+    void finish(Attributes attributes, Listing listing);
   }
 }

@@ -175,10 +175,10 @@ final class Resolution {
     return previous.get(numbers[i]);
   }
 
-  /** The former entry of a name that now stands for another inode. */
-  @Nullable DirectoryEntry replaced(int i) {
+  /** The inode that a name stood for if it now stands for another one; else 0. */
+  long replaced(int i) {
     NameValue name = names[i];
-    return name == null || name.inode() == numbers[i] ? null : name.entry(entries.get(i).name());
+    return name == null || name.inode() == numbers[i] ? 0 : name.inode();
   }
 
   /** How many files have another number at the source than before, but are otherwise the same. */

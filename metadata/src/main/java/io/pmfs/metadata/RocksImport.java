@@ -6,6 +6,7 @@ import io.pmfs.table.Family;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,23 +90,22 @@ final class RocksImport implements Namespace.DirectoryImport {
     resolution.resolve(namespace.numbers());
     namespace.noteRenumbered(resolution.renumbered());
     List<Inode> inodes = new ArrayList<>(entries.size());
+    boolean[] isLost = {false};
     database.write(
         batch -> {
           for (int i = 0; i < entries.size(); i++) {
             inodes.add(put(batch, entries.get(i), resolution.number(i), resolution.previous(i)));
-            DirectoryEntry former = resolution.replaced(i);
-            if (former != null) {
-              batch.delete(Family.ALIASES, Keys.alias(former.inode(), directory, former.name()));
+            long former = resolution.replaced(i);
+            if (former != 0) {
+              loseName(batch, former, directory, entries.get(i).name());
+              isLost[0] = true;
             }
           }
         });
-    inodes.forEach(inode -> namespace.keep(recent, inode));
-    for (int i = 0; i < entries.size(); i++) {
-      DirectoryEntry former = resolution.replaced(i);
-      if (former != null) {
-        namespace.replacedIn(directory).add(former);
-      }
+    if (isLost[0]) {
+      namespace.noteLostNames();
     }
+    inodes.forEach(inode -> namespace.keep(recent, inode));
     return resolution.previousInodes();
   }
 
@@ -178,28 +178,24 @@ final class RocksImport implements Namespace.DirectoryImport {
     RocksImport one = new RocksImport(namespace, directory, name.importToken(), false);
     one.position = name.position() - 1;
     one.addResolved(List.of(entry));
-    namespace.replacedIn(directory).remove(name.entry(entry.name()));
-    namespace.removeInode(name.inode());
   }
 
   @Override
-  public List<DirectoryEntry> finish(Attributes attributes, Listing listing) {
+  public void finish(Attributes attributes, Listing listing) {
     checkRunning();
-    List<DirectoryEntry> removed =
-        namespace.locked(
-            () -> {
-              checkNotLost();
-              return finishNow(attributes, listing);
-            });
+    namespace.locked(
+        () -> {
+          checkNotLost();
+          finishNow(attributes, listing);
+          return true;
+        });
     finished = true;
-    return removed;
   }
 
-  private List<DirectoryEntry> finishNow(Attributes attributes, Listing listing) {
-    List<DirectoryEntry> removed = fresh ? new ArrayList<>() : notAdded();
-    removeNames(removed);
-    removed.addAll(namespace.replacedIn(directory));
-    removed.forEach(this::moveToOtherName);
+  private void finishNow(Attributes attributes, Listing listing) {
+    if (!fresh) {
+      removeNames(namespace, directory, name -> name.importToken() != token);
+    }
     Inode inode = namespace.inode(directory);
     if (inode == null) {
       throw new NamespaceLostException("directory " + directory + " was removed");
@@ -207,55 +203,46 @@ final class RocksImport implements Namespace.DirectoryImport {
     namespace.markListed(directory);
     namespace.storeInode(
         inode.withListing(listing).with(attributes).withSession(namespace.session()));
-    namespace.forgetReplacedIn(directory);
-    return removed;
   }
 
-  private List<DirectoryEntry> notAdded() {
-    List<DirectoryEntry> gone = new ArrayList<>();
-    database.scanGroup(
-        Family.NAMES,
-        Keys.number(directory),
-        (key, value) -> {
-          NameValue found = Values.name(value);
-          if (found == null) {
-            database.delete(Family.NAMES, key);
-          } else if (found.importToken() != token) {
-            gone.add(found.entry(Keys.name(key)));
-          }
-          return true;
-        });
-    return gone;
-  }
-
-  private void removeNames(List<DirectoryEntry> gone) {
-    for (int from = 0; from < gone.size(); from += BATCH_ENTRIES) {
-      List<DirectoryEntry> some = gone.subList(from, Math.min(gone.size(), from + BATCH_ENTRIES));
+  /** Removes the matching names of a directory, some at a time. */
+  static void removeNames(
+      RocksNamespace namespace, long directory, Predicate<NameValue> isRemoved) {
+    Database database = namespace.database();
+    byte[][] from = {Keys.number(directory)};
+    List<DirectoryEntry> some = new ArrayList<>();
+    do {
+      some.clear();
+      database.scanGroup(
+          Family.NAMES,
+          from[0],
+          (key, value) -> {
+            from[0] = key;
+            NameValue found = Values.name(value);
+            if (found == null) {
+              database.delete(Family.NAMES, key);
+            } else if (isRemoved.test(found)) {
+              some.add(found.entry(Keys.name(key)));
+            }
+            return some.size() < BATCH_ENTRIES;
+          });
       database.write(
           batch -> {
             for (DirectoryEntry entry : some) {
               batch.delete(Family.NAMES, Keys.name(directory, entry.name()));
-              batch.delete(Family.ALIASES, Keys.alias(entry.inode(), directory, entry.name()));
+              loseName(batch, entry.inode(), directory, entry.name());
             }
           });
-    }
+      if (!some.isEmpty()) {
+        namespace.noteLostNames();
+      }
+    } while (some.size() == BATCH_ENTRIES);
   }
 
-  /** Gives an inode that lost its recorded name another of its names, if there is one. */
-  private void moveToOtherName(DirectoryEntry gone) {
-    byte[] value = database.get(Family.INODES, Keys.number(gone.inode()));
-    Inode inode = value == null ? null : Values.inode(gone.inode(), value);
-    if (inode == null || inode.parent() != directory || !inode.name().equals(gone.name())) {
-      return;
-    }
-    database.scanGroup(
-        Family.ALIASES,
-        Keys.number(inode.number()),
-        (key, ignored) -> {
-          Inode moved = inode.withName(Keys.second(key), Keys.aliasName(key));
-          namespace.storeInode(moved);
-          return false;
-        });
+  /** Adds to a batch what follows when a name no longer stands for an inode. */
+  private static void loseName(Batch batch, long number, long directory, FileName name) {
+    batch.delete(Family.ALIASES, Keys.alias(number, directory, name));
+    batch.put(Family.DEFAULT, Keys.lostName(number), Values.bytes(new byte[0]));
   }
 
   /**

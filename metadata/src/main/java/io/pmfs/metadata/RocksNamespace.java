@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * together take about {@code memoryBytes} (one block cache, to which the write buffers, at most
  * half of it, are charged; a writer waits when they are full); 512 open files; one flush and one
  * compaction thread; 64 MiB of write-ahead log; three log files of 1 MiB. An import holds one batch
- * of 1024 entries and the removed entries.
+ * of 1024 entries.
  *
  * <p>Writes go to the write-ahead log at once and survive a killed process. The start of a session
  * and its clean stop are synced and survive a power loss.
@@ -58,9 +58,11 @@ public final class RocksNamespace implements Namespace {
   private final ReentrantLock inodeUpdates = new ReentrantLock();
   private int imports; // GUARDED_BY(inodeUpdates)
 
-  // By directory: entries that unfinished imports replaced, to be reported by the next import.
-  private final Map<Long, List<DirectoryEntry>> replaced =
-      new HashMap<>(); // GUARDED_BY(inodeUpdates)
+  /** How often inodes may have lost names. */
+  private final AtomicLong nameLosses = new AtomicLong();
+
+  /** How many of these are settled; -1 before the state was looked at. */
+  private volatile long settledLosses = -1;
 
   /**
    * Loads RocksDB's native library, which {@link #open} does otherwise; may run in another thread
@@ -147,6 +149,7 @@ public final class RocksNamespace implements Namespace {
   /** Called while no other call runs. */
   private void changed(@Nullable StoreFailure failed) {
     recent = new RecentInodes();
+    noteLostNames();
     if (failed != null) {
       session.failed(String.valueOf(failed.getMessage()));
     }
@@ -388,30 +391,100 @@ public final class RocksNamespace implements Namespace {
     return database.within(() -> ParentChain.path(this, number));
   }
 
+  /** Call after the write of lost names. */
+  void noteLostNames() {
+    nameLosses.incrementAndGet();
+  }
+
   @Override
-  public void removeInode(long number) {
-    locked(
-        () -> {
-          byte[] key = Keys.number(number);
-          byte[] value = database.get(Family.INODES, key);
-          Inode inode = value == null ? null : Values.inode(number, value);
-          boolean linked = inode != null && isLinkTo(inode.identity(), number);
-          database.write(
-              batch -> {
-                batch.delete(Family.INODES, key);
-                attributes.remove(batch, number);
-                for (Family family : Family.values()) {
-                  if (family.grouped()) {
-                    batch.deleteGroup(family, number);
-                  }
-                }
-                if (linked && inode != null) {
-                  batch.delete(Family.LINKS, Keys.link(inode.identity()));
-                }
-              });
-          recent.remove(number);
-          return true;
+  public List<Long> lostNames(long from) {
+    long losses = nameLosses.get();
+    if (losses == settledLosses) {
+      return List.of();
+    }
+    List<Long> numbers = new ArrayList<>();
+    database.scan(
+        Family.DEFAULT,
+        Keys.lostName(from),
+        (key, value) -> {
+          long number = Keys.lostName(key);
+          if (number >= 0) {
+            numbers.add(number);
+          }
+          return number >= 0 && numbers.size() < RocksImport.BATCH_ENTRIES;
         });
+    if (from == 0 && numbers.isEmpty()) {
+      settledLosses = losses;
+    }
+    return numbers;
+  }
+
+  @Override
+  public boolean removeNameless(long number) {
+    return locked(
+        () -> {
+          Inode inode = inode(number);
+          if (inode == null) {
+            return true;
+          }
+          Inode named = named(inode);
+          if (named == null) {
+            remove(inode);
+            return true;
+          }
+          if (!named.equals(inode)) {
+            storeInode(named);
+          }
+          forgotten(List.of(number));
+          return false;
+        });
+  }
+
+  /** The inode by a name that stands for it, the recorded one if that does; null if none does. */
+  private @Nullable Inode named(Inode inode) {
+    Inode[] named = {isNamed(inode) ? inode : null};
+    if (named[0] == null) {
+      database.scanGroup(
+          Family.ALIASES,
+          Keys.number(inode.number()),
+          (key, ignored) -> {
+            Inode other = inode.withName(Keys.second(key), Keys.aliasName(key));
+            named[0] = isNamed(other) ? other : null;
+            return named[0] == null;
+          });
+    }
+    return named[0];
+  }
+
+  private boolean isNamed(Inode inode) {
+    DirectoryEntry entry = find(inode.parent(), inode.name());
+    return entry != null && entry.inode() == inode.number();
+  }
+
+  private void remove(Inode inode) {
+    long number = inode.number();
+    RocksImport.removeNames(this, number, name -> true);
+    boolean isLinked = isLinkTo(inode.identity(), number);
+    database.write(
+        batch -> {
+          batch.delete(Family.INODES, Keys.number(number));
+          attributes.remove(batch, number);
+          for (Family family : Family.values()) {
+            if (family.grouped() && family != Family.COPIES) {
+              batch.deleteGroup(family, number);
+            }
+          }
+          if (isLinked) {
+            batch.delete(Family.LINKS, Keys.link(inode.identity()));
+          }
+        });
+    recent.remove(number);
+  }
+
+  @Override
+  public void forgotten(List<Long> numbers) {
+    database.write(
+        batch -> numbers.forEach(number -> batch.delete(Family.DEFAULT, Keys.lostName(number))));
   }
 
   private boolean isLinkTo(FileIdentity identity, long number) {
@@ -559,16 +632,6 @@ public final class RocksNamespace implements Namespace {
           attributes.addUnwritten(batch);
           session.ending(numbers, isClean).forEach(batch::add);
         });
-  }
-
-  /** Entries replaced since a directory's last finished import; the caller holds the lock. */
-  List<DirectoryEntry> replacedIn(long directory) {
-    return replaced.computeIfAbsent(directory, absent -> new ArrayList<>());
-  }
-
-  /** Call after reporting them. */
-  void forgetReplacedIn(long directory) {
-    replaced.remove(directory);
   }
 
   AttributeRecords attributes() {

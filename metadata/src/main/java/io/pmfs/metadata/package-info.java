@@ -23,6 +23,11 @@
  *       lost (below); else a new one. Entries that only another node described join no other name.
  * </ul>
  *
+ * <p><b>Names that go.</b> An inode lives as long as a name stands for it. The batch that removes a
+ * name, or has it stand for another inode, also notes that the inode {@linkplain
+ * Namespace#lostNames lost a name}. What follows may take long, and begins again after a crash: the
+ * inode goes by another name, or it is removed, then its copies, then the note.
+ *
  * <p><b>When the state fails</b> (docs/decisions/0034). Its disk may be full, read-only, damaged or
  * gone, and readers must not notice.
  *

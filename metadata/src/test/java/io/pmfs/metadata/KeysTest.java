@@ -71,6 +71,14 @@ final class KeysTest {
     assertThat(Values.content(hex("01 05"))).containsExactly(5);
   }
 
+  @Test
+  void lostName_golden() {
+    assertHex(Keys.lostName(7), "08 0000000000000007");
+    assertThat(Keys.lostName(hex("08 0000000000000007"))).isEqualTo(7);
+    assertThat(Keys.lostName(hex("05 0000000000000007"))).isNegative();
+    assertThat(Keys.lostName(hex("08"))).isNegative();
+  }
+
   private static final String ATTRIBUTES_HEX =
       "000081a4 00000002 000003e8 000003e9 0000000000000801 0000000000000009 0000000000000008"
           + TIME_HEX

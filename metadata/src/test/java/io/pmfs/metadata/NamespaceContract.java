@@ -217,7 +217,8 @@ public abstract class NamespaceContract {
     }
     assertThat(namespace.path(parent)).isEqualTo(FileName.of(String.join("/", names)));
     assertThat(namespace.path(ROOT)).isEqualTo(FileName.of(""));
-    namespace.removeInode(numberOf(namespace, ROOT, "level1"));
+    importAll(namespace, ROOT);
+    assertThat(namespace.removeNameless(2)).isTrue();
     assertThat(namespace.path(parent)).isNull();
   }
 
@@ -245,7 +246,8 @@ public abstract class NamespaceContract {
     List<Inode> previous = running.add(List.of(directory("d", 12), file("new", 14), grown));
     assertThat(previous).extracting(Inode::number).containsExactlyInAnyOrder(2L, d);
     assertThat(previous).contains(before);
-    assertThat(running.finish(directoryAttributes(), listing(2))).isEmpty();
+    running.finish(directoryAttributes(), listing(2));
+    assertThat(namespace.lostNames(0)).isEmpty();
     assertThat(list(namespace, ROOT))
         .extracting(DirectoryEntry::inode)
         .containsExactly(d, numberOf(namespace, ROOT, "new"), 2L);
@@ -257,39 +259,38 @@ public abstract class NamespaceContract {
   }
 
   @Test
-  void reimport_replacedFile_getsNewNumberAndReportsFormerEntry() {
+  void reimport_replacedFile_getsNewNumberAndTheFormerLosesItsName() {
     importAll(namespace, ROOT, file("a", 11), file("b", 12));
-    List<DirectoryEntry> removed = importAll(namespace, ROOT, file("a", 99), directory("b", 12));
-    assertThat(removed)
-        .containsExactlyInAnyOrder(
-            new DirectoryEntry(1, FileName.of("a"), 2, FileType.REGULAR),
-            new DirectoryEntry(2, FileName.of("b"), 3, FileType.REGULAR));
+    assertThat(importAll(namespace, ROOT, file("a", 99), directory("b", 12)))
+        .containsExactly(2L, 3L);
     assertThat(list(namespace, ROOT)).extracting(DirectoryEntry::inode).containsExactly(4L, 5L);
   }
 
   @Test
-  void reimport_replacedByImportThatWasNotFinished_isReportedByTheNext() {
+  void reimport_replacedByImportThatWasNotFinished_isKnownInTheNextSession() {
     importAll(namespace, ROOT, file("a", 11));
     namespace.beginImport(ROOT).add(List.of(file("a", 99)));
-    assertThat(importAll(namespace, ROOT, file("a", 99)))
-        .containsExactly(new DirectoryEntry(1, FileName.of("a"), 2, FileType.REGULAR));
+    reopen();
+    assertThat(importAll(namespace, ROOT, file("a", 99))).containsExactly(2L);
+    Samples.forgetNameless(namespace);
+    assertThat(namespace.inode(2)).isNull();
     assertThat(importAll(namespace, ROOT, file("a", 99))).isEmpty();
   }
 
   @Test
-  void reimport_ofNothing_reportsAllAndLetsHardLinksGoByOtherNames() {
+  void reimport_ofNothing_takesAllNamesAndLetsHardLinksGoByOtherNames() {
     importAll(namespace, ROOT, directory("d", 12), link("a", 11));
     long d = numberOf(namespace, ROOT, "d");
     importAll(namespace, d, file("b", 13), link("c", 11));
     assertThat(importAll(namespace, d)).hasSize(2);
+    Samples.forgetNameless(namespace);
     assertThat(namespace.path(numberOf(namespace, ROOT, "a"))).isEqualTo(FileName.of("a"));
   }
 
   @Test
-  void reimport_removedName_isReportedAndItsInodeStays() {
+  void reimport_removedName_isLostAndItsInodeStays() {
     importAll(namespace, ROOT, file("a", 11), file("b", 12));
-    assertThat(importAll(namespace, ROOT, file("b", 12)))
-        .containsExactly(new DirectoryEntry(1, FileName.of("a"), 2, FileType.REGULAR));
+    assertThat(importAll(namespace, ROOT, file("b", 12))).containsExactly(2L);
     assertThat(namespace.find(ROOT, FileName.of("a"))).isNull();
     assertThat(namespace.inode(2)).isNotNull();
     assertThat(list(namespace, ROOT))
@@ -308,7 +309,9 @@ public abstract class NamespaceContract {
     importAll(namespace, ROOT, link("old", 11));
     assertThat(importAll(namespace, ROOT, link("new", 11))).hasSize(1);
     assertThat(numberOf(namespace, ROOT, "new")).isEqualTo(2);
+    assertThat(namespace.removeNameless(2)).isFalse();
     assertThat(namespace.path(2)).isEqualTo(FileName.of("new"));
+    assertThat(namespace.lostNames(0)).isEmpty();
   }
 
   @Test
@@ -334,8 +337,7 @@ public abstract class NamespaceContract {
     importAll(namespace, ROOT, file("a", 11), directory("d", 12));
     long d = numberOf(namespace, ROOT, "d");
     importAll(namespace, d, link("b", 11));
-    List<DirectoryEntry> removed = importAll(namespace, ROOT, link("a", 11), directory("d", 12));
-    assertThat(removed).extracting(DirectoryEntry::inode).containsExactly(2L);
+    assertThat(importAll(namespace, ROOT, link("a", 11), directory("d", 12))).containsExactly(2L);
     assertThat(numberOf(namespace, ROOT, "a")).isEqualTo(numberOf(namespace, d, "b"));
   }
 
@@ -346,17 +348,28 @@ public abstract class NamespaceContract {
     importAll(namespace, d, link("b", 11));
     long number = numberOf(namespace, ROOT, "a");
     assertThat(namespace.path(number)).isEqualTo(FileName.of("d/b"));
-    assertThat(importAll(namespace, d)).hasSize(1);
+    assertThat(importAll(namespace, d)).containsExactly(number);
+    assertThat(namespace.removeNameless(number)).isFalse();
     assertThat(namespace.path(number)).isEqualTo(FileName.of("a"));
-    importAll(namespace, ROOT, directory("d", 12));
-    Inode last = requireNonNull(namespace.inode(number));
-    assertThat(last.name()).as("no name is left, it keeps the last").isEqualTo(FileName.of("a"));
+    assertThat(importAll(namespace, ROOT, directory("d", 12))).containsExactly(number);
+    assertThat(namespace.removeNameless(number)).isTrue();
+  }
+
+  @Test
+  void hardLink_withAnotherNameBeforeItIsRemoved_stays() {
+    importAll(namespace, ROOT, link("a", 11));
+    assertThat(importAll(namespace, ROOT)).containsExactly(2L);
+    importAll(namespace, ROOT, link("b", 11));
+    assertThat(namespace.removeNameless(2)).isFalse();
+    assertThat(namespace.path(2)).isEqualTo(FileName.of("b"));
+    assertThat(namespace.lostNames(0)).isEmpty();
   }
 
   @Test
   void hardLink_afterItsInodeWasRemoved_getsNewNumber() {
     importAll(namespace, ROOT, link("a", 11));
-    namespace.removeInode(2);
+    importAll(namespace, ROOT);
+    assertThat(namespace.removeNameless(2)).isTrue();
     importAll(namespace, ROOT, link("b", 11));
     assertThat(numberOf(namespace, ROOT, "b")).isEqualTo(3);
   }
@@ -395,10 +408,9 @@ public abstract class NamespaceContract {
     interrupted.add(List.of(file("b", 13), file("fleeting", 14)));
     reopen();
     assertThat(requireNonNull(namespace.inode(ROOT)).listing()).isNull();
-    List<DirectoryEntry> removed = importAll(namespace, ROOT, file("a", 11), file("b", 13));
-    assertThat(removed)
-        .extracting(entry -> entry.name().toString())
-        .containsExactlyInAnyOrder("gone", "fleeting");
+    assertThat(importAll(namespace, ROOT, file("a", 11), file("b", 13)))
+        .as("gone, fleeting")
+        .containsExactly(3L, 5L);
     assertThat(list(namespace, ROOT))
         .containsExactly(
             new DirectoryEntry(1, FileName.of("a"), 2, FileType.REGULAR),
@@ -438,7 +450,7 @@ public abstract class NamespaceContract {
     importAll(namespace, ROOT, entries);
     ExecutorService threads = Executors.newFixedThreadPool(4);
     try {
-      List<Callable<List<DirectoryEntry>>> imports = new ArrayList<>();
+      List<Callable<List<Long>>> imports = new ArrayList<>();
       for (int d = 0; d < directories; d++) {
         long number = numberOf(namespace, ROOT, "d" + d);
         List<SourceEntry> inner = new ArrayList<>();
@@ -448,7 +460,7 @@ public abstract class NamespaceContract {
         inner.add(link("shared", 500));
         imports.add(() -> importAll(namespace, number, inner));
       }
-      for (Future<List<DirectoryEntry>> done : threads.invokeAll(imports)) {
+      for (Future<List<Long>> done : threads.invokeAll(imports)) {
         assertThat(done.get()).isEmpty();
       }
     } finally {
@@ -465,22 +477,29 @@ public abstract class NamespaceContract {
   }
 
   @Test
-  void removeInode_directoryWithEverything_leavesNothing() {
+  void removeNameless_directoryWithEverything_leavesCopiesAndWhatWasBelow() {
     importAll(namespace, ROOT, directory("d", 11));
     importAll(namespace, 2, file("inner", 12));
     namespace.putSymbolicLinkTarget(2, CHANGE, FileName.of("target"));
     namespace.putExtendedAttributes(2, CHANGE, Map.of());
     namespace.putCopy(2, copy("ssd", 1));
     namespace.putCopy(3, copy("ssd", 2));
-    namespace.removeInode(2);
+    importAll(namespace, ROOT);
+    assertThat(namespace.removeNameless(2)).isTrue();
     assertThat(namespace.inode(2)).isNull();
     assertThat(namespace.find(2, FileName.of("inner"))).isNull();
     assertThat(list(namespace, 2)).isEmpty();
     assertThat(namespace.symbolicLinkTarget(2, CHANGE)).isNull();
     assertThat(namespace.extendedAttributes(2, CHANGE)).isNull();
-    assertThat(namespace.copies(2)).isEmpty();
+    assertThat(namespace.copies(2)).hasSize(1);
     assertThat(namespace.copies(3)).hasSize(1);
-    assertThat(namespace.inode(3)).as("only its names go, not their inodes").isNotNull();
+    assertThat(namespace.inode(3)).as("lost its name").isNotNull();
+    reopen();
+    assertThat(namespace.lostNames(0)).containsExactly(2L, 3L);
+    assertThat(namespace.removeNameless(2)).as("is removed already").isTrue();
+    Samples.forgetNameless(namespace);
+    assertThat(namespace.inode(3)).isNull();
+    assertThat(namespace.lostNames(0)).isEmpty();
   }
 
   @Test
@@ -506,7 +525,11 @@ public abstract class NamespaceContract {
     assertThat(namespace.symbolicLinkTarget(7, later)).isNull();
     assertThat(namespace.extendedAttributes(7, later)).isNull();
     assertThat(namespace.accessList(7, later)).isNull();
-    namespace.removeInode(7);
+    Inode root = Samples.root();
+    Samples.put(
+        namespace,
+        new Inode(7, root.identity(), ROOT, FileName.of("x"), 1, null, root.attributes()));
+    assertThat(namespace.removeNameless(7)).isTrue();
     assertThat(namespace.symbolicLinkTarget(7, CHANGE)).isNull();
     assertThat(namespace.extendedAttributes(7, CHANGE)).isNull();
     assertThat(namespace.accessList(7, CHANGE)).isNull();

@@ -73,20 +73,38 @@ final class Samples {
     return new Listing(session, TIME);
   }
 
-  /** Imports a directory in batches of an odd size; returns what finish returned. */
-  static List<DirectoryEntry> importAll(
-      Namespace namespace, long directory, List<SourceEntry> entries) {
+  /** Imports a directory in batches of an odd size; returns the inodes that have lost names. */
+  static List<Long> importAll(Namespace namespace, long directory, List<SourceEntry> entries) {
     Namespace.DirectoryImport running = namespace.beginImport(directory);
     int batch = 777;
     for (int from = 0; from < entries.size(); from += batch) {
       running.add(entries.subList(from, Math.min(entries.size(), from + batch)));
     }
-    return running.finish(directoryAttributes(), listing(namespace.session()));
+    running.finish(directoryAttributes(), listing(namespace.session()));
+    return lostNames(namespace);
   }
 
-  static List<DirectoryEntry> importAll(
-      Namespace namespace, long directory, SourceEntry... entries) {
+  static List<Long> importAll(Namespace namespace, long directory, SourceEntry... entries) {
     return importAll(namespace, directory, List.of(entries));
+  }
+
+  private static List<Long> lostNames(Namespace namespace) {
+    List<Long> all = new ArrayList<>();
+    List<Long> some = namespace.lostNames(0);
+    while (!some.isEmpty()) {
+      all.addAll(some);
+      some = namespace.lostNames(some.get(some.size() - 1) + 1);
+    }
+    return all;
+  }
+
+  /** Removes the inodes that have no name any more. */
+  static void forgetNameless(Namespace namespace) {
+    for (long number : lostNames(namespace)) {
+      if (namespace.removeNameless(number)) {
+        namespace.forgotten(List.of(number));
+      }
+    }
   }
 
   static List<DirectoryEntry> list(Namespace namespace, long directory) {
