@@ -96,7 +96,7 @@ final class ArchitectureTest {
       writable        -> writable.journal source memory posix metadata
       writable.journal -> posix metadata table
       tasks           -> fs stage stage.copies tier source memory posix metadata
-      fs              -> stage stage.copies tier source memory posix metadata
+      fs              -> stage stage.copies tier source memory posix metadata table
       stage           -> stage.copies stage.formats tier source memory posix metadata
       stage.copies    -> stage.formats tier memory posix metadata table
       stage.formats   -> tier memory metadata compression
