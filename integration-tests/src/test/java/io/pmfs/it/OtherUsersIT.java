@@ -105,27 +105,4 @@ final class OtherUsersIT {
       }
     }
   }
-
-  /** The kernel still believes that the name is free when it is opened. */
-  @Test
-  void file_ofAnotherUser_isNotOpenedAsANewOne() throws Exception {
-    String program = "test ! -e \"$1\"; echo free; read go; : >\"$1\"";
-    try (MountedPmfs mount = mount()) {
-      List<String> words = new ArrayList<>(OtherUser.prefix("65534", "65534"));
-      words.addAll(List.of("sh", "-c", program, "-", mount.path("shared/new")));
-      Process opener = new ProcessBuilder(words).redirectErrorStream(true).start();
-      try (BufferedReader output =
-          new BufferedReader(
-              new InputStreamReader(opener.getInputStream(), StandardCharsets.UTF_8))) {
-        assertThat(output.readLine()).isEqualTo("free");
-        Path theirs = theirFile("shared/new");
-        opener.getOutputStream().write('\n');
-        opener.getOutputStream().close();
-        assertThat(output.readLine()).contains("Permission denied");
-        assertThat(Files.readString(theirs)).isEqualTo("secret");
-      } finally {
-        opener.destroyForcibly();
-      }
-    }
-  }
 }
