@@ -44,8 +44,8 @@ public final class LocalAddress {
   }
 
   /**
-   * The member that is on a host, by its name, else by its address; null if there is none. Does not
-   * wait for DNS.
+   * Finds the member on a host: by the host's name, or else by its address. Null if no member is
+   * there. Does not ask DNS.
    *
    * @param addresses of the host, as far as they are known
    */

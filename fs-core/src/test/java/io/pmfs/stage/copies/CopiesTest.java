@@ -13,6 +13,7 @@ import io.pmfs.source.FakeStore;
 import io.pmfs.stage.Stage;
 import io.pmfs.stage.formats.Blocks;
 import io.pmfs.tier.CopyWriter;
+import io.pmfs.tier.FaultyTier;
 import io.pmfs.tier.FaultyTier.Fault;
 import io.pmfs.tier.FaultyTier.Point;
 import io.pmfs.tier.Tier;
@@ -437,15 +438,12 @@ final class CopiesTest {
     Stage stage = open(ROOM);
     Inode inode = staged(stage, 5000);
     CopyRecord copy = stage.namespace.copies(inode.number()).get(0);
-    Tier tier = stage.tiers.get(0);
-    stage
-        .tiers
-        .get(0)
-        .faults(
-            (point, number) -> {
-              tier.fail("another thread could not read it");
-              return Fault.SHORT;
-            });
+    FaultyTier tier = stage.tiers.get(0);
+    tier.faults(
+        (point, number) -> {
+          tier.fail("another thread could not read it");
+          return Fault.SHORT;
+        });
 
     assertThatThrownBy(() -> stage.copies.compare(inode, copy, count -> true))
         .hasMessageContaining("another thread could not read it");
@@ -456,18 +454,15 @@ final class CopiesTest {
     Stage stage = open(ROOM);
     Inode inode = stagedAndRestarted(stage, 100);
     AtomicInteger opens = new AtomicInteger();
-    Tier tier = stage.tiers.get(0);
-    stage
-        .tiers
-        .get(0)
-        .faults(
-            (point, number) -> {
-              if (point == Point.OPEN && opens.incrementAndGet() > 1) {
-                tier.fail("another thread could not read it");
-                return Fault.SHORT;
-              }
-              return point == Point.READ ? Fault.CORRUPT : Fault.NONE;
-            });
+    FaultyTier tier = stage.tiers.get(0);
+    tier.faults(
+        (point, number) -> {
+          if (point == Point.OPEN && opens.incrementAndGet() > 1) {
+            tier.fail("another thread could not read it");
+            return Fault.SHORT;
+          }
+          return point == Point.READ ? Fault.CORRUPT : Fault.NONE;
+        });
 
     assertThat(stage.read(inode)).isEqualTo(Stage.expected(1, inode));
     assertThat(stage.namespace.copies(inode.number())).hasSize(1);
@@ -478,17 +473,14 @@ final class CopiesTest {
     Stage stage = open(ROOM);
     Inode inode = staged(stage, 100);
     AtomicInteger looks = new AtomicInteger();
-    Tier tier = stage.tiers.get(0);
-    stage
-        .tiers
-        .get(0)
-        .faults(
-            (point, number) -> {
-              if (point == Point.HAS && looks.incrementAndGet() > 1) {
-                tier.fail("another thread could not read it");
-              }
-              return Fault.SHORT;
-            });
+    FaultyTier tier = stage.tiers.get(0);
+    tier.faults(
+        (point, number) -> {
+          if (point == Point.HAS && looks.incrementAndGet() > 1) {
+            tier.fail("another thread could not read it");
+          }
+          return Fault.SHORT;
+        });
 
     assertThat(stage.copies.isThere(inode)).isFalse();
     assertThat(stage.namespace.copies(inode.number())).hasSize(1);

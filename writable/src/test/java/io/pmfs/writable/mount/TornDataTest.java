@@ -228,15 +228,19 @@ class TornDataTest {
     driver.mount().open(driver.node("a").inode(), OutputCalls.O_TRUNC | 1, driver.caller());
     Opened file = driver.mount().open(driver.node("b").inode(), 1, driver.caller());
     driver.write(file, 0, "X");
+    setSize(file, 0L);
+    driver.reboot();
+    assertTold();
+    assertLeft(Map.of("a", "file 644 ", "b", "file 644 "));
+  }
+
+  private void setSize(Opened file, long size) throws FsException {
     driver
         .mount()
         .setAttributes(
             file.node().inode(),
-            new NewAttributes(null, null, null, 0L, null, null, file.handle(), false),
+            new NewAttributes(null, null, null, size, null, null, file.handle(), false),
             driver.caller());
-    driver.reboot();
-    assertTold();
-    assertLeft(Map.of("a", "file 644 ", "b", "file 644 "));
   }
 
   /** What was synced before is not at the source. */
@@ -249,12 +253,7 @@ class TornDataTest {
       Opened file = driver.mount().open(driver.node(path).inode(), 1, driver.caller());
       driver.write(file, 0, "synced");
       driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
-      driver
-          .mount()
-          .setAttributes(
-              file.node().inode(),
-              new NewAttributes(null, null, null, 0L, null, null, file.handle(), false),
-              driver.caller());
+      setSize(file, 0L);
       if (path.equals("b")) {
         driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
       }
@@ -288,12 +287,7 @@ class TornDataTest {
       if (path.equals("b")) {
         driver.mount().fsync(file.node().inode(), file.handle(), false, driver.caller());
       }
-      driver
-          .mount()
-          .setAttributes(
-              file.node().inode(),
-              new NewAttributes(null, null, null, 4L, null, null, file.handle(), false),
-              driver.caller());
+      setSize(file, 4L);
     }
     cut(4);
     assertLeft(Map.of("a", "file 644 X123", "b", "file 644 X123"));
